@@ -1,6 +1,6 @@
 //! Parses and formats amounts of money. The wire uses millionths of a US dollar.
 
-use brain_protocol::Spent;
+use brain_protocol::Spending;
 use serde::Serialize;
 
 /// The JSON form of a cost, in US dollars.
@@ -13,8 +13,8 @@ pub(crate) struct Cost {
     calls: u32,
 }
 
-impl From<Spent> for Cost {
-    fn from(spent: Spent) -> Self {
+impl From<Spending> for Cost {
+    fn from(spent: Spending) -> Self {
         let usd = |millionths: u64| millionths as f64 / 1e6;
         Self {
             estimated_usd: usd(spent.estimated),

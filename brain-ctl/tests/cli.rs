@@ -23,7 +23,7 @@ use std::{
 
 use brain_protocol::{
     Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
-    Request, Slug, SourceId, WriteStatus, Written, decode, encode, read_frame, write_frame,
+    Request, Slug, SourceId, WriteReply, WriteStatus, decode, encode, read_frame, write_frame,
 };
 
 /// The length of the page that the fake daemon has: more than any pipe holds.
@@ -130,7 +130,7 @@ fn answers(request: Request) -> Vec<Answer> {
     let slug = |text: &str| Slug::parse(text).expect("slug");
     vec![match request {
         Request::Stop => Answer::Reply(Reply::Stopping),
-        Request::Capture(_) => Answer::Reply(Reply::Written(Written {
+        Request::Capture(_) => Answer::Reply(Reply::Write(WriteReply {
             slug: slug("inbox/2026-11-21-1a2b3c4d"),
             status: WriteStatus::Created,
             duplicate: false,

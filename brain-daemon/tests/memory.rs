@@ -23,7 +23,7 @@ type Parser = (&'static str, fn(&str));
 /// What reads the body of a page.
 const MARKDOWN: &[Parser] = &[
     ("links", |text| {
-        page::each_link(
+        page::for_each_link(
             &Slug::parse("a/b").unwrap(),
             &format!("[ {text}"),
             &Frontmatter::empty(),

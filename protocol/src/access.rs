@@ -136,7 +136,8 @@ pub struct Client {
 /// To `ClientRegister`: the only time that the secret is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ClientRegistered {
+#[cfg_attr(feature = "openapi", schema(as = ClientRegistered))]
+pub struct ClientRegisterReply {
     /// Its id.
     pub client_id: String,
     /// Its secret; a public client has none.
@@ -167,7 +168,8 @@ pub struct Clients {
 /// To `ClientUpdate` and `ClientRevoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ClientChanged {
+#[cfg_attr(feature = "openapi", schema(as = ClientChanged))]
+pub struct ClientReply {
     /// `updated`, `unchanged` or `revoked`.
     pub status: String,
     /// The client now.
@@ -204,7 +206,8 @@ pub struct TokenInfo {
 /// To `TokenCreate`: the only time that the token is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct TokenMade {
+#[cfg_attr(feature = "openapi", schema(as = TokenMade))]
+pub struct TokenCreateReply {
     /// The token.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: Secret,
@@ -223,7 +226,8 @@ pub struct Tokens {
 /// To `TokenRevoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct TokenRevoked {
+#[cfg_attr(feature = "openapi", schema(as = TokenRevoked))]
+pub struct TokenRevokeReply {
     /// `revoked` or `already_revoked`.
     pub status: String,
     /// The token now.

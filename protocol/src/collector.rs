@@ -16,7 +16,7 @@ pub struct CollectorSetup {
 
 /// A span of what the collector has noted: `brain collector deletions` and `alerts`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct CollectorSince {
+pub struct CollectorPeriod {
     /// Only what was noted at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
     pub since: Option<String>,
     /// How many, newest first, 1 to 1000.
@@ -385,7 +385,7 @@ pub struct DigestTopic {
 
 /// What the enrichment rules did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CollectorEnriched {
+pub struct CollectorEnrichReply {
     /// Whether nothing was written because it was only asked what would be.
     pub dry_run: bool,
     /// Pages that got lines, and the lines.

@@ -1,26 +1,26 @@
-//! `brain connect test`: the way of an AI client to a tool endpoint, step by step.
+//! Wire types of `brain connect test`, which tests an MCP endpoint step by step.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Secret, Step};
 
-/// Walk to the tool endpoint at `url` as an AI client would.
+/// Tests the MCP endpoint at `url` as an AI client would use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectTest {
     /// The endpoint as it is typed into a client, for example `https://brain.example.org/mcp`.
     pub url: String,
-    /// How to be let in.
+    /// The credentials to use.
     pub credentials: Credentials,
 }
 
-/// How a client is let in.
+/// The credentials of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Credentials {
-    /// By a token for reading that the daemon makes for the test, when the endpoint is its own.
+    /// A read token that the daemon creates for the test of its own endpoint.
     Own,
-    /// By this token.
+    /// This token.
     Token(Secret),
-    /// By client credentials (RFC 6749 section 4.4).
+    /// Client credentials (RFC 6749 section 4.4).
     Client {
         /// The client's id.
         id: String,
@@ -29,13 +29,13 @@ pub enum Credentials {
     },
 }
 
-/// What the walk met.
+/// The result of a connection test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectReport {
     /// The endpoint.
     pub url: String,
     /// `passed`, or `failed` with the last step being the one that failed.
     pub status: String,
-    /// In the order of the way; those after a failure are missing.
+    /// The steps in order; those after a failure are missing.
     pub steps: Vec<Step>,
 }

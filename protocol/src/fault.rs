@@ -1,25 +1,25 @@
-//! Errors as they reach people and programs: a stable code, what happened to what, and the way out.
+//! Errors on the wire: a stable code, a message, and a hint.
 
 use serde::{Deserialize, Serialize};
 
-/// A failure, as every door reports it.
+/// A failure, as all interfaces report it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// For programs. Stable.
+    /// The stable code, for programs.
     pub code: FaultCode,
-    /// For people: what happened, and to what.
+    /// What failed, for people.
     pub message: String,
-    /// For people: what to do about it.
+    /// What to do, for people.
     pub hint: Option<String>,
 }
 
 impl Fault {
-    /// A fault without a hint.
+    /// Creates a fault without a hint.
     pub fn new(code: FaultCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), hint: None }
     }
 
-    /// The same fault with the way out.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -35,25 +35,25 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// The way out where a limit on the size of files is met.
+/// The hint for errors of the file size limit.
 pub const SIZE_LIMIT_HINT: &str = "raise the limit in the shell that starts brain, `ulimit -f unlimited`, or \
     `LimitFSIZE=` in the unit of the service, and try again";
 
-/// Exit status of the programs.
+/// The exit status of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// It failed.
+    /// Failure.
     Failed = 1,
-    /// The command line or its input is wrong.
+    /// Wrong arguments or input.
     Usage = 2,
     /// Refused: protected, or no permission.
     Refused = 3,
-    /// What was named does not exist.
+    /// The named thing does not exist.
     NotFound = 4,
-    /// The same command with `--yes` would do it.
+    /// The command needs `--yes`.
     Confirm = 5,
     /// The daemon cannot be reached.
     Unreachable = 6,
@@ -61,22 +61,22 @@ pub enum Exit {
 
 macro_rules! fault_codes {
     ($($(#[$doc:meta])* $variant:ident = $text:literal => $exit:ident,)*) => {
-        /// What went wrong, for programs. New codes are appended: the position is on the wire.
+        /// The code of a failure. New codes are appended: the position is on the wire.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FaultCode { $($(#[$doc])* $variant,)* }
 
         impl FaultCode {
-            /// Every code, in the order of the wire.
+            /// All codes, in wire order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The code as it stands in JSON.
+            /// Returns the code as in JSON.
             #[must_use]
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The exit status a command ends with.
+            /// Returns the exit status of a command that fails with this code.
             #[must_use]
             pub fn exit(self) -> Exit {
                 match self { $(Self::$variant => Exit::$exit,)* }
@@ -88,11 +88,11 @@ macro_rules! fault_codes {
 fault_codes! {
     /// The command line is wrong.
     Usage = "usage" => Usage,
-    /// There is nothing in the content.
+    /// The content is empty.
     EmptyContent = "empty_content" => Usage,
     /// The content has a NUL byte or is not UTF-8.
     BinaryContent = "binary_content" => Failed,
-    /// The content, or an answer, is over a limit.
+    /// The content or a response exceeds a limit.
     TooLarge = "too_large" => Failed,
     /// The frontmatter is not YAML, or its fields have the wrong shape.
     InvalidFrontmatter = "invalid_frontmatter" => Failed,
@@ -106,29 +106,29 @@ fault_codes! {
     UnknownSource = "unknown_source" => NotFound,
     /// No such version of the page.
     UnknownVersion = "unknown_version" => NotFound,
-    /// The page is soft-deleted already.
+    /// The page is already soft-deleted.
     AlreadySoftDeleted = "already_soft_deleted" => Failed,
     /// The page is not deleted.
     AlreadyActive = "already_active" => Failed,
-    /// Something else is there already.
+    /// Another version or object exists.
     Conflict = "conflict" => Failed,
     /// The caller may not do this.
     Forbidden = "forbidden" => Refused,
-    /// The thing is protected.
+    /// The object is protected.
     Protected = "protected" => Refused,
     /// `--yes` is needed.
     ConfirmationNeeded = "confirmation_needed" => Confirm,
-    /// The daemon has too much to do.
+    /// The daemon is overloaded.
     Busy = "busy" => Failed,
-    /// It took too long.
+    /// A time limit was exceeded.
     Timeout = "timeout" => Failed,
-    /// The caller went away, or the daemon is stopping.
+    /// The caller disconnected, or the daemon is stopping.
     Cancelled = "cancelled" => Failed,
-    /// The daemon is draining and takes nothing new.
+    /// The daemon is stopping and accepts no new requests.
     Stopping = "stopping" => Unreachable,
     /// The disk is full.
     DiskFull = "disk_full" => Failed,
-    /// The place cannot be written.
+    /// The path is not writable.
     ReadOnly = "read_only" => Failed,
     /// A file or directory cannot be read or written.
     Io = "io" => Failed,
@@ -140,29 +140,29 @@ fault_codes! {
     StoreLocked = "store_locked" => Failed,
     /// The configuration is wrong.
     InvalidConfig = "invalid_config" => Failed,
-    /// The bytes on the socket are not the protocol.
+    /// The bytes on the socket violate the protocol.
     BadFrame = "bad_frame" => Failed,
     /// Client and daemon speak different protocols.
     ProtocolMismatch = "protocol_mismatch" => Unreachable,
     /// The daemon cannot be reached.
     Unreachable = "unreachable" => Unreachable,
-    /// Some of the work failed; the reply has the list.
+    /// A part of the work failed; the reply has a list.
     Partial = "partial" => Failed,
-    /// A defect in brain.
+    /// A bug in brain.
     Internal = "internal" => Failed,
-    /// The media type is not one that can be taken in.
+    /// The media type is not supported.
     UnsupportedContentType = "unsupported_content_type" => Failed,
-    /// The body has no bytes, or white space only.
+    /// The body is empty or only white space.
     EmptyBody = "empty_body" => Usage,
-    /// The body is not in the encoding that it should have.
+    /// The body has an invalid encoding.
     InvalidEncoding = "invalid_encoding" => Failed,
-    /// Too much waits already to be made pages.
+    /// The ingest queue is full.
     QueueFull = "queue_full" => Failed,
-    /// Too many calls in a short time.
+    /// Too many requests.
     RateLimited = "rate_limited" => Failed,
-    /// The token is none of ours, or not any more.
+    /// The token is unknown, expired or revoked.
     InvalidToken = "invalid_token" => Refused,
-    /// Not a scope, or more than may be granted.
+    /// Not a scope, or more than the grant allows.
     InvalidScope = "invalid_scope" => Usage,
     /// A field of the request is missing or wrong.
     InvalidRequest = "invalid_request" => Usage,
@@ -170,15 +170,15 @@ fault_codes! {
     UnknownClient = "unknown_client" => NotFound,
     /// No such token.
     UnknownToken = "unknown_token" => NotFound,
-    /// No such job, or it is somebody else's.
+    /// No such job, or it belongs to another client.
     UnknownJob = "unknown_job" => NotFound,
-    /// Something has to be set up first.
+    /// A feature is not set up.
     NotSetUp = "not_set_up" => Failed,
-    /// A service that was asked for something refused, or did not answer.
+    /// An external service failed or did not answer.
     ServiceFailed = "service_failed" => Failed,
     /// No such post.
     UnknownPost = "unknown_post" => NotFound,
-    /// It might cost more than it may.
+    /// The cost might exceed the budget.
     OverBudget = "over_budget" => Refused,
 }
 
@@ -186,7 +186,7 @@ fault_codes! {
 mod tests {
     use super::*;
 
-    /// What `--json` prints and what `as_str` says are one name, and no two codes share it.
+    /// Codes are unique and in snake case.
     #[test]
     fn codes_are_stable_names() {
         let mut names: Vec<&str> = FaultCode::ALL.iter().map(|c| c.as_str()).collect();
@@ -198,8 +198,7 @@ mod tests {
         assert_eq!(names.len(), FaultCode::ALL.len());
     }
 
-    /// `docs/errors.md` has each code once, with the exit status that it ends with, its meaning and
-    /// a way out.
+    /// `docs/errors.md` lists each code once, with exit status, meaning and remedy.
     #[test]
     fn the_documentation_explains_every_code() {
         let docs = include_str!("../../docs/errors.md");

@@ -1,19 +1,19 @@
-//! Length-delimited frames over blocking streams: a big-endian `u32` length, then that many bytes.
+//! Length-delimited frames: a big-endian `u32` length, then that many bytes.
 //!
-//! The daemon reads the same frames on its async side, with a deadline on each.
+//! These functions are for blocking streams. The daemon has an async reader with a deadline.
 
 use std::io::{self, Read, Write};
 
-/// The largest payload of one frame, in bytes: room for a page of [`crate::MAX_CONTENT`] with its
-/// frontmatter, or for the largest answer.
+/// Maximum payload of a frame in bytes: room for a page of [`crate::MAX_CONTENT`] with its
+/// frontmatter, or for the largest reply.
 pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 
 /// Why a frame could not be read or written.
 #[derive(Debug)]
 pub enum FrameError {
-    /// The stream ended where a frame should begin.
+    /// The stream ended before a frame.
     Closed,
-    /// The announced length is over [`MAX_FRAME`].
+    /// The length exceeds [`MAX_FRAME`].
     TooLarge(usize),
     /// The stream failed or ended inside a frame.
     Io(io::Error),
@@ -67,7 +67,7 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Vec<u8>, FrameError> {
     if length > MAX_FRAME {
         return Err(FrameError::TooLarge(length));
     }
-    // The length is a claim until the bytes are here: grow with what arrives.
+    // The length is untrusted, so the buffer grows with the received bytes.
     let mut payload = Vec::with_capacity(length.min(64 * 1024));
     let got = stream.take(length as u64).read_to_end(&mut payload)?;
     if got < length {

@@ -1,5 +1,6 @@
-//! The greeting: 20 bytes each way, the same in every version for ever, so that a client and a
-//! daemon of different protocols can still say so to each other.
+//! The greeting that client and daemon exchange: 20 bytes, the same in all versions.
+//!
+//! So programs with different protocols can still detect the mismatch.
 //!
 //! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client sends
 //! its greeting and its first request together; the daemon answers with its own greeting first, and
@@ -23,7 +24,7 @@ pub struct Hello {
     pub pid: u32,
 }
 
-/// The bytes are no greeting: somebody else is at the other end.
+/// The bytes are not a greeting: the other end is another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelloError;
 
@@ -36,7 +37,7 @@ impl std::fmt::Display for HelloError {
 impl std::error::Error for HelloError {}
 
 impl Hello {
-    /// This build's greeting, sent by the process `pid`.
+    /// Returns the greeting of this build, sent by the process `pid`.
     #[must_use]
     pub fn ours(pid: u32) -> Self {
         let mut version = [0_u16; 4];
@@ -46,20 +47,20 @@ impl Hello {
         Self { protocol: PROTOCOL, version, pid }
     }
 
-    /// Whether both sides read the same bytes the same way.
+    /// Returns whether the other side uses the same protocol.
     #[must_use]
     pub fn speaks_ours(&self) -> bool {
         self.protocol == PROTOCOL
     }
 
-    /// The version as people write it.
+    /// Returns the version as text: `0.1.0.0`.
     #[must_use]
     pub fn version_text(&self) -> String {
         let [a, b, c, d] = self.version;
         format!("{a}.{b}.{c}.{d}")
     }
 
-    /// The greeting on the wire.
+    /// Encodes the greeting.
     #[must_use]
     pub fn to_bytes(self) -> [u8; HELLO_LEN] {
         let mut out = [0_u8; HELLO_LEN];
@@ -72,10 +73,10 @@ impl Hello {
         out
     }
 
-    /// The greeting that `bytes` hold.
+    /// Decodes a greeting.
     ///
     /// # Errors
-    /// When the magic is not ours.
+    /// [`HelloError`] when the bytes do not begin with the magic.
     pub fn from_bytes(bytes: &[u8; HELLO_LEN]) -> Result<Self, HelloError> {
         if &bytes[..6] != MAGIC {
             return Err(HelloError);
@@ -94,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_greeting_survives_the_wire_and_a_stranger_is_refused() {
+    fn a_greeting_round_trips_and_other_bytes_are_rejected() {
         let hello = Hello::ours(4242);
         assert_eq!(Hello::from_bytes(&hello.to_bytes()), Ok(hello));
         assert_eq!(hello.version_text(), VERSION);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId, Spent};
+use crate::{Slug, SourceId, Spending};
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct IdeasReply {
     /// Crosses that failed and were left out.
     pub failed_crosses: u32,
     /// What this call cost; of an estimate, what it would cost.
-    pub cost: Spent,
+    pub cost: Spending,
     /// The page that it was saved as.
     pub saved_slug: Option<Slug>,
     /// Which phase failed, why, what to do, and what was spent; in words.
@@ -109,14 +109,14 @@ pub struct Idea {
     /// How far those are from each other, 0 to 1.
     pub distance: f32,
     /// What the judge says.
-    pub judge: Option<Judged>,
+    pub judge: Option<Judgement>,
     /// Whether it is good enough by its profile.
     pub passes: bool,
 }
 
 /// A judge's word on an idea.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct Judgement {
     /// Five scores, 1 to 5.
     pub scores: Scores,
     /// Their weighted mean, by the profile.
@@ -206,7 +206,7 @@ pub struct IdeaRunRow {
     /// `running`, `stopped`, `prompts` or `done`.
     pub status: String,
     /// What it cost so far.
-    pub cost: Spent,
+    pub cost: Spending,
     /// The page that it was saved as.
     pub saved_slug: Option<Slug>,
 }

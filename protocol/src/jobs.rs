@@ -108,7 +108,8 @@ pub struct JobRetry {
 /// An item that was taken in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Job {
+#[cfg_attr(feature = "openapi", schema(as = Job))]
+pub struct IngestJob {
     /// Its id.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "job_17"))]
     pub job_id: JobId,
@@ -165,7 +166,7 @@ pub struct JobCounts {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Jobs {
     /// The newest first.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<IngestJob>,
     /// Of all items, whatever was asked for.
     pub counts: JobCounts,
     /// Where to go on.
@@ -176,7 +177,8 @@ pub struct Jobs {
 /// To `JobRetry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct JobsRetried {
+#[cfg_attr(feature = "openapi", schema(as = JobsRetried))]
+pub struct JobRetryReply {
     /// How many wait anew.
     pub retried: u64,
 }

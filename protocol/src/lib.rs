@@ -1,8 +1,7 @@
-//! What crosses brain's control socket, and the value types that both ends name.
+//! Wire types of the control socket, shared by client and daemon.
 //!
-//! This crate is pure: it knows bytes and values. It must not know sockets, clocks, files, tokio or
-//! redb, so that the client stays small and every rule about the wire stands in one place. The wire
-//! format itself is described in `docs/protocol.md`.
+//! No I/O: the crate must not know sockets, clocks, files, tokio or redb, so that the client stays
+//! small and all rules of the wire are in one place. `docs/protocol.md` describes the wire format.
 
 mod access;
 mod codec;
@@ -10,15 +9,15 @@ mod collector;
 mod connect;
 mod fault;
 mod frame;
-mod grant;
 mod hello;
 mod ideas;
 mod jobs;
-mod meaning;
 mod name;
-mod place;
 mod reply;
 mod request;
+mod run_dir;
+mod scope;
+mod semantic;
 mod tunnel;
 mod voice;
 
@@ -28,31 +27,30 @@ pub use collector::*;
 pub use connect::*;
 pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
-pub use grant::{GrantType, Scope, Scopes, Secret};
 pub use hello::{HELLO_LEN, Hello, HelloError};
 pub use ideas::*;
 pub use jobs::*;
-pub use meaning::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
-pub use place::fallback_run_dir;
 pub use reply::*;
 pub use request::*;
+pub use run_dir::fallback_run_dir;
+pub use scope::{GrantType, Scope, Scopes, Secret};
+pub use semantic::*;
 pub use tunnel::*;
 pub use voice::*;
 
-/// The service's version, in four numeric parts. Every surface that tells a version takes it from
-/// here.
+/// The version of the service in four numeric parts. All programs report this constant.
 pub const VERSION: &str = "0.1.0.0";
 
-/// The number of the wire format. It grows whenever a byte of [`Request`], [`Reply`] or [`Event`]
-/// would be read differently; bincode has no evolution of its own.
+/// The number of the wire format. Every change to the encoding of [`Request`], [`Reply`] or [`Event`]
+/// raises it; bincode has no versioning of its own.
 pub const PROTOCOL: u16 = 8;
 
-/// The largest content that a page may have: 5 MB (decimal), counted in bytes of UTF-8.
+/// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;
 
-/// The most pages that a search answers with.
+/// Maximum number of search hits.
 pub const MAX_HITS: u32 = 200;
 
-/// The largest message of MCP, in bytes: a page of the largest size, as JSON.
+/// Maximum size of an MCP message in bytes: room for a page of maximum size as JSON.
 pub const MAX_MESSAGE: usize = 8 * 1024 * 1024;

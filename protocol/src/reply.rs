@@ -5,11 +5,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, Asked, Audit, ClientChanged, ClientRegistered, Clients, CollectorAlerts,
-    CollectorDeletions, CollectorEnriched, CollectorRun, CollectorSetupReply, CollectorStatus,
-    ConnectReport, CostsReply, Curve, Digest, Embedded, Fault, IdeaRuns, IdeasReply, Job,
-    JobCounts, Jobs, JobsRetried, ModelInstalled, Models, Slug, SourceId, Spoken, TokenMade,
-    TokenRevoked, Tokens, TunnelReplayed, TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
+    AdminTokenReply, AskReply, Audit, ClientRegisterReply, ClientReply, Clients, CollectorAlerts,
+    CollectorDeletions, CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatus,
+    ConnectReport, CostsReply, Curve, Digest, EmbedReply, Fault, IdeaRuns, IdeasReply, IngestJob,
+    JobCounts, JobRetryReply, Jobs, ModelInstallReply, Models, Slug, SourceId, TokenCreateReply,
+    TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply,
+    TunnelStatus, VoiceReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -50,7 +51,7 @@ pub enum Reply {
     /// To `Stop`: the daemon is ending.
     Stopping,
     /// To `Capture` and `Put`.
-    Written(Written),
+    Write(WriteReply),
     /// To `Get`.
     Page(Page),
     /// To `Search`.
@@ -58,9 +59,9 @@ pub enum Reply {
     /// To `List`.
     Pages(Pages),
     /// To `Delete`.
-    Deleted(Deleted),
+    Delete(DeleteReply),
     /// To `Restore`.
-    Restored(Restored),
+    Restore(RestoreReply),
     /// To `History`.
     History(History),
     /// To `Tags` without a slug.
@@ -68,7 +69,7 @@ pub enum Reply {
     /// To `Tags` with a slug.
     PageTags(PageTags),
     /// To `Link`.
-    Linked(Linked),
+    Link(LinkReply),
     /// To `Links` and `Backlinks`.
     Links(Links),
     /// To `Graph`.
@@ -94,15 +95,15 @@ pub enum Reply {
     /// To `ClientList`.
     Clients(Clients),
     /// To `ClientRegister`.
-    ClientRegistered(ClientRegistered),
+    ClientRegister(ClientRegisterReply),
     /// To `ClientUpdate` and `ClientRevoke`.
-    ClientChanged(ClientChanged),
+    Client(ClientReply),
     /// To `TokenList`.
     Tokens(Tokens),
     /// To `TokenCreate`.
-    TokenMade(TokenMade),
+    TokenCreate(TokenCreateReply),
     /// To `TokenRevoke`.
-    TokenRevoked(TokenRevoked),
+    TokenRevoke(TokenRevokeReply),
     /// To `AdminToken`.
     AdminToken(AdminTokenReply),
     /// To `AuditList`.
@@ -110,9 +111,9 @@ pub enum Reply {
     /// To `JobList`.
     Jobs(Jobs),
     /// To `JobShow`.
-    Job(Job),
+    Job(IngestJob),
     /// To `JobRetry`.
-    JobsRetried(JobsRetried),
+    JobRetry(JobRetryReply),
     /// To `Mcp`: what follows on this connection is MCP.
     Mcp,
     /// To `ConnectTest`.
@@ -130,7 +131,7 @@ pub enum Reply {
     /// To `CollectorDigest`.
     CollectorDigest(Digest),
     /// To `CollectorEnrich`.
-    CollectorEnriched(CollectorEnriched),
+    CollectorEnrich(CollectorEnrichReply),
     /// To `CollectorCurve`.
     CollectorCurve(Curve),
     /// To `TunnelSetup`.
@@ -140,17 +141,17 @@ pub enum Reply {
     /// To `TunnelRequests`.
     TunnelRequests(TunnelRequestsReply),
     /// To `TunnelReplay`.
-    TunnelReplayed(TunnelReplayed),
+    TunnelReplay(TunnelReplayReply),
     /// To `Voice`.
-    Spoken(Spoken),
+    Voice(VoiceReply),
     /// To `Embed`.
-    Embedded(Embedded),
+    Embed(EmbedReply),
     /// To `ModelInstall`.
-    ModelInstalled(ModelInstalled),
+    ModelInstall(ModelInstallReply),
     /// To `ModelList`.
     Models(Models),
     /// To `Ask`.
-    Asked(Asked),
+    Ask(AskReply),
     /// To `Costs`.
     Costs(CostsReply),
     /// To `Ideas`.
@@ -228,7 +229,7 @@ pub enum WriteStatus {
 
 /// The outcome of a capture, put, revert or of a change of tags and links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct WriteReply {
     /// The page.
     pub slug: Slug,
     /// What happened.
@@ -400,7 +401,7 @@ pub struct ScorePart {
 
 /// The outcome of a delete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deleted {
+pub struct DeleteReply {
     /// Always `soft_deleted`.
     pub status: String,
     /// The page.
@@ -415,7 +416,7 @@ pub struct Deleted {
 
 /// The outcome of a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restored {
+pub struct RestoreReply {
     /// Always `restored`.
     pub status: String,
     /// The page.
@@ -492,7 +493,7 @@ pub struct PageTags {
 
 /// The outcome of `link`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Linked {
+pub struct LinkReply {
     /// The page that has the link.
     pub from: Slug,
     /// The page it leads to.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AdminToken, Ask, AuditList, ClientList, ClientRegister, ClientRevoke, ClientUpdate,
-    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, ConnectTest,
+    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorPeriod, CollectorSetup, ConnectTest,
     Costs, Embed, Ideas, JobList, JobRetry, JobShow, ModelInstall, Slug, SourceId, TokenCreate,
     TokenList, TokenRevoke, TunnelReplay, TunnelRequests, VoiceTurn,
 };
@@ -104,9 +104,9 @@ pub enum Request {
     /// How the collector is.
     CollectorStatus,
     /// Posts that are gone from the platform.
-    CollectorDeletions(CollectorSince),
+    CollectorDeletions(CollectorPeriod),
     /// What the collector warned of.
-    CollectorAlerts(CollectorSince),
+    CollectorAlerts(CollectorPeriod),
     /// What an agent needs to enrich pages.
     CollectorDigest(CollectorDigest),
     /// Carry the enrichment rules out.
@@ -260,7 +260,7 @@ pub enum Origin {
 
 /// What a page must be for a write to go through. Checked in the transaction of the write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Expect {
+pub enum Precondition {
     /// There is no active page of this name.
     Absent,
     /// Its content has this hash (lower-case hex SHA-256).
@@ -282,7 +282,7 @@ pub struct Put {
     /// Whether empty content may replace an existing page.
     pub allow_empty: bool,
     /// What must be there; anything when absent.
-    pub expect: Option<Expect>,
+    pub expect: Option<Precondition>,
 }
 
 /// `brain delete`.
@@ -291,7 +291,7 @@ pub struct Delete {
     /// The page.
     pub page: PageRef,
     /// What must be there; anything when absent.
-    pub expect: Option<Expect>,
+    pub expect: Option<Precondition>,
 }
 
 impl From<PageRef> for Delete {

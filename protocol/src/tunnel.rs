@@ -1,4 +1,4 @@
-//! `brain tunnel …`: the public address, and what came through it.
+//! Wire types of `brain tunnel`: the public address and the requests to it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,14 +13,14 @@ pub struct TunnelRequests {
     pub limit: u32,
 }
 
-/// `brain tunnel replay`: take an item of `POST /ingest` in once more, as if it came now.
+/// `brain tunnel replay`: ingests the body of `POST /ingest` again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelReplay {
     /// The item.
     pub job_id: JobId,
 }
 
-/// How setting the tunnel up went.
+/// The result of `brain tunnel setup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelSetupReply {
     /// `passed`, or `failed` with the last step being the one that failed.
@@ -29,7 +29,7 @@ pub struct TunnelSetupReply {
     pub steps: Vec<Step>,
 }
 
-/// How the tunnel is.
+/// The state of the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelStatus {
     /// `none`, `ngrok`, `cloudflared` or `tailscale`.
@@ -37,29 +37,29 @@ pub struct TunnelStatus {
     /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`, `not_connected`, `wrong_domain`, `service_down`,
     /// `unreachable` (up by its own word, but not from outside), `refused` (by the platform).
     pub state: String,
-    /// What was seen last, in words.
+    /// The last observation, for people.
     pub message: String,
-    /// What to do about it.
+    /// What to do.
     pub hint: Option<String>,
-    /// The public address, when there is one.
+    /// The public address, if there is one.
     pub url: Option<String>,
     /// Since when the tunnel is up at this address.
     pub up_since: Option<String>,
-    /// When it was looked at last.
+    /// When it was last checked.
     pub checked_at: Option<String>,
-    /// When it is looked at next, or started again.
+    /// When it is checked or restarted next.
     pub next_at: Option<String>,
     /// Starts of the agent since the daemon started.
     pub starts: u64,
-    /// Whether somebody else started the agent: it is left alone.
+    /// Whether another program started the agent. It is then not stopped.
     pub adopted: bool,
-    /// The port that it leads to.
+    /// The local port of the tunnel.
     pub forward: u16,
-    /// What the telephone number leads to, where one is configured.
+    /// The webhook of the telephone number, if one is configured.
     pub telephone: Option<String>,
 }
 
-/// What came through the tunnel.
+/// To `TunnelRequests`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelRequestsReply {
     /// Newest first; those of this run of the daemon, at most 1000.
@@ -68,36 +68,36 @@ pub struct TunnelRequestsReply {
     pub truncated: bool,
 }
 
-/// One request that came through the tunnel: no body, no query, no header.
+/// One request through the tunnel, without body, query or headers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelRequest {
-    /// When it came.
+    /// When it arrived.
     pub at: String,
     /// Its method.
     pub method: String,
-    /// The path, as far as it is one that is served; else `(none)`.
+    /// The path if it is a known one; else `(none)`.
     pub path: String,
-    /// The status of its answer.
+    /// The status of its response.
     pub status: u16,
-    /// How long that took, in microseconds.
+    /// How long the response took, in microseconds.
     pub took_us: u64,
-    /// Who sent it: a client's id, `token:<name>`, `telephone`, or `-` for somebody unknown.
+    /// The sender: a client's id, `token:<name>`, `telephone`, or `-` if unknown.
     pub client: String,
-    /// Bytes of its body.
+    /// Size of its body in bytes.
     pub bytes: u64,
-    /// What it became: an item of the queue, which can be replayed.
+    /// The ingest job it became, which can be replayed.
     pub job_id: Option<JobId>,
 }
 
-/// What became of a replay.
+/// To `TunnelReplay`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TunnelReplayed {
-    /// The item that was replayed.
+pub struct TunnelReplayReply {
+    /// The replayed job.
     pub job_id: JobId,
-    /// The new item, or the one that it is a repetition of.
+    /// The new job, or the existing one if it is a duplicate.
     pub new_job_id: JobId,
-    /// Its state when this was answered.
+    /// Its state at the time of the reply.
     pub status: String,
-    /// What is to be known about it, in words.
+    /// An explanation for people.
     pub message: String,
 }

@@ -1,4 +1,6 @@
-//! The telephone: what a caller did, and what is said in return. How that is put to the telephony provider is the door's matter.
+//! Wire types of telephone calls: what a caller did, and the reply.
+//!
+//! The HTTP interface translates them for the telephony provider.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,77 +9,77 @@ use serde::{Deserialize, Serialize};
 pub struct VoiceTurn {
     /// The provider's id of the call (`CallSid`).
     pub call: String,
-    /// Which turn of the call it is; 0 at the beginning. A turn that comes again has the same number.
+    /// The number of the turn in its call, from 0. A repeated turn has the same number.
     pub turn: u32,
-    /// Who calls, as the provider says it; a number in E.164 where it is one.
+    /// The caller as the provider reports it, usually a number in E.164.
     pub from: String,
     /// What the caller did.
     pub event: VoiceEvent,
-    /// What was asked for in the turn before: `note` or `question`; nothing at the beginning.
+    /// What the previous turn asked for: `note` or `question`; `None` at the beginning.
     pub asked: Option<String>,
-    /// How often in a row nothing was heard before this turn.
+    /// Number of consecutive silent turns before this one.
     pub silences: u32,
 }
 
 /// What a caller did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoiceEvent {
-    /// Called.
+    /// The call begins.
     Incoming,
-    /// Said this.
+    /// The caller spoke.
     Speech {
         /// The words.
         text: String,
-        /// How sure the provider is of them, in percent.
+        /// The provider's confidence, in percent.
         confidence: Option<u8>,
     },
-    /// Pressed these keys.
+    /// The caller pressed these keys.
     Digits(String),
-    /// Said nothing.
+    /// The caller was silent.
     Silence,
-    /// Left a recording.
+    /// The caller left a recording.
     Recording {
-        /// The provider's id of it (`RecordingSid`).
+        /// The provider's id of the recording (`RecordingSid`).
         id: String,
         /// Its address at the provider.
         url: String,
-        /// Its length.
+        /// Its length in seconds.
         seconds: u32,
     },
-    /// The provider has written down a recording.
+    /// The provider has transcribed a recording.
     Transcription {
-        /// The recording.
+        /// The id of the recording.
         id: String,
-        /// Its words; empty when there were none to be made out.
+        /// Its text; empty when nothing was intelligible.
         text: String,
     },
-    /// The call is over, with this state (`completed`, `busy`, `no-answer`, …).
+    /// The call ended with this state (`completed`, `busy`, `no-answer`, …).
     Ended(String),
 }
 
-/// What is said to a caller, and what then.
+/// The reply to a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spoken {
-    /// Sentences, in order. Plain text: what marks it up is the door's matter.
+pub struct VoiceReply {
+    /// Sentences to speak, in order. Plain text.
     pub say: Vec<String>,
-    /// What then.
-    pub then: VoiceThen,
+    /// What to do afterwards.
+    pub then: VoiceAction,
 }
 
-/// What comes after something was said.
+/// What happens after the sentences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum VoiceThen {
-    /// Listen, for what was asked.
+pub enum VoiceAction {
+    /// Listen to the caller.
     Listen {
-        /// `note` or `question`; nothing when the caller is to choose.
+        /// `note` or `question`; `None` when the caller may choose.
         asked: Option<String>,
-        /// Silences in a row, this turn's included.
+        /// Number of consecutive silent turns, this one included.
         silences: u32,
     },
-    /// Let the caller leave a message.
+    /// Record a message.
     Record,
     /// End the call.
     HangUp,
-    /// Nothing: nobody listens, this was only to be noted.
+    /// Nothing: the turn was only to be recorded.
     Nothing,
 }

@@ -57,7 +57,7 @@ impl Writers {
                 expect: None,
             };
             match client.ask(&Request::Put(put)) {
-                Ok(Reply::Written(_)) => done.store(n + 1, Ordering::SeqCst),
+                Ok(Reply::Write(_)) => done.store(n + 1, Ordering::SeqCst),
                 other => panic!("{other:?}"),
             }
         }

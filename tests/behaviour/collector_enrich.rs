@@ -5,7 +5,7 @@ use brain_base::caller::{Caller, Scopes};
 use brain_collector::{JournalEvent, Stream};
 use brain_core::Silent;
 use brain_protocol::{
-    CollectorEnrich, CollectorEnriched, FaultCode, History, Reply, Request, SourceId,
+    CollectorEnrich, CollectorEnrichReply, FaultCode, History, Reply, Request, SourceId,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::collector_lab::{ANN, BOB, DAY, EVE, Lab, Who, named, post, tagged};
 
 const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
 
-fn lines(enriched: &CollectorEnriched) -> Vec<&str> {
+fn lines(enriched: &CollectorEnrichReply) -> Vec<&str> {
     enriched.pages.iter().flat_map(|page| page.lines.iter().map(String::as_str)).collect()
 }
 

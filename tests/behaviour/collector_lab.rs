@@ -8,8 +8,8 @@ use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
 use brain_core::{Brain, Silent};
 use brain_protocol::{
-    CollectorDigest, CollectorEnrich, CollectorEnriched, Digest, Fault, Get, Origin, Page, PageRef,
-    Put, Reply, Request, Slug,
+    CollectorDigest, CollectorEnrich, CollectorEnrichReply, Digest, Fault, Get, Origin, Page,
+    PageRef, Put, Reply, Request, Slug,
 };
 use serde_json::{Value, json};
 
@@ -142,13 +142,13 @@ impl Lab {
         self.ask(Request::Get(Get { page: named(slug), version: None })).is_ok()
     }
 
-    pub(crate) fn enrich(&self) -> CollectorEnriched {
+    pub(crate) fn enrich(&self) -> CollectorEnrichReply {
         self.enrich_by(CollectorEnrich::default())
     }
 
-    pub(crate) fn enrich_by(&self, request: CollectorEnrich) -> CollectorEnriched {
+    pub(crate) fn enrich_by(&self, request: CollectorEnrich) -> CollectorEnrichReply {
         match self.ask(Request::CollectorEnrich(request)) {
-            Ok(Reply::CollectorEnriched(enriched)) => enriched,
+            Ok(Reply::CollectorEnrich(enriched)) => enriched,
             other => panic!("not enriched: {other:?}"),
         }
     }

@@ -3,7 +3,7 @@
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_collector::Stream;
-use brain_net::Trouble;
+use brain_net::Error as NetError;
 use brain_protocol::{Get, List, PageRef, Reply, Request};
 use brain_tests::model::{FakeModel, Manner, Said};
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ fn a_model_nearby_gets_the_picture_itself() {
     lab.web.pages.lock().unwrap().extend([
         (at("a.png"), page("image/png", "abc")),
         (at("b.png"), page("text/html", "<p>no</p>")),
-        (at("c.png"), Err(Trouble::Status(404))),
+        (at("c.png"), Err(NetError::Status(404))),
     ]);
     for (id, name) in [("1", "a.png"), ("2", "b.png"), ("3", "c.png")] {
         lab.post(Stream::Own, id, "x", photos(&[("3_a", &at(name))]));
@@ -200,8 +200,8 @@ fn articles_are_taken_in_once_whoever_names_them() {
         ("https://blog.example/notes.txt".to_owned(), page("text/plain", "Just notes.")),
         ("https://blog.example/paper.pdf".to_owned(), page("application/pdf", "%PDF")),
         ("https://blog.example/empty".to_owned(), page("text/html", "<p> </p>")),
-        ("https://blog.example/gone".to_owned(), Err(Trouble::Status(404))),
-        ("https://blog.example/inside".to_owned(), Err(Trouble::NotPublic)),
+        ("https://blog.example/gone".to_owned(), Err(NetError::Status(404))),
+        ("https://blog.example/inside".to_owned(), Err(NetError::NotPublic)),
     ]);
     let post = links(&[
         "https://blog.example/fox?utm_source=x#top",

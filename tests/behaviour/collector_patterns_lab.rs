@@ -11,7 +11,10 @@ use brain_base::random::SystemRandom;
 use brain_collector::{Data, Journal, JournalEvent, Record, Stream};
 use brain_core::config::Config;
 use brain_core::{Brain, Outside, StandardOutput};
-use brain_net::{Answer, Call, Client, Document, Link, Outgoing, Trouble, WebPage};
+use brain_net::{
+    Client, Document, Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient,
+    WebPage,
+};
 use brain_tests::model::{Asked, Said};
 use serde_json::{Value, json};
 
@@ -35,27 +38,27 @@ impl Clock for Hands {
 /// The real network for links, and a shelf for web pages.
 pub(crate) struct Web {
     real: Client,
-    pub(crate) pages: Mutex<HashMap<String, Result<WebPage, Trouble>>>,
+    pub(crate) pages: Mutex<HashMap<String, Result<WebPage, NetError>>>,
     pub(crate) fetched: Mutex<Vec<String>>,
 }
 
-impl Outgoing for Web {
-    fn document(&self, _: &str) -> Result<Document, Trouble> {
+impl HttpClient for Web {
+    fn document(&self, _: &str) -> Result<Document, NetError> {
         panic!("no document is asked for")
     }
 
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         panic!("nothing calls {}", call.url)
     }
 
-    fn web_page(&self, url: &str) -> Result<WebPage, Trouble> {
+    fn web_page(&self, url: &str) -> Result<WebPage, NetError> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.pages.lock().unwrap().get(url).cloned();
-        found.unwrap_or_else(|| Err(Trouble::Name("there is none".into())))
+        found.unwrap_or_else(|| Err(NetError::NameNotFound("there is none".into())))
     }
 
-    fn link(&self, base: &url::Url) -> Result<Box<dyn Link>, Trouble> {
-        self.real.link(base)
+    fn retrying_client(&self, base: &url::Url) -> Result<Box<dyn RetryingClient>, NetError> {
+        self.real.retrying_client(base)
     }
 }
 
@@ -199,7 +202,7 @@ impl Lab {
 }
 
 /// A web page with this text.
-pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, Trouble> {
+pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, NetError> {
     Ok(WebPage { url: String::new(), content_type: content_type.into(), body: body.into() })
 }
 

@@ -34,10 +34,15 @@ fn the_way_to_the_host_is_told_apart() {
     let _daemon = home.daemon();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     stuck_at(&walk(&home, &format!("http://{nobody}/mcp"), 1), "reach", "refused", "brain status");
-    stuck_at(&walk(&home, "https://brain.invalid/mcp", 1), "reach", "name is not found", "DNS");
+    stuck_at(&walk(&home, "https://brain.invalid/mcp", 1), "reach", "name not found", "DNS");
     let plain = Fake::new(|_, _| None);
     let url = plain.url().replace("http://", "https://");
-    stuck_at(&walk(&home, &url, 1), "reach", "breaks off while TLS begins", "http://");
+    stuck_at(
+        &walk(&home, &url, 1),
+        "reach",
+        "closed the connection during the TLS handshake",
+        "http://",
+    );
     let plain = saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     stuck_at(
         &walk(&home, &format!("https://{plain}/mcp"), 1),
@@ -46,7 +51,7 @@ fn the_way_to_the_host_is_told_apart() {
         "http://",
     );
     let ssh = saying(b"SSH-2.0-OpenSSH_9.6\r\n");
-    stuck_at(&walk(&home, &format!("http://{ssh}/mcp"), 1), "reach", "broke", "port");
+    stuck_at(&walk(&home, &format!("http://{ssh}/mcp"), 1), "reach", "connection lost", "port");
     for bad in [
         "brain.example.org/mcp",
         "ftp://brain.example.org/mcp",

@@ -385,12 +385,12 @@ impl Book {
             let Some(answer) = client.try_ask(&request) else { return count };
             let entry = &mut self.entries[at];
             match answer {
-                Ok(Reply::Written(reply)) if self.disk_fails && !reply.written => return count,
-                Ok(Reply::Deleted(reply)) if self.disk_fails && !reply.warnings.is_empty() => {
+                Ok(Reply::Write(reply)) if self.disk_fails && !reply.written => return count,
+                Ok(Reply::Delete(reply)) if self.disk_fails && !reply.warnings.is_empty() => {
                     return count;
                 }
                 Err(_) if self.disk_fails => return count,
-                Ok(Reply::Written(reply)) => {
+                Ok(Reply::Write(reply)) => {
                     assert!(reply.written && reply.warnings.is_empty(), "{entry}: {reply:?}");
                     let restores = matches!(entry.now, State::Deleted(_));
                     let expected = match entry.now {
@@ -402,7 +402,7 @@ impl Book {
                     // Another capture may have had the first eight digits.
                     entry.slug = reply.slug;
                 }
-                Ok(Reply::Deleted(reply)) => {
+                Ok(Reply::Delete(reply)) => {
                     assert!(reply.warnings.is_empty(), "{entry}: {reply:?}")
                 }
                 Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Cancelled) => {

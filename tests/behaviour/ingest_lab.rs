@@ -9,8 +9,8 @@ use brain_core::ingest::{Accepted, CHUNK, Item};
 use brain_core::{Brain, Silent};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
-    Doctor, Fault, FaultCode, Get, Job, JobCounts, JobList, JobRetry, JobShow, JobState, Jobs,
-    Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
+    Doctor, Fault, FaultCode, Get, IngestJob, JobCounts, JobList, JobRetry, JobShow, JobState,
+    Jobs, Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
 };
 
 use crate::hands::Hands;
@@ -82,11 +82,11 @@ impl Lab {
             allow_empty: false,
             expect: None,
         };
-        let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        let Reply::Write(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
         assert_ne!(written.status, WriteStatus::Unchanged);
     }
 
-    pub(crate) fn show_as(&self, caller: &Caller, of: &Accepted) -> Result<Job, FaultCode> {
+    pub(crate) fn show_as(&self, caller: &Caller, of: &Accepted) -> Result<IngestJob, FaultCode> {
         let request = Request::JobShow(JobShow { id: of.job_id });
         match self.brain().answer(caller, request, &Silent) {
             Ok(Reply::Job(job)) => Ok(job),
@@ -95,7 +95,7 @@ impl Lab {
         }
     }
 
-    pub(crate) fn show(&self, of: &Accepted) -> Job {
+    pub(crate) fn show(&self, of: &Accepted) -> IngestJob {
         self.show_as(&phone(), of).unwrap()
     }
 
@@ -113,7 +113,7 @@ impl Lab {
     }
 
     pub(crate) fn retry(&self) -> u64 {
-        let Reply::JobsRetried(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap()
+        let Reply::JobRetry(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap()
         else {
             panic!()
         };

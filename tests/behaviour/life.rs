@@ -84,7 +84,7 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
                 for n in 0.. {
                     let text = format!("worker {worker} thought {n}");
                     match client.try_ask(&capture(text.as_str())) {
-                        Some(Ok(Reply::Written(written))) => {
+                        Some(Ok(Reply::Write(written))) => {
                             acknowledged.lock().unwrap().push((written.slug, text));
                         }
                         _ => return,

@@ -328,7 +328,7 @@ fn many_requests_of_one_stream_do_not_keep_others_out() {
     let mut client = home.connect().unwrap();
     for n in 0..20 {
         let written = client.ask(&capture(format!("thought {n}")));
-        assert!(matches!(written, Ok(Reply::Written(_))), "{written:?}");
+        assert!(matches!(written, Ok(Reply::Write(_))), "{written:?}");
         assert!(client.ask(&Request::Status).is_ok());
     }
     for _ in 1..=3000 {

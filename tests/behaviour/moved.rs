@@ -33,7 +33,7 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
         // At once, and where a file of the same name is.
         for slug in ["two", "private"] {
             match put(&mut client, &format!("d{round}/{slug}")).unwrap() {
-                Reply::Written(written) => {
+                Reply::Write(written) => {
                     assert!(!written.written, "{written:?}");
                     assert!(written.warnings[0].contains("leads out of"), "{written:?}");
                 }

@@ -8,7 +8,7 @@ use brain_base::clock::{Clock, parse_instant};
 use brain_page::{Document, Frontmatter, MediaType};
 use brain_protocol::{
     Capture, Delete, Export, Fault, Get, Import, ImportReply, List, Origin, Page, PageRef, Put,
-    Reply, Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, Written,
+    Reply, Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, WriteReply,
 };
 use proptest::prelude::*;
 
@@ -45,9 +45,9 @@ impl Lab {
         page
     }
 
-    fn write(&self, caller: &Caller, request: Request) -> Result<Written, Fault> {
+    fn write(&self, caller: &Caller, request: Request) -> Result<WriteReply, Fault> {
         match self.brain().answer(caller, request, &brain_core::Silent)? {
-            Reply::Written(written) => Ok(written),
+            Reply::Write(written) => Ok(written),
             other => panic!("{other:?}"),
         }
     }
@@ -58,13 +58,13 @@ impl Lab {
         name: &str,
         content: &str,
         origin: Origin,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteReply, Fault> {
         let content = content.as_bytes().to_vec();
         let put = Put { page: named(name), content, origin, allow_empty: true, expect: None };
         self.write(caller, Request::Put(put))
     }
 
-    fn own_put(&self, name: &str, content: &str) -> Written {
+    fn own_put(&self, name: &str, content: &str) -> WriteReply {
         self.put_as(&Caller::local(0), name, content, Origin::Stdin).unwrap()
     }
 
@@ -74,7 +74,7 @@ impl Lab {
         content: &str,
         origin: Origin,
         tags: Vec<String>,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteReply, Fault> {
         let content = content.as_bytes().to_vec();
         let capture = Capture {
             content,
@@ -88,7 +88,7 @@ impl Lab {
         self.write(caller, Request::Capture(capture))
     }
 
-    fn own_capture(&self, content: &str) -> Written {
+    fn own_capture(&self, content: &str) -> WriteReply {
         self.capture_as(&Caller::local(0), content, Origin::File("/home/me/a.md".into()), vec![])
             .unwrap()
     }

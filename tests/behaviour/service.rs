@@ -383,8 +383,7 @@ fn what_the_status_tells_is_one_line_even_when_a_file_cannot_be_written() {
     // A file where the directory of pages should be.
     fs::write(home.path().join("pages"), "in the way").unwrap();
     let _daemon = home.daemon();
-    let Some(Ok(Reply::Written(_))) =
-        home.connect().unwrap().try_ask(&capture("kept in the store"))
+    let Some(Ok(Reply::Write(_))) = home.connect().unwrap().try_ask(&capture("kept in the store"))
     else {
         panic!("the store takes it")
     };

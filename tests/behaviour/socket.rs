@@ -180,7 +180,7 @@ fn a_frame_in_small_pieces_is_read_whole_while_others_are_served() {
         still_serves(&home);
     }
     let answer = decode::<Answer>(&read_frame(&mut slow.stream).unwrap()).unwrap();
-    assert!(matches!(answer, Answer::Reply(Reply::Written(_))), "{answer:?}");
+    assert!(matches!(answer, Answer::Reply(Reply::Write(_))), "{answer:?}");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn many_connections_at_once_all_get_their_answers() {
                 for n in 0..5 {
                     let mut client = connect_patiently(home);
                     let text = format!("worker {worker} thought {n}");
-                    let Ok(Reply::Written(written)) = client.ask(&capture(text.as_str())) else {
+                    let Ok(Reply::Write(written)) = client.ask(&capture(text.as_str())) else {
                         panic!()
                     };
                     let get =
@@ -254,7 +254,7 @@ fn a_client_that_leaves_after_asking_does_not_take_its_write_back() {
     write_frame(&mut client.stream, &encode(&capture("left in a hurry")).unwrap()).unwrap();
     client.stream.shutdown(std::net::Shutdown::Write).unwrap();
     let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
-    assert!(matches!(answer, Answer::Reply(Reply::Written(_))), "{answer:?}");
+    assert!(matches!(answer, Answer::Reply(Reply::Write(_))), "{answer:?}");
     assert_eq!(home.search("hurry").len(), 1);
 }
 

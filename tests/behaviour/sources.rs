@@ -554,7 +554,7 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         allow_empty: false,
         expect: None,
     };
-    let Reply::Written(written) = ask(&guest, Request::Put(put)).unwrap() else { panic!() };
+    let Reply::Write(written) = ask(&guest, Request::Put(put)).unwrap() else { panic!() };
     assert_eq!(written.source_id, work);
     for request in [
         Request::SourceDefault(SourceDefault { id: Some(work.clone()) }),

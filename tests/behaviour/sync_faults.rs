@@ -388,7 +388,7 @@ fn put(client: &mut Client, slug: &str, text: &str) {
     let request =
         Put { page, content: text.into(), origin: Origin::Stdin, allow_empty: false, expect: None };
     match client.ask(&Request::Put(request)) {
-        Ok(Reply::Written(written)) => assert!(written.written, "{written:?}"),
+        Ok(Reply::Write(written)) => assert!(written.written, "{written:?}"),
         other => panic!("{slug}: {other:?}"),
     }
 }

@@ -8,7 +8,7 @@ use brain_base::clock::{Clock, rfc3339};
 use brain_core::{Brain, Silent};
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request,
-    Search, Slug, SourceAdd, SourceId, SourceRemove, Sync, WriteStatus, Written,
+    Search, Slug, SourceAdd, SourceId, SourceRemove, Sync, WriteReply, WriteStatus,
 };
 
 use crate::hands::{HOUR, Hands};
@@ -36,7 +36,7 @@ impl Lab {
         self.brain.as_ref().unwrap().answer(&Caller::local(0), request, &Silent)
     }
 
-    fn capture(&self, text: &str) -> Written {
+    fn capture(&self, text: &str) -> WriteReply {
         let capture = Capture {
             content: text.into(),
             origin: Origin::Argument,
@@ -46,13 +46,11 @@ impl Lab {
             title: None,
             tags: Vec::new(),
         };
-        let Reply::Written(written) = self.ask(Request::Capture(capture)).unwrap() else {
-            panic!()
-        };
+        let Reply::Write(written) = self.ask(Request::Capture(capture)).unwrap() else { panic!() };
         written
     }
 
-    fn put(&self, slug: &str, text: &str) -> Written {
+    fn put(&self, slug: &str, text: &str) -> WriteReply {
         let put = Put {
             page: page(slug),
             content: text.into(),
@@ -60,7 +58,7 @@ impl Lab {
             allow_empty: false,
             expect: None,
         };
-        let Reply::Written(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        let Reply::Write(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
         written
     }
 
@@ -73,7 +71,7 @@ impl Lab {
     }
 
     fn delete(&self, slug: &str) -> String {
-        let Reply::Deleted(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else {
+        let Reply::Delete(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else {
             panic!()
         };
         deleted.recoverable_until
@@ -351,7 +349,7 @@ fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
     assert_eq!(sync(), 210);
     fs::write(dir.join(".trash"), "not a directory").unwrap();
     for slug in &stuck {
-        let Reply::Deleted(reply) = lab.ask(Request::Delete(in_vault(slug).into())).unwrap() else {
+        let Reply::Delete(reply) = lab.ask(Request::Delete(in_vault(slug).into())).unwrap() else {
             panic!()
         };
         assert!(!reply.warnings.is_empty(), "its file stays");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{
     FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync,
-    Tags, WriteStatus, Written,
+    Tags, WriteReply, WriteStatus,
 };
 use brain_tests::{Client, TestHome, capture};
 
@@ -16,7 +16,7 @@ fn page(slug: &str) -> PageRef {
     PageRef { source: None, slug: Slug::parse(slug).unwrap() }
 }
 
-fn put(client: &mut Client, slug: &str, text: &str) -> Written {
+fn put(client: &mut Client, slug: &str, text: &str) -> WriteReply {
     let put = Put {
         page: page(slug),
         content: text.into(),
@@ -24,7 +24,7 @@ fn put(client: &mut Client, slug: &str, text: &str) -> Written {
         allow_empty: false,
         expect: None,
     };
-    let Ok(Reply::Written(written)) = client.ask(&Request::Put(put)) else {
+    let Ok(Reply::Write(written)) = client.ask(&Request::Put(put)) else {
         panic!("{slug} was not put")
     };
     written
@@ -85,7 +85,7 @@ fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
                 let mut client = home.connect().unwrap();
                 for n in 0..8 {
                     let request = capture(format!("everybody's thought {n}"));
-                    let Ok(Reply::Written(written)) = client.ask(&request) else { panic!() };
+                    let Ok(Reply::Write(written)) = client.ask(&request) else { panic!() };
                     seen.lock().unwrap().push((
                         n,
                         written.slug.to_string(),
@@ -123,7 +123,7 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
                     let answer = match (worker + round / 4) % 3 {
                         0 => client.ask(&Request::Delete(page(&slug).into())),
                         1 => client.ask(&Request::Restore(page(&slug))),
-                        _ => Ok(Reply::Written(put(
+                        _ => Ok(Reply::Write(put(
                             &mut client,
                             &slug,
                             &format!("walrus {worker} {round}\n"),

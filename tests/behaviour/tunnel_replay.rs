@@ -3,16 +3,17 @@
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
 use brain_protocol::{
-    Fault, FaultCode, JobId, JobState, PageRef, Reply, Request, Slug, TunnelReplay, TunnelReplayed,
+    Fault, FaultCode, JobId, JobState, PageRef, Reply, Request, Slug, TunnelReplay,
+    TunnelReplayReply,
 };
 
 use crate::ingest_lab::{Lab, text};
 
 const SENT: &str = "---\nmood: odd\nprotected: true\ntitle: A title\n---\n\npoison";
 
-fn replay(lab: &Lab, of: &Accepted) -> Result<TunnelReplayed, Fault> {
+fn replay(lab: &Lab, of: &Accepted) -> Result<TunnelReplayReply, Fault> {
     match lab.ask(Request::TunnelReplay(TunnelReplay { job_id: of.job_id }))? {
-        Reply::TunnelReplayed(replayed) => Ok(replayed),
+        Reply::TunnelReplay(replayed) => Ok(replayed),
         other => panic!("{other:?}"),
     }
 }

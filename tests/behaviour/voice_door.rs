@@ -8,7 +8,7 @@ use brain_tests::telephony::{
     Call, Heard, KNOWN, PUBLIC, STRANGER, TOKEN, encoded, posted, send, sign,
 };
 use brain_tests::{Daemon, TestHome, shared_data};
-use brain_voice::signature::{Signature, holds};
+use brain_voice::signature::{Signature, is_valid};
 use serde_json::Value;
 
 const SID: &str = "CA0123456789abcdef0123456789abcdef";
@@ -67,7 +67,7 @@ fn every_vector_of_the_providers_library_holds() {
             Signature::read(text("signature").unwrap(), text("settings_header")).unwrap();
         let (url, body) = (text("url").unwrap(), text("body").map(str::as_bytes));
         let held = |token: &str, url: &str, form: &[(String, String)]| {
-            holds(&Secret::new(token), &signature, url, form, body)
+            is_valid(&Secret::new(token), &signature, url, form, body)
         };
         let token = text("token").unwrap();
         assert!(held(token, url, &form), "{vector}");

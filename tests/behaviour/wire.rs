@@ -82,7 +82,7 @@ fn requests() -> Vec<Request> {
             content: b"text".to_vec(),
             origin: Origin::Stdin,
             allow_empty: true,
-            expect: Some(Expect::Hash("ab".repeat(32))),
+            expect: Some(Precondition::Hash("ab".repeat(32))),
         }),
         Request::Get(Get { page: page(), version: Some(300) }),
         Request::Search(Search {
@@ -106,7 +106,7 @@ fn requests() -> Vec<Request> {
             after: some("c"),
             updated_since: some("2026-01-01"),
         }),
-        Request::Delete(Delete { page: page(), expect: Some(Expect::Version(300)) }),
+        Request::Delete(Delete { page: page(), expect: Some(Precondition::Version(300)) }),
         Request::Restore(page()),
         Request::History(page()),
         Request::Revert(Revert { page: page(), version: 2 }),
@@ -201,8 +201,8 @@ fn requests() -> Vec<Request> {
         }),
         Request::CollectorCollect,
         Request::CollectorStatus,
-        Request::CollectorDeletions(CollectorSince { since: some("2026-01-01"), limit: 50 }),
-        Request::CollectorAlerts(CollectorSince { since: None, limit: 1000 }),
+        Request::CollectorDeletions(CollectorPeriod { since: some("2026-01-01"), limit: 50 }),
+        Request::CollectorAlerts(CollectorPeriod { since: None, limit: 1000 }),
         Request::CollectorDigest(CollectorDigest {
             since: some("2026-01-01"),
             limit: 200,
@@ -290,9 +290,9 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
     ];
     hold("origin.hex", &origins);
     let expects = [
-        ("absent", Expect::Absent),
-        ("hash", Expect::Hash("ab".into())),
-        ("version", Expect::Version(300)),
+        ("absent", Precondition::Absent),
+        ("hash", Precondition::Hash("ab".into())),
+        ("version", Precondition::Version(300)),
     ];
     hold("expect.hex", &expects);
     let credentials = [

@@ -172,7 +172,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     };
     let setup =
         CollectorSetupReply { status: "passed".into(), user_id: some("5"), steps: vec![step] };
-    let enriched = CollectorEnriched {
+    let enriched = CollectorEnrichReply {
         dry_run: true,
         pages: vec![EnrichedPage {
             source_id: SourceId::default(),
@@ -193,7 +193,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ("collector_deletions", Reply::CollectorDeletions(deletions)),
         ("collector_alerts", Reply::CollectorAlerts(alerts)),
         ("collector_digest", Reply::CollectorDigest(digest())),
-        ("collector_enriched", Reply::CollectorEnriched(enriched)),
+        ("collector_enriched", Reply::CollectorEnrich(enriched)),
         ("collector_curve", Reply::CollectorCurve(curve())),
     ]
 }

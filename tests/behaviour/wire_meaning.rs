@@ -14,8 +14,8 @@ fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 
-fn spent() -> Spent {
-    Spent { estimated: 70_000, actual: 300, tokens_in: 5000, tokens_out: 7, calls: 2 }
+fn spent() -> Spending {
+    Spending { estimated: 70_000, actual: 300, tokens_in: 5000, tokens_out: 7, calls: 2 }
 }
 
 pub(crate) fn requests() -> Vec<Request> {
@@ -72,8 +72,8 @@ fn hit() -> Hit {
     }
 }
 
-fn asked() -> Asked {
-    Asked {
+fn asked() -> AskReply {
+    AskReply {
         question: "why?".into(),
         answer: some("because [1]"),
         partial: true,
@@ -146,7 +146,7 @@ fn ideas() -> IdeasReply {
 }
 
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
-    let embedded = Embedded {
+    let embedded = EmbedReply {
         provider: "local".into(),
         model: "m".into(),
         pages: 70_000,
@@ -154,7 +154,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         missing: 1,
         dry_run: true,
     };
-    let installed = ModelInstalled {
+    let installed = ModelInstallReply {
         name: "m".into(),
         path: "/h/models/m".into(),
         bytes: 90_868_376,
@@ -205,10 +205,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         saved_slug: None,
     };
     vec![
-        ("embedded", Reply::Embedded(embedded)),
-        ("model_installed", Reply::ModelInstalled(installed)),
+        ("embedded", Reply::Embed(embedded)),
+        ("model_installed", Reply::ModelInstall(installed)),
         ("models", Reply::Models(models)),
-        ("asked", Reply::Asked(asked())),
+        ("asked", Reply::Ask(asked())),
         ("costs", Reply::Costs(costs)),
         ("ideas", Reply::Ideas(ideas())),
         ("idea_runs", Reply::IdeaRuns(IdeaRuns { runs: vec![run], damaged: vec!["d".into()] })),

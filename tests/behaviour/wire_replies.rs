@@ -56,7 +56,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ("stopping", Reply::Stopping),
         (
             "written",
-            Reply::Written(Written {
+            Reply::Write(WriteReply {
                 slug: a.clone(),
                 status: WriteStatus::Restored,
                 duplicate: true,
@@ -143,7 +143,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "deleted",
-            Reply::Deleted(Deleted {
+            Reply::Delete(DeleteReply {
                 status: "soft_deleted".into(),
                 slug: a.clone(),
                 source_id: d.clone(),
@@ -153,7 +153,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "restored",
-            Reply::Restored(Restored {
+            Reply::Restore(RestoreReply {
                 status: "restored".into(),
                 slug: a.clone(),
                 source_id: d.clone(),
@@ -193,7 +193,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "linked",
-            Reply::Linked(Linked {
+            Reply::Link(LinkReply {
                 from: a.clone(),
                 to: slug("b"),
                 kind: "related".into(),
@@ -363,7 +363,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ("clients", Reply::Clients(Clients { clients: vec![client()] })),
         (
             "client_registered",
-            Reply::ClientRegistered(ClientRegistered {
+            Reply::ClientRegister(ClientRegisterReply {
                 client_id: "brain_cl_x".into(),
                 client_secret: Some(Secret::new("brain_cs_x")),
                 client_name: "Phone".into(),
@@ -376,7 +376,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "client_changed",
-            Reply::ClientChanged(ClientChanged {
+            Reply::Client(ClientReply {
                 status: "revoked".into(),
                 client: client(),
                 tokens_revoked: 300,
@@ -385,11 +385,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ("tokens", Reply::Tokens(Tokens { tokens: vec![token()] })),
         (
             "token_made",
-            Reply::TokenMade(TokenMade { token: Secret::new("brain_pt_x"), info: token() }),
+            Reply::TokenCreate(TokenCreateReply {
+                token: Secret::new("brain_pt_x"),
+                info: token(),
+            }),
         ),
         (
             "token_revoked",
-            Reply::TokenRevoked(TokenRevoked { status: "revoked".into(), info: token() }),
+            Reply::TokenRevoke(TokenRevokeReply { status: "revoked".into(), info: token() }),
         ),
         (
             "admin_token",
@@ -422,7 +425,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             }),
         ),
         ("job", Reply::Job(job(JobState::Failed))),
-        ("jobs_retried", Reply::JobsRetried(JobsRetried { retried: 4 })),
+        ("jobs_retried", Reply::JobRetry(JobRetryReply { retried: 4 })),
         ("mcp", Reply::Mcp),
         (
             "connect_test",

@@ -36,12 +36,12 @@ pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
 }
 
 /// What can come after something was said, each once.
-pub(crate) fn thens() -> Vec<(&'static str, VoiceThen)> {
+pub(crate) fn thens() -> Vec<(&'static str, VoiceAction)> {
     vec![
-        ("listen", VoiceThen::Listen { asked: some("question"), silences: 1 }),
-        ("record", VoiceThen::Record),
-        ("hang_up", VoiceThen::HangUp),
-        ("nothing", VoiceThen::Nothing),
+        ("listen", VoiceAction::Listen { asked: some("question"), silences: 1 }),
+        ("record", VoiceAction::Record),
+        ("hang_up", VoiceAction::HangUp),
+        ("nothing", VoiceAction::Nothing),
     ]
 }
 
@@ -101,13 +101,13 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "tunnel replay",
-            Reply::TunnelReplayed(TunnelReplayed {
+            Reply::TunnelReplay(TunnelReplayReply {
                 job_id: JobId(300),
                 new_job_id: JobId(301),
                 status: "waiting".into(),
                 message: "m".into(),
             }),
         ),
-        ("voice", Reply::Spoken(Spoken { say: vec!["s".into()], then: VoiceThen::HangUp })),
+        ("voice", Reply::Voice(VoiceReply { say: vec!["s".into()], then: VoiceAction::HangUp })),
     ]
 }

@@ -336,7 +336,7 @@ impl TestHome {
             expires_in: None,
         };
         match self.connect().expect("a daemon is there").ask(&Request::TokenCreate(request)) {
-            Ok(Reply::TokenMade(made)) => made.token.expose().to_owned(),
+            Ok(Reply::TokenCreate(made)) => made.token.expose().to_owned(),
             other => panic!("no token: {other:?}"),
         }
     }

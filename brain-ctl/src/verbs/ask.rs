@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_protocol::{Asked, Citation, Exit, Fault, Hits, Reply, Request, SourceId, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, Reply, Request, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -66,7 +66,7 @@ Without a language model it shows the passages. What is sent where: docs/ask.md"
         });
         let has_streamed = flow.end();
         match reply? {
-            Reply::Asked(asked) => context.show(&AskOutput { asked, has_streamed }),
+            Reply::Ask(asked) => context.show(&AskOutput { asked, has_streamed }),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
@@ -161,7 +161,7 @@ impl ProseWrapper {
 
 /// An answer, and whether its prose is already on the terminal.
 struct AskOutput {
-    asked: Asked,
+    asked: AskReply,
     has_streamed: bool,
 }
 
@@ -182,7 +182,7 @@ struct Json<'a> {
 
 impl Serialize for AskOutput {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Asked {
+        let AskReply {
             question,
             answer,
             partial,
@@ -296,9 +296,9 @@ fn show_citation(citation: &Citation, t: &mut Text) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{Slug, Spent};
+    use brain_protocol::{Slug, Spending};
 
-    fn asked() -> Asked {
+    fn asked() -> AskReply {
         let citation = Citation {
             number: 2,
             slug: Slug::parse("people/ada-lovelace").expect("slug"),
@@ -306,7 +306,7 @@ mod tests {
             title: "Ada Lovelace, who wrote the first program \u{1b}[2J for a machine".into(),
             line: 7,
         };
-        Asked {
+        AskReply {
             question: "who?".into(),
             answer: Some(
                 "Ada Lovelace wrote the first program for the analytical engine of Charles Babbage [2]."
@@ -318,7 +318,7 @@ mod tests {
             passages: Vec::new(),
             hint: None,
             model: Some("m".into()),
-            cost: Spent { actual: 1200, tokens_in: 10, tokens_out: 2, calls: 1, ..Spent::default() },
+            cost: Spending { actual: 1200, tokens_in: 10, tokens_out: 2, calls: 1, ..Spending::default() },
             degraded: None,
         }
     }
@@ -370,7 +370,8 @@ mod tests {
 
     #[test]
     fn a_broken_answer_is_a_failure() {
-        let asked = Asked { partial: true, hint: Some("the answer broke off".into()), ..asked() };
+        let asked =
+            AskReply { partial: true, hint: Some("the answer broke off".into()), ..asked() };
         let shown = AskOutput { asked, has_streamed: false };
         assert_eq!(
             (shown.exit(), shown.failures()),

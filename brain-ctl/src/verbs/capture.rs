@@ -70,7 +70,7 @@ impl Verb for Capture {
             tags: self.tags,
         });
         match context.call(&request)? {
-            Reply::Written(written) => context.show(&written),
+            Reply::Write(written) => context.show(&written),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }

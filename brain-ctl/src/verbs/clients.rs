@@ -1,7 +1,7 @@
 //! `brain clients`: manages OAuth clients.
 
 use brain_protocol::{
-    Client, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke,
+    Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
     ClientUpdate, Clients as Known, Fault, GrantType, Reply, Request,
 };
 use clap::{Args, ValueEnum};
@@ -114,8 +114,8 @@ impl Verb for Clients {
         };
         match context.call(&request)? {
             Reply::Clients(clients) => context.show(&clients),
-            Reply::ClientRegistered(client) => context.show(&client),
-            Reply::ClientChanged(changed) => context.show(&changed),
+            Reply::ClientRegister(client) => context.show(&client),
+            Reply::Client(changed) => context.show(&changed),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
@@ -223,7 +223,7 @@ impl Show for Known {
     }
 }
 
-impl Show for ClientRegistered {
+impl Show for ClientRegisterReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("registered {}", self.client_name));
         t.field("id", &self.client_id);
@@ -265,7 +265,7 @@ impl Show for ClientRegistered {
     }
 }
 
-impl Show for ClientChanged {
+impl Show for ClientReply {
     fn text(&self, t: &mut Text) {
         let Client { client_id, client_name, scope, sources, token_ttl, .. } = &self.client;
         t.line(&format!("{} {client_name}", self.status));
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn quiet_prints_the_secret_alone_and_a_public_clients_id() {
-        let mut registered = ClientRegistered {
+        let mut registered = ClientRegisterReply {
             client_id: "brain_cl_x".into(),
             client_secret: Some(Secret::new("brain_cs_x")),
             client_name: "Phone".into(),
@@ -334,7 +334,7 @@ mod tests {
             redirect_uris: Vec::new(),
             token_ttl: 3600,
         };
-        let quiet = |registered: &ClientRegistered| {
+        let quiet = |registered: &ClientRegisterReply| {
             let mut t = Text::plain(None);
             registered.quiet(&mut t);
             t.as_str().to_owned()

@@ -1,6 +1,6 @@
 //! `brain costs`: shows the cost of paid services.
 
-use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Reply, Request, Spent, usd};
+use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Reply, Request, Spending, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -167,7 +167,7 @@ impl Show for CostsOutput {
     }
 }
 
-fn tokens(spent: &Spent) -> String {
+fn tokens(spent: &Spending) -> String {
     spent.tokens_in.saturating_add(spent.tokens_out).to_string()
 }
 
@@ -178,8 +178,13 @@ mod tests {
 
     #[test]
     fn sums_and_calls_fit_60_columns() {
-        let spent =
-            Spent { estimated: 9, actual: 1_234_567, tokens_in: 123_456, tokens_out: 7, calls: 12 };
+        let spent = Spending {
+            estimated: 9,
+            actual: 1_234_567,
+            tokens_in: 123_456,
+            tokens_out: 7,
+            calls: 12,
+        };
         let model = "a-provider/with-a-model-of-a-very-long-name-2026-11-21".to_owned();
         let sum = |purpose: &str| CostSum { purpose: purpose.into(), model: model.clone(), spent };
         let call = CostCall {

@@ -1,6 +1,6 @@
 //! `brain delete` and `brain restore`: delete a page and restore it.
 
-use brain_protocol::{Deleted, Fault, Reply, Request, Restored};
+use brain_protocol::{DeleteReply, Fault, Reply, Request, RestoreReply};
 use clap::Args;
 use serde::Serialize;
 
@@ -34,7 +34,7 @@ impl Verb for Delete {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?.into()))? {
-            Reply::Deleted(deleted) => {
+            Reply::Delete(deleted) => {
                 context.show(&DeletedPage { named: self.source.is_some(), deleted })
             }
             _ => Err(fail::unexpected(Self::NAME)),
@@ -46,14 +46,14 @@ impl Verb for Delete {
 #[derive(Serialize)]
 #[serde(transparent)]
 struct DeletedPage {
-    deleted: Deleted,
+    deleted: DeleteReply,
     #[serde(skip)]
     named: bool,
 }
 
 impl Show for DeletedPage {
     fn text(&self, t: &mut Text) {
-        let Deleted { slug, source_id, recoverable_until, .. } = &self.deleted;
+        let DeleteReply { slug, source_id, recoverable_until, .. } = &self.deleted;
         let line = format!("deleted {}", t.paint.cyan(slug.as_str()));
         t.raw(&line);
         let source = if self.named { format!(" --source {source_id}") } else { String::new() };
@@ -92,13 +92,13 @@ impl Verb for Restore {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         match context.call(&Request::Restore(page(&self.slug, self.source.as_deref())?))? {
-            Reply::Restored(restored) => context.show(&restored),
+            Reply::Restore(restored) => context.show(&restored),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-impl Show for Restored {
+impl Show for RestoreReply {
     fn text(&self, t: &mut Text) {
         let line = format!("restored {}", t.paint.cyan(self.slug.as_str()));
         t.raw(&line);

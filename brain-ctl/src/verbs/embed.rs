@@ -1,6 +1,6 @@
 //! `brain embed`: computes vectors for search by meaning.
 
-use brain_protocol::{Embedded, Fault, Reply, Request};
+use brain_protocol::{EmbedReply, Fault, Reply, Request};
 use clap::Args;
 
 use crate::{
@@ -37,13 +37,13 @@ impl Verb for Embed {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let request = brain_protocol::Embed { all: self.all, dry_run: self.dry_run };
         match context.call(&Request::Embed(request))? {
-            Reply::Embedded(embedded) => context.show(&embedded),
+            Reply::Embed(embedded) => context.show(&embedded),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-impl Show for Embedded {
+impl Show for EmbedReply {
     fn text(&self, t: &mut Text) {
         let pages = count(self.pages, "page");
         let with = format!("{} with {}", self.provider, self.model);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_look_says_that_nothing_was_made() {
-        let embedded = Embedded {
+        let embedded = EmbedReply {
             provider: "local".into(),
             model: "m".into(),
             pages: 3,
@@ -85,14 +85,14 @@ mod tests {
             missing: 3,
             dry_run: true,
         };
-        let shown = |embedded: &Embedded| {
+        let shown = |embedded: &EmbedReply| {
             let mut t = Text::plain(None);
             embedded.text(&mut t);
             t.as_str().to_owned()
         };
         assert_eq!(shown(&embedded), "3 pages would get vectors from local with m (dry run)\n");
         assert!(embedded.notes().is_empty());
-        let made = Embedded { dry_run: false, missing: 1, ..embedded };
+        let made = EmbedReply { dry_run: false, missing: 1, ..embedded };
         assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");
         assert_eq!(made.notes(), ["1 page still without: why is in `brain model list`"]);
     }

@@ -100,7 +100,7 @@ impl Verb for Revert {
         match context
             .call(&Request::Revert(brain_protocol::Revert { page, version: self.version }))?
         {
-            Reply::Written(written) => context.show(&written),
+            Reply::Write(written) => context.show(&written),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }

@@ -1,8 +1,8 @@
 //! `brain jobs`: lists and retries jobs of items received over HTTP.
 
 use brain_protocol::{
-    Fault, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs as Listed, JobsRetried, Reply,
-    Request,
+    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as Listed,
+    Reply, Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -124,7 +124,7 @@ impl Verb for Jobs {
         match context.call(&request)? {
             Reply::Jobs(jobs) => context.show(&jobs),
             Reply::Job(job) => context.show(&job),
-            Reply::JobsRetried(retried) => context.show(&retried),
+            Reply::JobRetry(retried) => context.show(&retried),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
@@ -181,7 +181,7 @@ impl Show for Listed {
     }
 }
 
-impl Show for Job {
+impl Show for IngestJob {
     fn text(&self, t: &mut Text) {
         t.line(&format!("{} {}", self.job_id, self.status.as_str()));
         t.field("from", &self.client);
@@ -217,7 +217,7 @@ impl Show for Job {
     }
 }
 
-impl Show for JobsRetried {
+impl Show for JobRetryReply {
     fn text(&self, t: &mut Text) {
         t.line(&match self.retried {
             0 => "no failed jobs".to_owned(),
@@ -233,9 +233,9 @@ mod tests {
     use super::*;
     use brain_protocol::{JobCounts, JobError};
 
-    fn job(status: JobState) -> Job {
+    fn job(status: JobState) -> IngestJob {
         let failed = status == JobState::Failed;
-        Job {
+        IngestJob {
             job_id: JobId(1_234_567),
             status,
             content_hash: "ab".repeat(32),

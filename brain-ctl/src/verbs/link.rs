@@ -1,7 +1,7 @@
 //! `brain link`, `brain links` and `brain backlinks`: edit and list links.
 
 use brain_protocol::{
-    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Linked, Reply, Request, Slug, SourceId,
+    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, Reply, Request, Slug, SourceId,
 };
 use clap::Args;
 
@@ -53,13 +53,13 @@ impl Verb for Link {
             remove: self.remove,
         });
         match context.call(&request)? {
-            Reply::Linked(linked) => context.show(&linked),
+            Reply::Link(linked) => context.show(&linked),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }
 
-impl Show for Linked {
+impl Show for LinkReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("{} {} → {} ({})", self.status, self.from, self.to, self.kind));
     }

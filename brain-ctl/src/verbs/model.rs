@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled, Models, Reply, Request};
+use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, Models, Reply, Request};
 use clap::{Args, ValueEnum};
 
 use super::access::only;
@@ -72,7 +72,7 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
             }),
         };
         match context.call(&request)? {
-            Reply::ModelInstalled(installed) => context.show(&installed),
+            Reply::ModelInstall(installed) => context.show(&installed),
             Reply::Models(models) => context.show(&models),
             _ => Err(fail::unexpected(Self::NAME)),
         }
@@ -97,7 +97,7 @@ fn place(from: String) -> Result<String, Fault> {
     })
 }
 
-impl Show for ModelInstalled {
+impl Show for ModelInstallReply {
     fn text(&self, t: &mut Text) {
         let lead = if self.already { "is already installed" } else { "is installed" };
         t.line(&format!("{} {lead}: {}", self.name, self.message));

@@ -52,7 +52,7 @@ impl Verb for Put {
             expect: None,
         });
         match context.call(&request)? {
-            Reply::Written(written) => context.show(&written),
+            Reply::Write(written) => context.show(&written),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }

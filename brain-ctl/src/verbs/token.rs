@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenInfo,
-    TokenList, TokenMade, TokenRevoke, TokenRevoked, Tokens,
+    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenCreateReply,
+    TokenInfo, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
 };
 use clap::{Args, ValueEnum};
 
@@ -103,8 +103,8 @@ impl Verb for Token {
         };
         match context.call(&request)? {
             Reply::Tokens(tokens) => context.show(&tokens),
-            Reply::TokenMade(made) => context.show(&made),
-            Reply::TokenRevoked(revoked) => context.show(&revoked),
+            Reply::TokenCreate(made) => context.show(&made),
+            Reply::TokenRevoke(revoked) => context.show(&revoked),
             Reply::AdminToken(token) => context.show(&token),
             _ => Err(fail::unexpected(Self::NAME)),
         }
@@ -217,7 +217,7 @@ fn fields(t: &mut Text, info: &TokenInfo) {
     }
 }
 
-impl Show for TokenMade {
+impl Show for TokenCreateReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("created token {}", self.info.name));
         t.field("token", self.token.expose());
@@ -240,7 +240,7 @@ impl Show for TokenMade {
     }
 }
 
-impl Show for TokenRevoked {
+impl Show for TokenRevokeReply {
     fn text(&self, t: &mut Text) {
         t.line(&match self.status.as_str() {
             "revoked" => format!("revoked {}", self.info.name),

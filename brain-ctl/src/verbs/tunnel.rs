@@ -1,7 +1,7 @@
 //! `brain tunnel`: sets up and controls the public address.
 
 use brain_protocol::{
-    Exit, Fault, FaultCode, JobId, Reply, Request, TunnelReplay, TunnelReplayed, TunnelRequests,
+    Exit, Fault, FaultCode, JobId, Reply, Request, TunnelReplay, TunnelReplayReply, TunnelRequests,
     TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
 };
 use clap::{Args, ValueEnum};
@@ -99,7 +99,7 @@ impl Verb for Tunnel {
             }
             Reply::TunnelSetup(setup) => context.show(&setup),
             Reply::TunnelRequests(requests) => context.show(&requests),
-            Reply::TunnelReplayed(replayed) => context.show(&replayed),
+            Reply::TunnelReplay(replayed) => context.show(&replayed),
             _ => Err(fail::unexpected(Self::NAME)),
         }
     }
@@ -282,7 +282,7 @@ impl Show for TunnelRequestsReply {
     }
 }
 
-impl Show for TunnelReplayed {
+impl Show for TunnelReplayReply {
     fn text(&self, t: &mut Text) {
         t.line(&format!("{} {}: {}", self.new_job_id, self.status, self.message));
     }

@@ -1,10 +1,10 @@
 //! Prints the result of a write: `capture`, `put`, `revert`.
 
-use brain_protocol::{WriteStatus, Written};
+use brain_protocol::{WriteReply, WriteStatus};
 
 use crate::output::{Show, Text, clean};
 
-impl Show for Written {
+impl Show for WriteReply {
     fn text(&self, t: &mut Text) {
         let status = match self.status {
             WriteStatus::Created => t.paint.green("created"),

@@ -137,7 +137,7 @@ impl House {
 
     /// Makes the vectors, and keeps them for the next time.
     pub(crate) fn embed(&self, open: &Open) {
-        let Reply::Embedded(done) = open
+        let Reply::Embed(done) = open
             .brain
             .answer(&open.caller, Request::Embed(Embed::default()), &Dots::default())
             .expect("vectors")

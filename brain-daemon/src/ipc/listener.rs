@@ -23,7 +23,7 @@ use super::admission::Admission;
 use super::session;
 use crate::activation::Passed;
 use brain_base::caller::Caller;
-use brain_base::home::make_private;
+use brain_base::home::create_private_dir;
 use brain_core::Brain;
 use brain_core::config::Config;
 
@@ -63,7 +63,7 @@ impl Listener {
                 .hint("set BRAIN_SOCKET to a path in a directory of yours, shorter than 108 bytes")
         };
         if let Some(dir) = path.parent() {
-            make_private(dir).map_err(|e| fail(&e))?;
+            create_private_dir(dir).map_err(|e| fail(&e))?;
         }
         match std::fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => {

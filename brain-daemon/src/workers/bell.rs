@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_cron_scheduler::{Job as CronJob, JobScheduler, JobSchedulerError};
 
-use brain_base::schedule::Job;
+use brain_base::schedule::ScheduledTask;
 
 /// Bells that ring until they are taken down.
 pub(super) struct Bells(JobScheduler);
@@ -19,7 +19,9 @@ impl Bells {
     ///
     /// # Errors
     /// What the scheduler says.
-    pub(super) async fn hang(jobs: &[(Job, Arc<Notify>)]) -> Result<Self, JobSchedulerError> {
+    pub(super) async fn hang(
+        jobs: &[(ScheduledTask, Arc<Notify>)],
+    ) -> Result<Self, JobSchedulerError> {
         let scheduler = JobScheduler::new().await?;
         for (job, bell) in jobs {
             let bell = Arc::clone(bell);
@@ -54,7 +56,7 @@ mod tests {
         for (every, first) in
             [(1, 0), (5, 4), (20, 19), (30, 0), (30, 15), (60, 59), (180, 10), (720, 59), (1440, 7)]
         {
-            let job = Job::new("job", every * 60, first).unwrap();
+            let job = ScheduledTask::new("job", every * 60, first).unwrap();
             let mut made = CronJob::new_async(job.cron(), |_, _| Box::pin(async {})).unwrap();
             let mut data = made.job_data().unwrap();
             let cron = data.schedule().unwrap();
@@ -63,7 +65,7 @@ mod tests {
             let before = data.next_tick_utc().unwrap();
             let mut expected = midnight - 1;
             for tick in cron.iter_after(before).take(2000 / usize::try_from(every).unwrap() + 2) {
-                expected = job.next(expected);
+                expected = job.next_start(expected);
                 assert_eq!(tick.timestamp() * 1000, expected, "{every} {first}");
             }
         }
@@ -71,8 +73,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn bells_are_hung_up_and_taken_down() {
-        let jobs =
-            [0, 15].map(|first| (Job::new("job", 1800, first).unwrap(), Arc::new(Notify::new())));
+        let jobs = [0, 15].map(|first| {
+            (ScheduledTask::new("job", 1800, first).unwrap(), Arc::new(Notify::new()))
+        });
         let hanging =
             tokio::time::timeout(std::time::Duration::from_secs(30), Bells::hang(&jobs)).await;
         let bells = hanging.unwrap().unwrap();

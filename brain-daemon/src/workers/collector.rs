@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Minutes;
 use super::bell::Bells;
-use brain_base::schedule::Job;
+use brain_base::schedule::ScheduledTask;
 use brain_core::Brain;
 
 /// What the jobs are called, as in [`brain_core::config::Config::planned_jobs`].
@@ -68,7 +68,7 @@ pub async fn collector(brain: Arc<Brain>, minutes: Arc<Minutes>, stop: Cancellat
 }
 
 /// Lets bells ring until `stop` is cancelled. They cost looks at the clock, several a second: nobody pays for them before there is a token.
-async fn ring(brain: &Arc<Brain>, jobs: &[(Job, Arc<Notify>)], stop: &CancellationToken) {
+async fn ring(brain: &Arc<Brain>, jobs: &[(ScheduledTask, Arc<Notify>)], stop: &CancellationToken) {
     while !has_token(brain).await {
         tokio::select! {
             () = stop.cancelled() => return,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use brain_base::schedule::Job;
+use brain_base::schedule::ScheduledTask;
 use brain_core::config::Config;
 
 /// In milliseconds.
@@ -14,7 +14,7 @@ const MINUTE: i64 = 60_000;
 
 /// The ledger. Instants are Unix milliseconds.
 pub struct Minutes {
-    planned: Vec<Job>,
+    planned: Vec<ScheduledTask>,
     /// The last minute in which a job began, and which.
     taken: Mutex<Option<(i64, &'static str)>>,
 }
@@ -28,7 +28,7 @@ impl Minutes {
         Ok(Self::new(config.planned_jobs()?))
     }
 
-    fn new(planned: Vec<Job>) -> Self {
+    fn new(planned: Vec<ScheduledTask>) -> Self {
         Self { planned, taken: Mutex::default() }
     }
 
@@ -44,7 +44,7 @@ impl Minutes {
         let minute = now.div_euclid(MINUTE);
         let mut taken = self.taken();
         let begun = taken.is_some_and(|(at, _)| at == minute);
-        if begun || self.planned.iter().any(|job| job.name != name && job.begins(now)) {
+        if begun || self.planned.iter().any(|job| job.name != name && job.is_due(now)) {
             let left = (minute + 1) * MINUTE - now;
             return Err(Duration::from_millis(left.unsigned_abs()));
         }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn ledger() -> Minutes {
-        let job = |name, first| Job::new(name, 30 * 60, first).unwrap();
+        let job = |name, first| ScheduledTask::new(name, 30 * 60, first).unwrap();
         Minutes::new(vec![job("collector", 0), job("collector.ratings", 15)])
     }
 

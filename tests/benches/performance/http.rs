@@ -51,7 +51,7 @@ impl Posted {
             sources: Vec::new(),
             expires_in: None,
         };
-        let Ok(Reply::TokenMade(made)) = client.ask(&Request::TokenCreate(request)) else {
+        let Ok(Reply::TokenCreate(made)) = client.ask(&Request::TokenCreate(request)) else {
             panic!("no token")
         };
         Self { daemon, home, address, token: made.token.expose().to_owned() }

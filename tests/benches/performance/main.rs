@@ -675,7 +675,7 @@ fn write(client: &mut Client, slug: &str, content: &str) {
         expect: None,
     };
     match client.ask(&Request::Put(request)) {
-        Ok(Reply::Written(reply)) => assert!(reply.written, "{reply:?}"),
+        Ok(Reply::Write(reply)) => assert!(reply.written, "{reply:?}"),
         other => panic!("{slug}: {other:?}"),
     }
 }

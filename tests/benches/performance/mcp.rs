@@ -30,7 +30,7 @@ impl Bench {
             sources: Vec::new(),
             expires_in: None,
         }));
-        let Ok(Reply::TokenMade(made)) = made else { panic!("no token") };
+        let Ok(Reply::TokenCreate(made)) = made else { panic!("no token") };
         let head = [
             ("Authorization", format!("Bearer {}", made.token.expose())),
             ("Content-Type", "application/json".to_owned()),

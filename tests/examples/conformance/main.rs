@@ -38,7 +38,7 @@ async fn main() {
         expires_in: None,
     };
     let owner = Caller::local(rustix::process::getuid().as_raw());
-    let Ok(Reply::TokenMade(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent)
+    let Ok(Reply::TokenCreate(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent)
     else {
         panic!("no token");
     };

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use brain_net::{Answer, Call, Link, Outgoing, Part, Trouble};
+use brain_net::{
+    Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient, StreamEvent,
+};
 use url::Url;
 
 use super::{Manner, Platform, Request, Response, Told};
@@ -12,7 +14,7 @@ use super::{Manner, Platform, Request, Response, Told};
 pub struct InProcess(pub Platform);
 
 impl InProcess {
-    fn ask(&self, call: &Call<'_>) -> Result<Response, Trouble> {
+    fn ask(&self, call: &HttpRequest<'_>) -> Result<Response, NetError> {
         let answer = self.0.answer(&Request {
             method: if call.body.is_some() { "POST" } else { "GET" },
             path: call.url.path(),
@@ -22,59 +24,63 @@ impl InProcess {
         });
         match answer.manner {
             Manner::Usual => Ok(answer),
-            Manner::Silence | Manner::Slow(_) => Err(Trouble::Slow(30)),
-            Manner::Close | Manner::Cut(_) => Err(Trouble::Broken("unexpected end of file".into())),
+            Manner::Silence | Manner::Slow(_) => Err(NetError::Timeout(30)),
+            Manner::Close | Manner::Cut(_) => {
+                Err(NetError::ConnectionBroken("unexpected end of file".into()))
+            }
         }
     }
 }
 
-fn whole(answer: Response) -> Answer {
-    Answer { status: answer.status, headers: answer.headers, body: answer.body, from: None }
+fn whole(answer: Response) -> HttpResponse {
+    HttpResponse { status: answer.status, headers: answer.headers, body: answer.body, from: None }
 }
 
-impl Link for InProcess {
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+impl RetryingClient for InProcess {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let answer = self.ask(call)?;
         if answer.body.len() > 8 * 1024 * 1024 {
-            return Err(Trouble::Large(8 * 1024 * 1024));
+            return Err(NetError::TooLarge(8 * 1024 * 1024));
         }
         Ok(whole(answer))
     }
 
-    fn follow(
+    fn stream(
         &self,
-        call: &Call<'_>,
+        call: &HttpRequest<'_>,
         silence: Duration,
-        part: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble> {
+        part: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, NetError> {
         let mut answer = self.ask(call)?;
         let Some(subscription) = answer.stream.take() else { return Ok(whole(answer)) };
         let mut last = Instant::now();
-        let mut goes_on = part(Part::Head);
+        let mut goes_on = part(StreamEvent::Head);
         while goes_on {
             match subscription.next(Duration::from_millis(100)) {
                 Told::Bytes(bytes) => {
                     last = Instant::now();
-                    goes_on = part(Part::Bytes(&bytes));
+                    goes_on = part(StreamEvent::Bytes(&bytes));
                 }
                 Told::Nothing if last.elapsed() >= silence => {
-                    return Err(Trouble::Slow(silence.as_secs()));
+                    return Err(NetError::Timeout(silence.as_secs()));
                 }
-                Told::Nothing => goes_on = part(Part::Nothing),
+                Told::Nothing => goes_on = part(StreamEvent::Idle),
                 Told::End => break,
-                Told::Cut => return Err(Trouble::Broken("unexpected end of file".into())),
+                Told::Cut => {
+                    return Err(NetError::ConnectionBroken("unexpected end of file".into()));
+                }
             }
         }
         Ok(whole(answer))
     }
 }
 
-impl Outgoing for InProcess {
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
-        Link::call(self, call)
+impl HttpClient for InProcess {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
+        RetryingClient::call(self, call)
     }
 
-    fn link(&self, _base: &Url) -> Result<Box<dyn Link>, Trouble> {
+    fn retrying_client(&self, _base: &Url) -> Result<Box<dyn RetryingClient>, NetError> {
         Ok(Box::new(self.clone()))
     }
 }

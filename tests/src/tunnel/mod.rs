@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use brain_net::{Answer, Call, Outgoing, Trouble};
+use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 use brain_tunnel::PROBE_HEADER;
 use serde_json::{Value, json};
 use url::Url;
@@ -144,7 +144,7 @@ impl Net {
     }
 
     /// The answer of the public listener, when the address has an answer at all and leads there.
-    fn arrived(&self, call: &Call<'_>, body: &str) -> Option<String> {
+    fn arrived(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
         let question =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
         let listener = self.listener.lock().unwrap().clone()?;
@@ -155,18 +155,19 @@ impl Net {
     }
 }
 
-impl Outgoing for Net {
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+impl HttpClient for Net {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let (status, body) = if call.url.path().contains("/IncomingPhoneNumbers/") {
             assert!(call.authorization.is_some_and(|secret| secret.expose().starts_with("Basic ")));
             let (status, body) = self.number.answer(call.body);
             (status, body.to_string())
         } else {
-            let (status, body) = self.answers.at(call.url.as_str()).ok_or(Trouble::Refused)?;
+            let (status, body) =
+                self.answers.at(call.url.as_str()).ok_or(NetError::ConnectionRefused)?;
             let arrived = self.arrived(call, &body);
             (status, arrived.unwrap_or(body))
         };
-        Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
+        Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
     }
 }
 

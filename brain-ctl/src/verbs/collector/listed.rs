@@ -1,6 +1,6 @@
 //! `brain collector deletions`, `alerts` and `enrich`. Texts come from outside and are cleaned.
 
-use brain_protocol::{CollectorAlerts, CollectorDeletions, CollectorEnriched, Exit};
+use brain_protocol::{CollectorAlerts, CollectorDeletions, CollectorEnrichReply, Exit};
 
 use crate::output::{Column, Paint, Show, Table, Text, count, minute};
 
@@ -106,7 +106,7 @@ impl Show for CollectorAlerts {
     }
 }
 
-impl Show for CollectorEnriched {
+impl Show for CollectorEnrichReply {
     fn text(&self, t: &mut Text) {
         for page in &self.pages {
             let name = t.paint.cyan(page.slug.as_str());
@@ -242,7 +242,7 @@ mod tests {
                 "- 2026-11-21 | Deleted tweet: {HOSTILE} [Source: x deletion, detected 2026-11-21]"
             )],
         };
-        let mut reply = CollectorEnriched {
+        let mut reply = CollectorEnrichReply {
             dry_run: true,
             pages: vec![page],
             below_gate: 2,

@@ -10,8 +10,8 @@ mod when;
 use std::path::PathBuf;
 
 use brain_protocol::{
-    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorSetup, CollectorSince, Fault, Reply,
-    Request,
+    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorPeriod, CollectorSetup, Fault,
+    Reply, Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -106,7 +106,8 @@ impl Verb for Collector {
                 ("--dry-run", self.dry_run, &[Enrich]),
             ],
         )?;
-        let span = |since, limit: Option<u32>| CollectorSince { since, limit: limit.unwrap_or(50) };
+        let span =
+            |since, limit: Option<u32>| CollectorPeriod { since, limit: limit.unwrap_or(50) };
         let request = match self.action {
             Collect => return run::collect(context),
             Setup => {
@@ -137,7 +138,7 @@ impl Verb for Collector {
             Reply::CollectorDeletions(deletions) => context.show(&deletions),
             Reply::CollectorAlerts(alerts) => context.show(&alerts),
             Reply::CollectorDigest(digest) => context.show(&digest),
-            Reply::CollectorEnriched(enriched) => context.show(&enriched),
+            Reply::CollectorEnrich(enriched) => context.show(&enriched),
             Reply::CollectorCurve(curve) => context.show(&curve),
             _ => Err(fail::unexpected(Self::NAME)),
         }

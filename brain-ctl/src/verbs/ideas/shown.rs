@@ -271,7 +271,7 @@ impl Show for Runs {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use brain_protocol::{FarPage, Judged, Scores, Slug, SourceId, Spent};
+    use brain_protocol::{FarPage, Judgement, Scores, Slug, SourceId, Spending};
 
     use super::*;
     use crate::output::width;
@@ -296,7 +296,7 @@ pub(super) mod tests {
             close_slug: slug("concepts/a-rather-long-slug-that-hardly-fits"),
             far_slug: slug("people/ada"),
             distance: 0.5,
-            judge: Some(Judged {
+            judge: Some(Judgement {
                 scores,
                 weighted,
                 note: "Bold, and it follows from both.".into(),
@@ -330,7 +330,7 @@ pub(super) mod tests {
             short_of_target: false,
             judge_failed: false,
             failed_crosses: 0,
-            cost: Spent {
+            cost: Spending {
                 estimated: 960_000,
                 actual: 912_345,
                 tokens_in: 70_000,

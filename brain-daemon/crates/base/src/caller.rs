@@ -1,23 +1,23 @@
-//! The caller of an operation: its name, its scopes, and the sources that it may see.
+//! The caller of an operation: its name, its scopes, and the sources it can see.
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
 pub use brain_protocol::{Scope, Scopes};
 
-/// The collector, where it takes something in. No client has such an id.
+/// The name of the collector as a caller. No client has this id.
 pub const COLLECTOR: &str = "collector";
 
-/// Which sources a caller may see.
+/// The sources that a caller can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visibility {
-    /// Every source.
+    /// All sources.
     All,
-    /// These.
+    /// Only these sources.
     Only(Vec<SourceId>),
 }
 
 impl Visibility {
-    /// Whether pages of this source may be seen.
+    /// Returns whether pages of this source are visible.
     #[must_use]
     pub fn shows(&self, source: &str) -> bool {
         match self {
@@ -27,63 +27,63 @@ impl Visibility {
     }
 }
 
-/// Who asks, what they may do, and what they may see.
+/// The caller of an operation.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// For the log and the audit: `uid 1000`, a client's id, `token:<name>`, `admin`.
+    /// The name in logs and audit: `uid 1000`, a client's id, `token:<name>`, `admin`.
     pub name: String,
     scopes: Scopes,
-    view: Visibility,
+    visibility: Visibility,
 }
 
 impl Caller {
-    /// The owner at the machine's own keyboard, known by the socket's peer credentials: may do everything.
+    /// Returns the owner on this machine, identified by the socket's peer credentials. May do everything.
     #[must_use]
     pub fn local(uid: u32) -> Self {
-        Self { name: format!("uid {uid}"), scopes: Scopes::ADMIN, view: Visibility::All }
+        Self { name: format!("uid {uid}"), scopes: Scopes::ADMIN, visibility: Visibility::All }
     }
 
-    /// Somebody with a grant.
+    /// Returns a caller with a grant.
     #[must_use]
-    pub fn granted(name: impl Into<String>, scopes: Scopes, view: Visibility) -> Self {
-        Self { name: name.into(), scopes, view }
+    pub fn granted(name: impl Into<String>, scopes: Scopes, visibility: Visibility) -> Self {
+        Self { name: name.into(), scopes, visibility }
     }
 
-    /// What the caller may see.
+    /// Returns the sources that the caller can see.
     #[must_use]
-    pub fn view(&self) -> Visibility {
-        self.view.clone()
+    pub fn visibility(&self) -> Visibility {
+        self.visibility.clone()
     }
 
-    /// Whether every source is the caller's to see.
+    /// Returns whether the caller can see all sources.
     #[must_use]
     pub fn sees_all(&self) -> bool {
-        matches!(self.view, Visibility::All)
+        matches!(self.visibility, Visibility::All)
     }
 
-    /// What the caller was granted.
+    /// Returns the granted scopes.
     #[must_use]
     pub fn scopes(&self) -> Scopes {
         self.scopes
     }
 
-    /// Whether pages of this source are the caller's to see and write.
+    /// Returns whether the caller can use pages of this source.
     #[must_use]
     pub fn may_use(&self, source: &SourceId) -> bool {
-        self.view.shows(source.as_str())
+        self.visibility.shows(source.as_str())
     }
 
-    /// Refuses a caller without `scope`.
+    /// Checks that the caller has `scope`. `operation` is named in the error.
     ///
     /// # Errors
-    /// [`FaultCode::Forbidden`], naming the scope that is needed.
-    pub fn require(&self, scope: Scope, what: &str) -> Result<(), Fault> {
-        if self.scopes.most() >= scope {
+    /// [`FaultCode::Forbidden`], with the required scope.
+    pub fn require(&self, scope: Scope, operation: &str) -> Result<(), Fault> {
+        if self.scopes.highest() >= scope {
             return Ok(());
         }
         Err(Fault::new(
             FaultCode::Forbidden,
-            format!("{what} needs the scope \"{}\"", scope.as_str()),
+            format!("{operation} needs the scope \"{}\"", scope.as_str()),
         )
         .hint(format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())))
     }

@@ -1,5 +1,4 @@
-//! Time: where it comes from, and how it is written. Everything that depends on time takes a [`Clock`], so that
-//! seven days can pass in a test at once.
+//! The clock, and time formats. Code that depends on time takes a [`Clock`], so that tests can set it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,13 +6,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Tells the time.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// Now, in Unix milliseconds.
+    /// Returns the current time in Unix milliseconds.
     fn now(&self) -> i64;
 }
 
-/// The machine's clock.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -25,7 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// `ms` as RFC 3339 in UTC with milliseconds, for example `2026-11-21T10:30:45.123Z`.
+/// Formats Unix milliseconds as RFC 3339 in UTC: `2026-11-21T10:30:45.123Z`.
 #[must_use]
 pub fn rfc3339(ms: i64) -> String {
     match Timestamp::from_millisecond(ms) {
@@ -34,7 +33,7 @@ pub fn rfc3339(ms: i64) -> String {
     }
 }
 
-/// The UTC day of `ms`, for example `2026-11-21`.
+/// Formats the UTC day of Unix milliseconds: `2026-11-21`.
 #[must_use]
 pub fn day(ms: i64) -> String {
     match Timestamp::from_millisecond(ms) {
@@ -43,8 +42,9 @@ pub fn day(ms: i64) -> String {
     }
 }
 
-/// The first millisecond that `text` means (a day `YYYY-MM-DD` in UTC, or an RFC 3339 instant), or the last one
-/// when `end` is set; `None` when it is neither.
+/// Parses a UTC day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
+///
+/// Of a day it returns the first millisecond, or the last one if `end` is set.
 #[must_use]
 pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
     if let Some(date) = parse_day(text) {
@@ -55,7 +55,7 @@ pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
     text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
 }
 
-/// The calendar day that `text` is, written `YYYY-MM-DD`.
+/// Parses a calendar day `YYYY-MM-DD`.
 #[must_use]
 pub fn parse_day(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok()).flatten()
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_written_and_read_in_utc() {
+    fn instants_are_formatted_and_parsed_in_utc() {
         assert_eq!(rfc3339(1_795_257_045_123), "2026-11-21T10:30:45.123Z");
         assert_eq!(day(1_795_257_045_123), "2026-11-21");
         assert_eq!(parse_instant("1970-01-02", false), Some(86_400_000));

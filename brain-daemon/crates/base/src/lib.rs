@@ -1,7 +1,6 @@
-//! What every crate of the daemon takes from its surroundings: time, randomness, the home directory,
-//! secrets, the plan of the daemon's own tasks, the caller.
+//! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller.
 //!
-//! Knows no pages, no store and no feature.
+//! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 
 pub mod caller;
 pub mod clock;

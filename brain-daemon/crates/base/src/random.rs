@@ -1,30 +1,31 @@
-//! Randomness: where it comes from. Whatever makes secrets takes a [`Random`], so that a test can foretell them.
+//! Random bytes and secrets. Code that needs them takes a [`Random`], so that tests can predict them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{Fault, FaultCode, Secret};
 
-/// Gives random bytes that nobody can foretell.
+/// A cryptographically secure source of random bytes.
 pub trait Random: Send + Sync {
-    /// Fills `bytes`.
+    /// Fills `bytes` with random data.
     ///
     /// # Errors
-    /// When there is no randomness to be had: nothing secret may be made then.
+    /// [`FaultCode::Internal`] when the source fails. No secret may be created then.
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault>;
 }
 
-/// The system's own generator.
+/// The random generator of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
-        getrandom::fill(bytes)
-            .map_err(|e| Fault::new(FaultCode::Internal, format!("no randomness: {e}")))
+        getrandom::fill(bytes).map_err(|e| {
+            Fault::new(FaultCode::Internal, format!("the system has no random data: {e}"))
+        })
     }
 }
 
-/// 256 random bits as base64url behind `prefix`.
+/// Returns a secret of 256 random bits: `prefix`, then base64url.
 ///
 /// # Errors
 /// As [`Random::fill`].
@@ -32,7 +33,7 @@ pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Fault> {
     Ok(Secret::new(format!("{prefix}{}", text::<32>(random)?)))
 }
 
-/// `N` random bytes as base64url.
+/// Returns `N` random bytes as base64url.
 ///
 /// # Errors
 /// As [`Random::fill`].
@@ -42,7 +43,7 @@ pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Fault> {
     Ok(URL_SAFE_NO_PAD.encode(bytes))
 }
 
-/// A random number.
+/// Returns a random number.
 ///
 /// # Errors
 /// As [`Random::fill`].
@@ -58,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_256_bits_in_letters_that_headers_and_addresses_carry() {
+    fn a_secret_has_256_bits_in_url_safe_characters() {
         let (one, other) = (
             secret(&SystemRandom, "brain_at_").unwrap(),
             secret(&SystemRandom, "brain_at_").unwrap(),

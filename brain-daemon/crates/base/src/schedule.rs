@@ -1,32 +1,32 @@
-//! When the daemon's own jobs begin: each at fixed minutes of the day (UTC), and no two of them in one minute. Pure.
+//! The schedule of background tasks: fixed minutes of the day (UTC), no two in one minute. No I/O.
 
 use brain_protocol::{Fault, FaultCode};
 
-const DAY: u32 = 24 * 60;
+const MINUTES_PER_DAY: u32 = 24 * 60;
 const MINUTE_MS: i64 = 60_000;
 
-/// A job that begins every `every` minutes, the first time of a day at minute `at`.
+/// A task that starts every `every` minutes, first at minute `at` of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Job {
-    /// What it is called, as its configuration is.
+pub struct ScheduledTask {
+    /// Its name, which is its configuration section.
     pub name: &'static str,
-    /// Minutes between two beginnings: a divisor of a day.
+    /// Minutes between two starts: a divisor of a day.
     every: u32,
-    /// Minutes after midnight, below `every`.
+    /// The first start, in minutes after midnight; less than `every`.
     at: u32,
 }
 
-impl Job {
-    /// A job; `every` in seconds, as configured, `at` in minutes after the hour.
+impl ScheduledTask {
+    /// Creates a task. `every_seconds` is the configured interval, `at` the minutes after the hour.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] when the times do not come again every day.
+    /// [`FaultCode::InvalidConfig`] when the interval does not divide a day into whole minutes.
     pub fn new(name: &'static str, every_seconds: u64, at: u32) -> Result<Self, Fault> {
         let every = u32::try_from(every_seconds / 60).unwrap_or(u32::MAX);
         if !every_seconds.is_multiple_of(60)
             || every == 0
-            || every > DAY
-            || !DAY.is_multiple_of(every)
+            || every > MINUTES_PER_DAY
+            || !MINUTES_PER_DAY.is_multiple_of(every)
         {
             return Err(Fault::new(
                 FaultCode::InvalidConfig,
@@ -37,28 +37,28 @@ impl Job {
         Ok(Self { name, every, at: at % every })
     }
 
-    /// The last minute at or before `now` at which it begins; both in Unix milliseconds.
+    /// Returns the last start at or before `now`, in Unix milliseconds.
     #[must_use]
-    pub fn last(&self, now: i64) -> i64 {
+    pub fn last_start(&self, now: i64) -> i64 {
         let minute = now.div_euclid(MINUTE_MS);
         // Days begin at multiples of 1440 minutes since the epoch, and `every` divides them.
         let past = (minute - i64::from(self.at)).rem_euclid(i64::from(self.every));
         (minute - past) * MINUTE_MS
     }
 
-    /// The first minute after `now` at which it begins.
+    /// Returns the first start after `now`, in Unix milliseconds.
     #[must_use]
-    pub fn next(&self, now: i64) -> i64 {
-        self.last(now) + i64::from(self.every) * MINUTE_MS
+    pub fn next_start(&self, now: i64) -> i64 {
+        self.last_start(now) + i64::from(self.every) * MINUTE_MS
     }
 
-    /// Whether it begins in the minute of `now`.
+    /// Returns whether the task starts in the minute of `now`.
     #[must_use]
-    pub fn begins(&self, now: i64) -> bool {
-        now - self.last(now) < MINUTE_MS
+    pub fn is_due(&self, now: i64) -> bool {
+        now - self.last_start(now) < MINUTE_MS
     }
 
-    /// The same as a cron expression with seconds.
+    /// Returns the schedule as a cron expression with seconds.
     #[must_use]
     pub fn cron(&self) -> String {
         let (hours, at) = (self.every.div_ceil(60), self.at);
@@ -72,26 +72,27 @@ impl Job {
                 (at / 60..24).step_by(hours as usize).map(|h| h.to_string()).collect();
             return format!("0 {} {} * * *", at % 60, list.join(","));
         }
-        // Every 45 or 48 minutes: the bell rings each minute, and whoever hears it asks what is due.
+        // Cron cannot express 45 or 48 minutes. It fires each minute, and the receiver checks
+        // whether the task is due.
         "0 * * * * *".into()
     }
 }
 
-/// The first two jobs that ever begin in the same minute, and the first such minute of a day.
+/// Returns the first two tasks that start in the same minute, and the first such minute of a day.
 #[must_use]
-pub fn conflict(jobs: &[Job]) -> Option<(&'static str, &'static str, u32)> {
-    jobs.iter().enumerate().find_map(|(i, a)| {
-        jobs[i + 1..].iter().find_map(|b| {
-            let together = |minute: &u32| minute % a.every == a.at && minute % b.every == b.at;
-            (0..DAY).find(together).map(|minute| (a.name, b.name, minute))
+pub fn find_conflict(tasks: &[ScheduledTask]) -> Option<(&'static str, &'static str, u32)> {
+    tasks.iter().enumerate().find_map(|(i, a)| {
+        tasks[i + 1..].iter().find_map(|b| {
+            let is_shared = |minute: &u32| minute % a.every == a.at && minute % b.every == b.at;
+            (0..MINUTES_PER_DAY).find(is_shared).map(|minute| (a.name, b.name, minute))
         })
     })
 }
 
-/// Whether they leave no minute of a day to anybody else.
+/// Returns whether the tasks use every minute of the day.
 #[must_use]
-pub fn is_full(jobs: &[Job]) -> bool {
-    (0..DAY).all(|minute| jobs.iter().any(|job| minute % job.every == job.at))
+pub fn is_full(tasks: &[ScheduledTask]) -> bool {
+    (0..MINUTES_PER_DAY).all(|minute| tasks.iter().any(|task| minute % task.every == task.at))
 }
 
 #[cfg(test)]
@@ -104,13 +105,13 @@ mod tests {
         parse_instant(text, false).unwrap()
     }
 
-    fn job(name: &'static str, minutes: u64, at: u32) -> Job {
-        Job::new(name, minutes * 60, at).unwrap()
+    fn task(name: &'static str, minutes: u64, at: u32) -> ScheduledTask {
+        ScheduledTask::new(name, minutes * 60, at).unwrap()
     }
 
     #[test]
-    fn the_usual_collector_begins_at_the_full_and_the_half_hour() {
-        let job = job("collector", 30, 0);
+    fn a_half_hourly_task_starts_at_0_and_30() {
+        let task = task("collector", 30, 0);
         for (now, last, next) in [
             ("2026-11-21T10:00:00Z", "2026-11-21T10:00:00.000Z", "2026-11-21T10:30:00.000Z"),
             ("2026-11-21T10:00:59.999Z", "2026-11-21T10:00:00.000Z", "2026-11-21T10:30:00.000Z"),
@@ -120,98 +121,116 @@ mod tests {
             ("1969-12-31T23:59:00Z", "1969-12-31T23:30:00.000Z", "1970-01-01T00:00:00.000Z"),
         ] {
             assert_eq!(
-                (rfc3339(job.last(at(now))), rfc3339(job.next(at(now)))),
+                (rfc3339(task.last_start(at(now))), rfc3339(task.next_start(at(now)))),
                 (last.into(), next.into()),
                 "{now}"
             );
         }
         assert!(
-            job.begins(at("2026-11-21T10:30:00Z")) && job.begins(at("2026-11-21T10:30:59.999Z"))
+            task.is_due(at("2026-11-21T10:30:00Z")) && task.is_due(at("2026-11-21T10:30:59.999Z"))
         );
         assert!(
-            !job.begins(at("2026-11-21T10:29:59.999Z")) && !job.begins(at("2026-11-21T10:31:00Z"))
+            !task.is_due(at("2026-11-21T10:29:59.999Z"))
+                && !task.is_due(at("2026-11-21T10:31:00Z"))
         );
     }
 
     #[test]
-    fn a_job_of_hours_begins_anew_each_day() {
+    fn an_hourly_task_restarts_each_day() {
         // The social monitor of the specification: at :10, every three hours.
-        let job = job("monitor", 3 * 60, 10);
-        assert_eq!(rfc3339(job.next(at("2026-11-21T21:10:00Z"))), "2026-11-22T00:10:00.000Z");
-        assert_eq!(rfc3339(job.last(at("2026-11-22T00:09:59Z"))), "2026-11-21T21:10:00.000Z");
-        let daily = self::job("daily", 24 * 60, 59);
-        assert_eq!(rfc3339(daily.next(at("2026-11-21T00:58:59Z"))), "2026-11-21T00:59:00.000Z");
-        assert_eq!(rfc3339(daily.next(at("2026-11-21T00:59:00Z"))), "2026-11-22T00:59:00.000Z");
+        let task = task("monitor", 3 * 60, 10);
+        assert_eq!(
+            rfc3339(task.next_start(at("2026-11-21T21:10:00Z"))),
+            "2026-11-22T00:10:00.000Z"
+        );
+        assert_eq!(
+            rfc3339(task.last_start(at("2026-11-22T00:09:59Z"))),
+            "2026-11-21T21:10:00.000Z"
+        );
+        let daily = self::task("daily", 24 * 60, 59);
+        assert_eq!(
+            rfc3339(daily.next_start(at("2026-11-21T00:58:59Z"))),
+            "2026-11-21T00:59:00.000Z"
+        );
+        assert_eq!(
+            rfc3339(daily.next_start(at("2026-11-21T00:59:00Z"))),
+            "2026-11-22T00:59:00.000Z"
+        );
     }
 
     #[test]
-    fn every_day_has_the_same_beginnings() {
+    fn every_day_has_the_same_starts() {
         for (every, first) in
             [(1, 0), (5, 3), (288, 50), (48, 47), (90, 0), (12 * 60, 59), (24 * 60, 0)]
         {
-            let job = job("job", every, first);
+            let task = task("task", every, first);
             for day in ["2026-03-29T00:00:00Z", "2026-10-25T00:00:00Z", "2028-02-29T00:00:00Z"] {
-                let (mut now, mut begun) = (at(day) - 1, Vec::new());
-                while job.next(now) < at(day) + 24 * 60 * MINUTE_MS {
-                    now = job.next(now);
-                    begun.push(now);
+                let (mut now, mut starts) = (at(day) - 1, Vec::new());
+                while task.next_start(now) < at(day) + 24 * 60 * MINUTE_MS {
+                    now = task.next_start(now);
+                    starts.push(now);
                 }
-                assert_eq!(begun.len() as u64, 24 * 60 / every, "{every} {day}");
+                assert_eq!(starts.len() as u64, 24 * 60 / every, "{every} {day}");
                 assert_eq!(
-                    begun[0],
+                    starts[0],
                     at(day) + i64::from(first) * MINUTE_MS % (every as i64 * MINUTE_MS)
                 );
                 assert!(
-                    begun.iter().all(|&minute| job.begins(minute) && job.last(minute) == minute)
+                    starts
+                        .iter()
+                        .all(|&minute| task.is_due(minute) && task.last_start(minute) == minute)
                 );
             }
         }
     }
 
     #[test]
-    fn what_does_not_divide_a_day_is_refused() {
+    fn an_interval_must_divide_a_day() {
         for seconds in
             [0, 59, 61, 90, 7 * 60, 50 * 60, 5 * 3600, 25 * 3600, 7 * 24 * 3600, u64::MAX]
         {
-            let fault = Job::new("collector", seconds, 0).unwrap_err();
-            assert_eq!(fault.code, FaultCode::InvalidConfig, "{seconds}");
+            let error = ScheduledTask::new("collector", seconds, 0).unwrap_err();
+            assert_eq!(error.code, FaultCode::InvalidConfig, "{seconds}");
             assert!(
-                fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m")
+                error.message.contains("collector.every") && error.hint.unwrap().contains("30m")
             );
         }
     }
 
     #[test]
-    fn the_first_minute_that_two_share_is_found() {
-        let (collector, ratings) = (job("collector", 30, 0), job("collector.ratings", 30, 15));
-        assert_eq!(conflict(&[collector, ratings]), None);
+    fn the_first_conflict_is_found() {
+        let (collector, ratings) = (task("collector", 30, 0), task("collector.ratings", 30, 15));
+        assert_eq!(find_conflict(&[collector, ratings]), None);
         // The specification's example.
-        assert_eq!(conflict(&[collector, job("bundle", 30, 5), job("monitor", 180, 10)]), None);
         assert_eq!(
-            conflict(&[collector, job("monitor", 180, 30)]),
+            find_conflict(&[collector, task("bundle", 30, 5), task("monitor", 180, 10)]),
+            None
+        );
+        assert_eq!(
+            find_conflict(&[collector, task("monitor", 180, 30)]),
             Some(("collector", "monitor", 30))
         );
         assert_eq!(
-            conflict(&[job("each", 1, 0), job("late", 1440, 59)]),
+            find_conflict(&[task("each", 1, 0), task("late", 1440, 59)]),
             Some(("each", "late", 59))
         );
-        // 45 and 30 minutes meet each 90, unless their first minutes differ by what no step makes up.
-        assert_eq!(conflict(&[job("a", 45, 15), job("b", 30, 0)]), Some(("a", "b", 60)));
-        assert_eq!(conflict(&[job("a", 45, 1), job("b", 30, 0)]), None);
-        assert_eq!(conflict(&[collector]), None);
-        assert_eq!(conflict(&[]), None);
+        // 45 and 30 minutes meet every 90 minutes, unless their offsets prevent it.
+        assert_eq!(find_conflict(&[task("a", 45, 15), task("b", 30, 0)]), Some(("a", "b", 60)));
+        assert_eq!(find_conflict(&[task("a", 45, 1), task("b", 30, 0)]), None);
+        assert_eq!(find_conflict(&[collector]), None);
+        assert_eq!(find_conflict(&[]), None);
     }
 
     #[test]
-    fn a_day_without_a_free_minute_is_told() {
-        assert!(is_full(&[job("each", 1, 0)]));
-        assert!(is_full(&[job("even", 2, 0), job("odd", 2, 1)]));
-        assert!(!is_full(&[job("even", 2, 0), job("third", 3, 0)]));
+    fn a_full_day_is_detected() {
+        assert!(is_full(&[task("each", 1, 0)]));
+        assert!(is_full(&[task("even", 2, 0), task("odd", 2, 1)]));
+        assert!(!is_full(&[task("even", 2, 0), task("third", 3, 0)]));
         assert!(!is_full(&[]));
     }
 
     #[test]
-    fn the_same_is_said_in_cron() {
+    fn tasks_convert_to_cron() {
         for (every, first, cron) in [
             (30, 0, "0 0,30 * * * *"),
             (30, 35, "0 5,35 * * * *"),
@@ -219,11 +238,11 @@ mod tests {
             (20, 19, "0 19,39,59 * * * *"),
             (180, 10, "0 10 0,3,6,9,12,15,18,21 * * *"),
             (1440, 7, "0 7 0 * * *"),
-            // What cron cannot say is asked each minute.
+            // Cron cannot express these.
             (90, 0, "0 * * * * *"),
             (48, 3, "0 * * * * *"),
         ] {
-            assert_eq!(job("job", every, first).cron(), cron, "{every} {first}");
+            assert_eq!(task("task", every, first).cron(), cron, "{every} {first}");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! Secrets: where they come from, and how one is kept.
+//! Finds and stores secrets.
 //!
-//! A secret `some-name` is the variable `BRAIN_SOME_NAME`, else the file that a `*_file` key of the configuration names, else
-//! the systemd credential `some-name`, else `secrets/some-name` in the home. A file that others can read is refused. What is
-//! read never gets into a log, an error or a list: it is a [`Secret`] from its first byte on.
+//! A secret `some-name` is the variable `BRAIN_SOME_NAME`, else the file of its `*_file` key in the
+//! configuration, else the systemd credential `some-name`, else `secrets/some-name` in the home. A
+//! file that other users can read is rejected. Values never appear in logs or errors: they are read
+//! into a [`Secret`].
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -11,24 +12,24 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode, Secret};
 
-use crate::home::make_private;
+use crate::home::create_private_dir;
 
-/// The longest secret, in bytes.
-const MAX: u64 = 4096;
+/// Maximum length of a secret in bytes.
+const MAX_BYTES: u64 = 4096;
 
-/// Reads a variable of the environment.
+/// Reads an environment variable.
 pub type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// Where a secret was found.
+/// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// In this variable of the environment.
+    /// This environment variable.
     Variable(String),
-    /// In the file that the configuration names.
+    /// The file that the configuration names.
     Configured(PathBuf),
-    /// In this systemd credential.
+    /// This systemd credential.
     Credential(PathBuf),
-    /// In the home.
+    /// This file in the home.
     Home(PathBuf),
 }
 
@@ -45,59 +46,64 @@ impl std::fmt::Display for Origin {
 
 /// A secret and its place.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundSecret {
     /// The secret, without white space around it.
     pub secret: Secret,
     /// Its place.
     pub origin: Origin,
 }
 
-/// The places where secrets are.
+/// Finds and stores the secrets of one home.
 pub struct Secrets {
     dir: PathBuf,
     variables: Variables,
 }
 
 impl Secrets {
-    /// Those of the home whose `secrets/` is `dir`.
+    /// Uses `dir` as the home's `secrets/`.
     #[must_use]
     pub fn new(dir: PathBuf, variables: Variables) -> Self {
         Self { dir, variables }
     }
 
-    /// The secret of this name; `configured` is the file that its `*_file` key names. `None` when it is nowhere.
+    /// Finds the secret `name`. `configured` is the file of its `*_file` key. `None` when no place has it.
     ///
     /// # Errors
-    /// When the first place that has it cannot be read, or others can read it: no later place is looked at then.
-    pub fn find(&self, name: &str, configured: Option<&Path>) -> Result<Option<Found>, Fault> {
+    /// [`FaultCode::Io`] when the first place that has it cannot be read; [`FaultCode::Forbidden`] when
+    /// other users can read it. Later places are not tried then.
+    pub fn find(
+        &self,
+        name: &str,
+        configured: Option<&Path>,
+    ) -> Result<Option<FoundSecret>, Fault> {
         let variable = format!("BRAIN_{}", name.to_uppercase().replace('-', "_"));
         if let Some(value) = (self.variables)(&variable).filter(|value| !value.trim().is_empty()) {
             let secret = Secret::new(value.trim());
-            return Ok(Some(Found { secret, origin: Origin::Variable(variable) }));
+            return Ok(Some(FoundSecret { secret, origin: Origin::Variable(variable) }));
         }
         if let Some(path) = configured {
             let secret = read(path, true)?.ok_or_else(|| {
-                Fault::new(FaultCode::Io, format!("{} is not there", path.display()))
-                    .hint("make that file, or take the key that names it out of the configuration")
+                Fault::new(FaultCode::Io, format!("{} does not exist", path.display()))
+                    .hint("create the file, or remove its key from the configuration")
             })?;
-            return Ok(Some(Found { secret, origin: Origin::Configured(path.to_owned()) }));
+            return Ok(Some(FoundSecret { secret, origin: Origin::Configured(path.to_owned()) }));
         }
         if let Some(dir) = (self.variables)("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty()) {
             let path = Path::new(&dir).join(name);
-            // Its mode is systemd's business.
+            // systemd sets the mode.
             if let Some(secret) = read(&path, false)? {
-                return Ok(Some(Found { secret, origin: Origin::Credential(path) }));
+                return Ok(Some(FoundSecret { secret, origin: Origin::Credential(path) }));
             }
         }
         let path = self.dir.join(name);
-        Ok(read(&path, true)?.map(|secret| Found { secret, origin: Origin::Home(path) }))
+        Ok(read(&path, true)?.map(|secret| FoundSecret { secret, origin: Origin::Home(path) }))
     }
 
-    /// Keeps a secret in the home, on the disk itself before this returns. The name then holds the old secret or the new one,
-    /// never a part.
+    /// Writes a secret to the home and flushes it. After a crash the file holds the old or the new
+    /// secret, never a part.
     ///
     /// # Errors
-    /// What the disk says.
+    /// [`FaultCode::ReadOnly`], [`FaultCode::DiskFull`] or [`FaultCode::Io`].
     pub fn keep(&self, name: &str, secret: &Secret) -> Result<PathBuf, Fault> {
         let path = self.dir.join(name);
         self.write(name, &path, secret).map_err(|e| {
@@ -107,22 +113,22 @@ impl Secrets {
                 _ => FaultCode::Io,
             };
             Fault::new(code, format!("{} cannot be written: {e}", path.display()))
-                .hint("make that directory writable, or its disk less full, and try again")
+                .hint("make the directory writable, or free space on its disk, and retry")
         })?;
         Ok(path)
     }
 
     fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
-        make_private(&self.dir)?;
+        create_private_dir(&self.dir)?;
         fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;
         let fresh = self.dir.join(format!("{name}.new"));
-        // What a crash left there was never in force.
+        // A crash may have left an unfinished file.
         match fs::remove_file(&fresh) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
             _ => {}
         }
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
-        // The process's umask may have taken the owner's own rights.
+        // The umask may have removed the owner's permissions.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         file.write_all(format!("{}\n", secret.expose()).as_bytes())?;
         file.sync_all()?;
@@ -131,7 +137,8 @@ impl Secrets {
     }
 }
 
-/// The secret in a file; `None` when there is no file. A `private` one must be for its owner only.
+/// Reads a secret file; `None` when it does not exist. A `private` one must be readable by its owner
+/// only.
 fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
     let place = path.display();
     let io = |e: std::io::Error| {
@@ -145,7 +152,7 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
         }
         Err(e) => return Err(io(e)),
     };
-    // Asked of the open file: nobody can exchange it in between.
+    // Checks the open file, so that it cannot be replaced in between.
     let meta = file.metadata().map_err(io)?;
     if !meta.is_file() {
         return Err(Fault::new(FaultCode::Io, format!("{place} is not a file"))
@@ -160,13 +167,13 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
         .hint(format!("`chmod 600 {place}`; if somebody may have read it, make a new one")));
     }
     let mut text = String::new();
-    (&mut file).take(MAX + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
+    (&mut file).take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
         ErrorKind::InvalidData => Fault::new(FaultCode::Io, format!("{place} is not text"))
             .hint("a secret is one line of text"),
         _ => io(e),
     })?;
     let secret = text.trim();
-    if secret.is_empty() || text.len() as u64 > MAX || secret.contains('\n') {
+    if secret.is_empty() || text.len() as u64 > MAX_BYTES || secret.contains('\n') {
         return Err(Fault::new(FaultCode::Io, format!("{place} does not hold one line of text"))
             .hint("a secret is one line of at most 4,096 bytes; remove the file to do without"));
     }

@@ -1,13 +1,13 @@
-//! The priority of threads that work in bulk.
+//! Lowers the priority of threads that do bulk work.
 
-/// How much the priority is lowered. A thread at 5 gets about a third of what one at 0 gets while
-/// both want the same processor, and all of it when nobody else does.
+/// The nice value of bulk threads. A thread at 5 gets about a third of the time of one at 0 while
+/// both compete for a processor, and all of it otherwise.
 const NICE: i32 = 5;
 
-/// Lowers the priority of the calling thread, and of the threads that it starts from now on. For
-/// threads that make or read thousands of things: somebody who waits for an answer goes first. It
-/// cannot be taken back.
-pub fn yield_to_callers() {
-    // On Linux this is the thread's own. A system that refuses leaves it as it is.
+/// Lowers the priority of the calling thread and of threads that it starts later.
+///
+/// For bulk work, so that requests of callers go first. It cannot be undone.
+pub fn lower_priority() {
+    // On Linux the value belongs to the thread. A failure only leaves the priority unchanged.
     let _ = rustix::process::nice(NICE);
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use brain_net::{Answer, Call, Link, Part, Trouble};
+use brain_net::{Error as NetError, HttpRequest, HttpResponse, RetryingClient, StreamEvent};
 
 /// A recorded request.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(super) struct RecordedRequest {
     pub(super) body: Option<Vec<u8>>,
 }
 
-type Answers = dyn Fn(&RecordedRequest) -> Result<Answer, Trouble> + Send + Sync;
+type Answers = dyn Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send + Sync;
 
 /// A link that answers by a function and records requests.
 pub(super) struct FakeLink {
@@ -26,7 +26,7 @@ pub(super) struct FakeLink {
 
 impl FakeLink {
     pub(super) fn new(
-        answers: impl Fn(&RecordedRequest) -> Result<Answer, Trouble> + Send + Sync + 'static,
+        answers: impl Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send + Sync + 'static,
     ) -> Self {
         Self { answers: Box::new(answers), asked: Mutex::default() }
     }
@@ -37,8 +37,8 @@ impl FakeLink {
     }
 }
 
-impl Link for FakeLink {
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+impl RetryingClient for FakeLink {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let query = call.url.query().map(|query| format!("?{query}")).unwrap_or_default();
         let asked = RecordedRequest {
             target: format!("{}{query}", call.url.path()),
@@ -49,19 +49,23 @@ impl Link for FakeLink {
         (self.answers)(&asked)
     }
 
-    fn follow(
+    fn stream(
         &self,
-        _: &Call<'_>,
+        _: &HttpRequest<'_>,
         _: Duration,
-        _: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble> {
+        _: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, NetError> {
         unreachable!("runs do not follow")
     }
 }
 
 /// Builds an answer.
-pub(super) fn answer(status: u16, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
+pub(super) fn answer(
+    status: u16,
+    headers: &[(&str, &str)],
+    body: impl Into<Vec<u8>>,
+) -> HttpResponse {
     let headers =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Answer { status, headers, body: body.into(), from: None }
+    HttpResponse { status, headers, body: body.into(), from: None }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, ImportFailure, Slug};
 
-use brain_base::threads::yield_to_callers;
+use brain_base::threads::lower_priority;
 
 /// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
 /// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter
@@ -102,7 +102,7 @@ pub(super) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                yield_to_callers();
+                lower_priority();
                 let mut mine = Vec::new();
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);

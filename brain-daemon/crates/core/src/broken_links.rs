@@ -21,7 +21,7 @@ impl Brain {
         caller: &Caller,
         request: &BrokenLinks,
     ) -> Result<BrokenLinksReply, Fault> {
-        let mut reader = self.store.read(caller.view())?;
+        let mut reader = self.store.read(caller.visibility())?;
         let only = match &request.source {
             Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
             None => None,
@@ -33,7 +33,7 @@ impl Brain {
             if let Err(error) = self.store.check_links(&|| !self.is_stopping()) {
                 tracing::info!(%error, "links cannot be checked; every page is read instead");
             }
-            reader = self.store.read(caller.view())?;
+            reader = self.store.read(caller.visibility())?;
             broken = reader.broken_links(only.as_ref(), limit)?;
         }
         let broken = match broken {
@@ -99,7 +99,8 @@ fn broken_link(reader: &Reader, at: BrokenLinkEntry) -> Result<BrokenLink, Store
 fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<Slug>, StoreError> {
     let named = link.source.as_deref().and_then(|source| SourceId::parse(source).ok());
     let source = named.as_ref().unwrap_or(own);
-    let ends = link.slugs.iter().filter_map(|slug| slug.rsplit('/').next()).map(page::normal_name);
+    let ends =
+        link.slugs.iter().filter_map(|slug| slug.rsplit('/').next()).map(page::normalize_name);
     let names: Vec<String> =
         link.name.iter().cloned().chain(ends).filter(|name| !name.is_empty()).collect();
     let mut out: Vec<Slug> = Vec::new();

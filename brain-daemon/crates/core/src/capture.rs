@@ -1,6 +1,6 @@
 //! `capture`: a thought becomes a page under `inbox/`, once.
 
-use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteStatus, Written};
+use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteReply, WriteStatus};
 
 use super::intake::{
     Wanted, check_origin, check_type, clean_tags, headings, inbox_slug, origin_door, origin_label,
@@ -51,7 +51,7 @@ pub(super) struct Outcome {
 }
 
 impl Brain {
-    pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<Written, Fault> {
+    pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
         let door = origin_door(&request.origin, &CAPTURE_CLI);
@@ -68,7 +68,7 @@ impl Brain {
         request: Capture,
         door: &'static Door,
         uri: String,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let label = origin_label(&request.origin);
         let mut warnings = Vec::new();
@@ -86,7 +86,7 @@ impl Brain {
         }
         let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
@@ -139,7 +139,7 @@ impl Brain {
         source: SourceId,
         outcome: Outcome,
         mut warnings: Vec<String>,
-    ) -> Written {
+    ) -> WriteReply {
         let Outcome { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let place = self.file_place(&source, &record.source_path);
@@ -149,7 +149,7 @@ impl Brain {
             warnings.extend(report.warnings());
             (report.written, report.path)
         };
-        Written {
+        WriteReply {
             slug,
             status,
             duplicate: status == WriteStatus::Unchanged,

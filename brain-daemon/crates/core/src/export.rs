@@ -42,7 +42,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<ExportReply, Fault> {
         let dir = absolute(&request.path)?;
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let sources = reader.sources()?;
         let only = match &request.source {
             Some(named) => Some(self.source(caller, &reader, Some(named))?.0),
@@ -102,7 +102,7 @@ impl Brain {
         caller: &Caller,
         left: &[Listed],
     ) -> Result<Vec<Result<String, StoreError>>, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (mut out, mut bytes) = (Vec::new(), 0);
         for listed in left.iter().take(BATCH) {
             if bytes > BATCH_BYTES {

@@ -1,8 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, Linked, PageRef, PageTags, Reply, Slug, SourceId, TagCount, TagCounts,
-    Tags,
+    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Reply, Slug, SourceId, TagCount,
+    TagCounts, Tags,
 };
 
 use super::intake::{clean_tags, stored_document, written_page};
@@ -21,7 +21,7 @@ impl Brain {
                 )
                 .hint("name it: `brain tags <slug> --add work`"));
             }
-            let reader = self.store.read(caller.view())?;
+            let reader = self.store.read(caller.visibility())?;
             let source = match &request.source {
                 Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
                 None => None,
@@ -39,10 +39,11 @@ impl Brain {
             keep_whole(document, "tags")?;
             keep_whole(document, "tag")?;
             let written = page::body_tags(&document.body);
-            if let Some(tag) = written.iter().find(|tag| remove.contains(&page::normal_tag(tag))) {
+            if let Some(tag) = written.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
+            {
                 let message = format!(
                     "the tag \"{}\" stands in the text of \"{subject}\", as #{tag}",
-                    page::normal_tag(tag)
+                    page::normalize_tag(tag)
                 );
                 return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
                     "take it out of the text: `brain get {named}`, edit, and `brain put {named}`"
@@ -69,7 +70,7 @@ impl Brain {
         };
         let tags = match &changed {
             Some(applied) => applied.record.tags.clone(),
-            None => self.active(caller, &self.store.read(caller.view())?, &page)?.1.tags,
+            None => self.active(caller, &self.store.read(caller.visibility())?, &page)?.1.tags,
         };
         Ok(Reply::PageTags(PageTags {
             slug,
@@ -80,7 +81,7 @@ impl Brain {
         }))
     }
 
-    pub(super) fn link(&self, caller: &Caller, request: Link) -> Result<Linked, Fault> {
+    pub(super) fn link(&self, caller: &Caller, request: Link) -> Result<LinkReply, Fault> {
         check_kind(&request.kind)?;
         let Link { from, to, kind, remove } = request;
         let (target, key) = (to.clone(), kind.clone());
@@ -109,8 +110,8 @@ impl Brain {
             (Some(_), true) => "removed",
             (Some(_), false) => "added",
         };
-        let live = self.store.read(caller.view())?.page(&source, &to)?.is_some();
-        Ok(Linked { from: from.slug, to, kind, status: status.into(), live, warnings })
+        let live = self.store.read(caller.visibility())?.page(&source, &to)?.is_some();
+        Ok(LinkReply { from: from.slug, to, kind, status: status.into(), live, warnings })
     }
 
     /// Changes an active page through `change`; `None` when that changed nothing.
@@ -121,7 +122,7 @@ impl Brain {
         change: impl Fn(&mut Document) -> Result<(), Fault> + Send + 'static,
     ) -> Result<(SourceId, Option<WrittenPage>), Fault> {
         let now = self.clock.now();
-        let (source, _) = self.active(caller, &self.store.read(caller.view())?, page)?;
+        let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (place, slug) = (source.clone(), page.slug.clone());
         let applied = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());

@@ -91,7 +91,7 @@ impl Brain {
         let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
         let dir = directory(&request.path, &own)?;
         let (source, record) =
-            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
         if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
             let message =
                 format!("{} has the files of the source \"{source}\" itself", request.path);

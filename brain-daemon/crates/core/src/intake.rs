@@ -1,6 +1,6 @@
 //! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
 
-use brain_protocol::{Expect, Fault, FaultCode, MAX_CONTENT, Origin, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
 
 use super::provenance::{Door, MAX_URI, MCP, is_uri, state};
 use brain_base::caller::Caller;
@@ -56,7 +56,7 @@ pub(super) fn origin_door(origin: &Origin, other: &'static Door) -> &'static Doo
 /// # Errors
 /// [`FaultCode::Conflict`], with the hash and version that the page has.
 pub(super) fn check_expected(
-    expect: Option<&Expect>,
+    expect: Option<&Precondition>,
     slug: &Slug,
     page: Option<&PageRecord>,
 ) -> Result<(), Fault> {
@@ -64,10 +64,10 @@ pub(super) fn check_expected(
         return Ok(());
     };
     let holds = match (expect, page) {
-        (Expect::Absent, page) => page.is_none(),
-        (Expect::Hash(hash), Some(page)) => page::hex(&page.content_hash) == *hash,
-        (Expect::Version(version), Some(page)) => page.version == *version,
-        (Expect::Hash(_) | Expect::Version(_), None) => false,
+        (Precondition::Absent, page) => page.is_none(),
+        (Precondition::Hash(hash), Some(page)) => page::hex(&page.content_hash) == *hash,
+        (Precondition::Version(version), Some(page)) => page.version == *version,
+        (Precondition::Hash(_) | Precondition::Version(_), None) => false,
     };
     if holds {
         return Ok(());
@@ -76,8 +76,9 @@ pub(super) fn check_expected(
         Some(page) => format!(
             "{} it is at version {}, with the content_hash {}; nothing was written",
             match expect {
-                Expect::Absent => format!("there is a page \"{slug}\" already:"),
-                Expect::Hash(_) | Expect::Version(_) => format!("\"{slug}\" is not as expected:"),
+                Precondition::Absent => format!("there is a page \"{slug}\" already:"),
+                Precondition::Hash(_) | Precondition::Version(_) =>
+                    format!("\"{slug}\" is not as expected:"),
             },
             page.version,
             page::hex(&page.content_hash)
@@ -173,7 +174,7 @@ fn new_page(
         .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
         .collect();
     let mut tags = frontmatter.tags();
-    for tag in page::body_tags(&body).into_iter().map(page::normal_tag) {
+    for tag in page::body_tags(&body).into_iter().map(page::normalize_tag) {
         if !tags.contains(&tag) {
             tags.push(tag);
         }
@@ -203,13 +204,13 @@ pub(super) fn called_and_linked(
     frontmatter: &Frontmatter,
     body: &str,
 ) -> (Vec<String>, Vec<LinkRecord>) {
-    let mut names = vec![page::normal_name(slug.name())];
-    names.extend(aliases.iter().map(|alias| page::normal_name(alias)));
+    let mut names = vec![page::normalize_name(slug.name())];
+    names.extend(aliases.iter().map(|alias| page::normalize_name(alias)));
     names.sort_unstable();
     names.dedup();
     names.retain(|name| !name.is_empty());
     let mut links = Vec::new();
-    page::each_link(slug, body, frontmatter, |link| links.push(link_record(link)));
+    page::for_each_link(slug, body, frontmatter, |link| links.push(link_record(link)));
     (names, links)
 }
 
@@ -218,9 +219,9 @@ fn link_record(link: page::Link) -> LinkRecord {
         Target::Slug { source, slug, also } => {
             // `[[a:b]]` may also be a name with a colon in it.
             let name = match &source {
-                Some(_) => Some(page::normal_name(&link.raw)),
+                Some(_) => Some(page::normalize_name(&link.raw)),
                 // `[text](name.md)` may mean a file in another folder, as `[[name]]` does.
-                None if !link.raw.contains('/') => Some(page::normal_name(slug.as_str())),
+                None if !link.raw.contains('/') => Some(page::normalize_name(slug.as_str())),
                 None => None,
             };
             let name = name.filter(|name| !name.is_empty());
@@ -352,7 +353,7 @@ pub(super) fn check_type(page_type: &str) -> Result<(), Fault> {
 pub(super) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     let mut out: Vec<String> = Vec::new();
     for tag in tags {
-        let tag = page::normal_tag(tag);
+        let tag = page::normalize_tag(tag);
         if tag.is_empty() {
             return Err(Fault::new(FaultCode::Usage, "a tag is empty")
                 .hint("give each tag a name: `--tag work`"));

@@ -1,8 +1,8 @@
 //! The queue as people and clients see it: what waits, what failed, and trying again.
 
 use brain_protocol::{
-    Fault, FaultCode, Job, JobError, JobId, JobList, JobRetry, JobShow, JobState, Jobs,
-    JobsRetried, SourceId,
+    Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
+    JobState, Jobs, SourceId,
 };
 
 use super::sealed::Seal;
@@ -28,7 +28,7 @@ impl Brain {
         let mut next = None;
         reader.newest_jobs(below, wanted, |id, record| {
             if jobs.len() == limit {
-                next = jobs.last().map(|job: &Job| job.job_id);
+                next = jobs.last().map(|job: &IngestJob| job.job_id);
                 return Ok(false);
             }
             jobs.push(self.job(id, record));
@@ -39,7 +39,7 @@ impl Brain {
 
     /// A job answers whoever sent it, and an admin. To others it is not there. Who sees some
     /// sources only knows it by its sealed number.
-    pub(super) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<Job, Fault> {
+    pub(super) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<IngestJob, Fault> {
         let number = self.job_number(request.id);
         if !caller.sees_all() && number == request.id.0 {
             return Err(unknown(request.id));
@@ -48,11 +48,11 @@ impl Brain {
         let own = |record: &JobRecord| {
             let reached =
                 SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
-            caller.scopes().most() >= Scope::Admin || (record.client == caller.name && reached)
+            caller.scopes().highest() >= Scope::Admin || (record.client == caller.name && reached)
         };
         match found.filter(own) {
             Some(record) => {
-                Ok(Job { job_id: self.job_id(caller, number), ..self.job(number, record) })
+                Ok(IngestJob { job_id: self.job_id(caller, number), ..self.job(number, record) })
             }
             None => Err(unknown(request.id)),
         }
@@ -68,7 +68,7 @@ impl Brain {
         JobId(if caller.sees_all() { number } else { Seal::of(self.store.id()).close(number) })
     }
 
-    pub(super) fn job_retry(&self, request: &JobRetry) -> Result<JobsRetried, Fault> {
+    pub(super) fn job_retry(&self, request: &JobRetry) -> Result<JobRetryReply, Fault> {
         let reader = self.store.read_queue()?;
         let ids = match request.id {
             Some(id) => {
@@ -94,7 +94,7 @@ impl Brain {
             self.queue.more(waiting);
             retried += count;
         }
-        Ok(JobsRetried { retried })
+        Ok(JobRetryReply { retried })
     }
 
     /// How far a job is: that it is being made a page is known in memory only.
@@ -107,9 +107,9 @@ impl Brain {
         }
     }
 
-    fn job(&self, id: u64, record: JobRecord) -> Job {
+    fn job(&self, id: u64, record: JobRecord) -> IngestJob {
         let status = self.state_now(id, record.state);
-        Job {
+        IngestJob {
             job_id: JobId(id),
             status,
             content_hash: hex(&record.content_hash),

@@ -65,7 +65,7 @@ use brain_base::home::Home;
 use brain_base::random::{Random, SystemRandom};
 use brain_base::secrets::{Secrets, Variables};
 use brain_costs::Ledger;
-use brain_net::{self as net, Outgoing};
+use brain_net::{self as net, HttpClient};
 use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 
 pub use provenance::{OWN, STAMPS};
@@ -121,7 +121,7 @@ pub struct Outside {
     /// The environment's variables, for secrets.
     pub variables: Variables,
     /// What goes out over HTTP.
-    pub net: Arc<dyn Outgoing>,
+    pub net: Arc<dyn HttpClient>,
     /// Where event lines go.
     pub lines: Arc<dyn EventLines>,
 }
@@ -159,7 +159,7 @@ pub struct Brain {
     /// Where secrets are.
     secrets: Arc<Secrets>,
     /// What goes out over HTTP.
-    net: Arc<dyn Outgoing>,
+    net: Arc<dyn HttpClient>,
     /// Where event lines go.
     lines: Arc<dyn EventLines>,
     /// The collector, in this process.
@@ -310,17 +310,17 @@ impl Brain {
         match request {
             Request::Status => self.status(caller).map(Reply::Status),
             Request::Stop => Ok(Reply::Stopping),
-            Request::Capture(r) => self.capture(caller, r).map(Reply::Written),
-            Request::Put(r) => self.put(caller, &r).map(Reply::Written),
+            Request::Capture(r) => self.capture(caller, r).map(Reply::Write),
+            Request::Put(r) => self.put(caller, &r).map(Reply::Write),
             Request::Get(r) => self.get(caller, &r).map(Reply::Page),
             Request::Search(r) => self.search(caller, r).map(Reply::Hits),
             Request::List(r) => self.list(caller, &r).map(Reply::Pages),
-            Request::Delete(r) => self.delete(caller, &r).map(Reply::Deleted),
-            Request::Restore(r) => self.restore(caller, &r).map(Reply::Restored),
+            Request::Delete(r) => self.delete(caller, &r).map(Reply::Delete),
+            Request::Restore(r) => self.restore(caller, &r).map(Reply::Restore),
             Request::History(r) => self.history(caller, &r).map(Reply::History),
-            Request::Revert(r) => self.revert(caller, r).map(Reply::Written),
+            Request::Revert(r) => self.revert(caller, r).map(Reply::Write),
             Request::Tags(r) => self.tags(caller, r),
-            Request::Link(r) => self.link(caller, r).map(Reply::Linked),
+            Request::Link(r) => self.link(caller, r).map(Reply::Link),
             Request::Links(r) => self.links(caller, &r).map(Reply::Links),
             Request::Backlinks(r) => self.backlinks(caller, &r).map(Reply::Links),
             Request::Graph(r) => self.graph(caller, &r).map(Reply::Graph),
@@ -336,18 +336,18 @@ impl Brain {
             Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
             Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
             Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
-            Request::ClientRegister(r) => self.client_register(r).map(Reply::ClientRegistered),
+            Request::ClientRegister(r) => self.client_register(r).map(Reply::ClientRegister),
             Request::ClientList(r) => self.client_list(&r).map(Reply::Clients),
-            Request::ClientUpdate(r) => self.client_update(r).map(Reply::ClientChanged),
-            Request::ClientRevoke(r) => self.client_revoke(&r).map(Reply::ClientChanged),
-            Request::TokenCreate(r) => self.token_create(&r).map(Reply::TokenMade),
+            Request::ClientUpdate(r) => self.client_update(r).map(Reply::Client),
+            Request::ClientRevoke(r) => self.client_revoke(&r).map(Reply::Client),
+            Request::TokenCreate(r) => self.token_create(&r).map(Reply::TokenCreate),
             Request::TokenList(r) => self.token_list(&r).map(Reply::Tokens),
-            Request::TokenRevoke(r) => self.token_revoke(&r).map(Reply::TokenRevoked),
+            Request::TokenRevoke(r) => self.token_revoke(&r).map(Reply::TokenRevoke),
             Request::AdminToken(r) => self.admin_token(&r).map(Reply::AdminToken),
             Request::AuditList(r) => self.audit_list(&r).map(Reply::Audit),
             Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
             Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
-            Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobsRetried),
+            Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobRetry),
             // The door does the rest.
             Request::Mcp => Ok(Reply::Mcp),
             Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
@@ -364,7 +364,7 @@ impl Brain {
                 self.collector_digest(caller, &r).map(Reply::CollectorDigest)
             }
             Request::CollectorEnrich(r) => {
-                self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnriched)
+                self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnrich)
             }
             Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
             Request::TunnelSetup => self.tunnel_setup(progress).map(Reply::TunnelSetup),
@@ -372,12 +372,12 @@ impl Brain {
             Request::TunnelStop => self.tunnel_stop().map(Reply::TunnelStatus),
             Request::TunnelStatus => self.tunnel_status().map(Reply::TunnelStatus),
             Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
-            Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplayed),
-            Request::Voice(r) => self.voice(caller, &r).map(Reply::Spoken),
-            Request::Embed(r) => self.embed(&r, progress).map(Reply::Embedded),
-            Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstalled),
+            Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplay),
+            Request::Voice(r) => self.voice(caller, &r).map(Reply::Voice),
+            Request::Embed(r) => self.embed(&r, progress).map(Reply::Embed),
+            Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstall),
             Request::ModelList => self.models(caller).map(Reply::Models),
-            Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Asked),
+            Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Ask),
             Request::Costs(r) => self.costs(&r).map(Reply::Costs),
             Request::Ideas(r) => self.ideas(caller, &r, progress).map(Reply::Ideas),
             Request::IdeaRuns => self.idea_runs(caller).map(Reply::IdeaRuns),

@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 10_000;
 
 impl Brain {
     pub(super) fn links(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut links = Vec::new();
         let found = reader.derived(record.id)?.links;
@@ -36,7 +36,7 @@ impl Brain {
     }
 
     pub(super) fn backlinks(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, found, exists) = match self.active(caller, &reader, request) {
             Ok((source, record)) => {
                 let page = (source, request.slug.clone(), record);
@@ -76,7 +76,7 @@ impl Brain {
 
     /// Breadth first over links in both directions.
     pub(super) fn graph(&self, caller: &Caller, request: &Graph) -> Result<GraphReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
         let limit = request.limit.clamp(1, MAX_NODES) as usize;
         let depth = request.depth.clamp(1, MAX_DEPTH);

@@ -9,7 +9,7 @@ use super::sealed::Seal;
 use super::search::instant;
 use super::{Brain, Caller};
 use brain_base::clock::rfc3339;
-use brain_page::normal_tag;
+use brain_page::normalize_tag;
 use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
@@ -37,13 +37,13 @@ impl Brain {
     }
 
     fn list_from(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let source = match &request.source {
             Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
-        let tag = request.tag.as_deref().map(normal_tag);
+        let tag = request.tag.as_deref().map(normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
         let since = instant(request.updated_since.as_deref(), false)?;
         // Pages of a source that was removed come back with their source only.

@@ -1,8 +1,8 @@
 //! Reading a page and its former versions, and going back to one.
 
 use brain_protocol::{
-    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteStatus,
-    Written,
+    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
+    WriteStatus,
 };
 
 use super::capture::Outcome;
@@ -14,7 +14,7 @@ use brain_store::{Content, PageRecord, Reader, VersionRecord, WrittenPage, unles
 
 impl Brain {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
         let slug = request.page.slug.clone();
         match request.version {
@@ -30,16 +30,16 @@ impl Brain {
     }
 
     pub(super) fn history(&self, caller: &Caller, request: &PageRef) -> Result<History, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut versions = vec![version_row(&record, true)];
         versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(kept, false)));
         Ok(History { slug: request.slug.clone(), source_id: source, versions })
     }
 
-    pub(super) fn revert(&self, caller: &Caller, request: Revert) -> Result<Written, Fault> {
+    pub(super) fn revert(&self, caller: &Caller, request: Revert) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
         let named = request.page;
         let slug = named.slug.clone();

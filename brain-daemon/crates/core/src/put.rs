@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use brain_protocol::{Expect, Fault, FaultCode, Origin, Put, SourceId, WriteStatus, Written};
+use brain_protocol::{
+    Fault, FaultCode, Origin, Precondition, Put, SourceId, WriteReply, WriteStatus,
+};
 
 use super::capture::Outcome;
 use super::intake::{
@@ -28,7 +30,7 @@ struct Prepared {
 }
 
 impl Brain {
-    pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<Written, Fault> {
+    pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
         self.put_through(caller, request, origin_door(&request.origin, &PUT_PAGE), uri)
@@ -44,11 +46,11 @@ impl Brain {
         request: &Put,
         door: &'static Door,
         uri: String,
-    ) -> Result<Written, Fault> {
+    ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, _) = self.source(caller, &reader, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
         let known = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
@@ -86,8 +88,8 @@ impl Brain {
             )?;
             // Who sends again what went through already has what they want, though the page is not what they expected it to
             // be before. Only a change of a certain version has not happened when somebody else wrote the same.
-            let done =
-                matches!(effect, Effect::Nothing(_)) && !matches!(expect, Some(Expect::Version(_)));
+            let done = matches!(effect, Effect::Nothing(_))
+                && !matches!(expect, Some(Precondition::Version(_)));
             if !done {
                 check_expected(expect.as_ref(), &slug, existing.as_ref())?;
             }
@@ -116,7 +118,7 @@ impl Brain {
     ) -> Result<Option<Hash>, Fault> {
         let Origin::File(path) = &request.origin else { return Ok(None) };
         let slug = &request.page.slug;
-        let place = match self.store.read(caller.view())?.page_even_deleted(source, slug)? {
+        let place = match self.store.read(caller.visibility())?.page_even_deleted(source, slug)? {
             Some(record) => self.file_place(source, &record.source_path),
             None => self.file_place(source, &file_path(slug)),
         };

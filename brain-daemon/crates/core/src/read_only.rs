@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use brain_base::home::make_private;
+use brain_base::home::create_private_dir;
 
 use super::Brain;
 
@@ -24,7 +24,7 @@ impl Brain {
                 Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
                 other => other,
             },
-            false => make_private(&self.home.run())
+            false => create_private_dir(&self.home.run())
                 .and_then(|()| fs::write(&note, format!("{}\n", path.display()))),
         };
         if let Err(error) = noted {

@@ -1,6 +1,6 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
-use brain_protocol::{Delete, Deleted, Fault, FaultCode, PageRef, Restored};
+use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
 
 use super::dedup::WINDOW_MS;
 use super::intake::check_expected;
@@ -12,12 +12,12 @@ use brain_store::RECOVERY_MS;
 const PURGE_BATCH: usize = 200;
 
 impl Brain {
-    pub(super) fn delete(&self, caller: &Caller, request: &Delete) -> Result<Deleted, Fault> {
+    pub(super) fn delete(&self, caller: &Caller, request: &Delete) -> Result<DeleteReply, Fault> {
         let Delete { page: request, expect } = request;
         let expect = expect.clone();
         let now = self.clock.now();
         let (source, _) =
-            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
@@ -33,7 +33,7 @@ impl Brain {
             draft.soft_delete(&place, &slug, record, now)
         })?;
         let report = self.agree(&source, &record);
-        Ok(Deleted {
+        Ok(DeleteReply {
             status: "soft_deleted".into(),
             slug: request.slug.clone(),
             source_id: source,
@@ -42,10 +42,14 @@ impl Brain {
         })
     }
 
-    pub(super) fn restore(&self, caller: &Caller, request: &PageRef) -> Result<Restored, Fault> {
+    pub(super) fn restore(
+        &self,
+        caller: &Caller,
+        request: &PageRef,
+    ) -> Result<RestoreReply, Fault> {
         let now = self.clock.now();
         let (source, _) =
-            self.source(caller, &self.store.read(caller.view())?, request.source.as_ref())?;
+            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
@@ -60,7 +64,7 @@ impl Brain {
             }
         })?;
         let report = self.agree(&source, &record);
-        Ok(Restored {
+        Ok(RestoreReply {
             status: "restored".into(),
             slug: request.slug.clone(),
             source_id: source,

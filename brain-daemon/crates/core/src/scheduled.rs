@@ -146,7 +146,7 @@ impl Brain {
             )
             .hint(format!("mkdir -p {shown}")));
         }
-        brain_base::home::make_private(dir)
+        brain_base::home::create_private_dir(dir)
             .map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
     }
 

@@ -20,7 +20,7 @@ const BATCH: usize = 500;
 
 impl Brain {
     pub(super) fn source_list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let all = reader.sources()?;
         let chosen = preferred(&all);
         let sources = all
@@ -69,7 +69,7 @@ impl Brain {
         request: &SourceRemove,
     ) -> Result<SourceReply, Fault> {
         let id = &request.id;
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (_, record) = self.source(caller, &reader, Some(id))?;
         if id.as_str() == SourceId::DEFAULT {
             return Err(Fault::new(
@@ -111,7 +111,7 @@ impl Brain {
     /// # Errors
     /// When the store cannot be read.
     pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
-        Ok(preferred(&self.store.read(caller.view())?.sources()?))
+        Ok(preferred(&self.store.read(caller.visibility())?.sources()?))
     }
 
     pub(super) fn source_default(
@@ -119,7 +119,7 @@ impl Brain {
         caller: &Caller,
         request: &SourceDefault,
     ) -> Result<SourceReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (wanted, _) = self.source(caller, &reader, request.id.as_ref())?;
         drop(reader);
         let changed = match &request.id {
@@ -180,7 +180,7 @@ impl Brain {
         status: &str,
         warnings: Vec<String>,
     ) -> Result<SourceReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (_, record) = self.source(caller, &reader, Some(id))?;
         let source = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         Ok(SourceReply { status: status.into(), source, warnings })

@@ -8,7 +8,7 @@ use super::{Brain, Caller};
 
 impl Brain {
     pub(super) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let counts = reader.counts()?;
         let jobs = reader.job_counts()?;
         drop(reader);

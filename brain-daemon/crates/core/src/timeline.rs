@@ -22,7 +22,7 @@ impl Brain {
         let since = check_day(request.since.as_deref(), FIRST_DAY)?;
         let until = check_day(request.until.as_deref(), LAST_DAY)?;
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let mut entries = Vec::new();
         if let Some(slug) = &request.slug {
             let page = PageRef { source: request.source.clone(), slug: slug.clone() };

@@ -1,58 +1,59 @@
-//! How much one piece of work may cost. Pure.
+//! The cost limit of one task. No I/O.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use brain_protocol::{Spent, usd};
+use brain_protocol::{Spending, usd};
 
-use super::CostFault;
+use super::CostError;
 
-/// How much one piece of work may cost, and what it has. Shared by the threads that work on it.
+/// The cost limit of one task and its spending so far. Shared by the threads of the task.
 #[derive(Debug)]
 pub struct Budget {
-    most: u64,
-    spent: Mutex<Spent>,
+    limit: u64,
+    spent: Mutex<Spending>,
 }
 
 impl Budget {
-    /// One of at most `most`.
+    /// Creates a budget of `limit` millionths of a US dollar.
     #[must_use]
-    pub fn new(most: u64) -> Self {
-        Self { most, spent: Mutex::default() }
+    pub fn new(limit: u64) -> Self {
+        Self { limit, spent: Mutex::default() }
     }
 
-    /// One of which something was spent before: by the same work, before it was interrupted.
+    /// Creates a budget for an interrupted task that has spent `spent` already.
     #[must_use]
-    pub fn resumed(most: u64, spent: Spent) -> Self {
-        Self { most, spent: Mutex::new(spent) }
+    pub fn resumed(limit: u64, spent: Spending) -> Self {
+        Self { limit, spent: Mutex::new(spent) }
     }
 
-    /// What was spent, also on calls that are not answered yet, at their worst. `estimated` is the sum of what the calls might have cost at worst.
+    /// Returns the spending so far. Unsettled calls count at their maximum. `estimated` is the sum of
+    /// the maximum costs of all calls.
     #[must_use]
-    pub fn spent(&self) -> Spent {
-        *self.held()
+    pub fn spent(&self) -> Spending {
+        *self.lock()
     }
 
-    /// Takes what a call may cost at worst. A call that costs nothing is let through whatever is left.
+    /// Reserves the maximum cost of a call. A call that costs nothing always succeeds.
     ///
     /// # Errors
-    /// [`CostFault::OverBudget`]; nothing is taken then.
-    pub(super) fn take(&self, worst: Spent) -> Result<(), CostFault> {
-        let mut spent = self.held();
-        let left = self.most.saturating_sub(spent.actual);
+    /// [`CostError::OverBudget`]; nothing is reserved then.
+    pub(super) fn reserve(&self, worst: Spending) -> Result<(), CostError> {
+        let mut spent = self.lock();
+        let left = self.limit.saturating_sub(spent.actual);
         if worst.actual > left {
-            return Err(CostFault::OverBudget {
+            return Err(CostError::OverBudget {
                 needed_usd: usd(worst.actual),
                 left_usd: usd(left),
-                most_usd: usd(self.most),
+                limit_usd: usd(self.limit),
             });
         }
         add(&mut spent, worst);
         Ok(())
     }
 
-    /// Says what a call that was taken at its `worst` did cost.
-    pub(super) fn correct(&self, worst: Spent, real: Spent) {
-        let mut spent = self.held();
+    /// Replaces the reservation `worst` by the real cost of the call.
+    pub(super) fn settle(&self, worst: Spending, real: Spending) {
+        let mut spent = self.lock();
         spent.actual = spent.actual.saturating_sub(worst.actual).saturating_add(real.actual);
         spent.tokens_in =
             spent.tokens_in.saturating_sub(worst.tokens_in).saturating_add(real.tokens_in);
@@ -60,21 +61,21 @@ impl Budget {
             spent.tokens_out.saturating_sub(worst.tokens_out).saturating_add(real.tokens_out);
     }
 
-    /// Takes back a call that was not made after all.
-    pub(super) fn give_back(&self, worst: Spent) {
-        self.correct(worst, Spent::default());
-        let mut spent = self.held();
+    /// Releases the reservation of a call that was not made.
+    pub(super) fn release(&self, worst: Spending) {
+        self.settle(worst, Spending::default());
+        let mut spent = self.lock();
         spent.estimated = spent.estimated.saturating_sub(worst.estimated);
         spent.calls = spent.calls.saturating_sub(worst.calls);
     }
 
-    fn held(&self) -> MutexGuard<'_, Spent> {
+    fn lock(&self) -> MutexGuard<'_, Spending> {
         self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Adds `more` to `sum`.
-pub(super) fn add(sum: &mut Spent, more: Spent) {
+/// Adds `more` to `sum`, saturating.
+pub(super) fn add(sum: &mut Spending, more: Spending) {
     sum.estimated = sum.estimated.saturating_add(more.estimated);
     sum.actual = sum.actual.saturating_add(more.actual);
     sum.tokens_in = sum.tokens_in.saturating_add(more.tokens_in);

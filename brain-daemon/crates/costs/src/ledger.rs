@@ -1,4 +1,4 @@
-//! The ledger is written: a line before a call, a line after it.
+//! Writes the ledger: one line before each call, and one after it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -6,14 +6,16 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brain_protocol::{CostsReply, Spent};
+use brain_protocol::{CostsReply, Spending};
 
-use super::line::{Line, Step, believed, name};
-use super::read::{Wanted, add_up};
-use super::{Budget, CostFault, Price};
+use super::line::{Line, Step, bounded_name, plausible_tokens};
+use super::summary::{CallFilter, summarize};
+use super::{Budget, CostError, Price};
 use brain_base::clock::{Clock, rfc3339};
 
-/// The ledger. One process writes it: the one that serves the home. The file is only appended to, and opened anew for each line, so that it may be put away by hand.
+/// The ledger. Only the process that serves the home writes it.
+///
+/// Lines are only appended. The file is opened for each line, so that it can be moved away by hand.
 pub struct Ledger {
     path: PathBuf,
     clock: Arc<dyn Clock>,
@@ -22,20 +24,22 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// The ledger at `path`. Nothing is made before the first call is entered.
+    /// Returns the ledger at `path`. The file is created with the first call.
     #[must_use]
     pub fn new(path: &Path, clock: Arc<dyn Clock>) -> Self {
         Self { path: path.to_owned(), clock, writing: Mutex::default() }
     }
 
-    /// Enters a call before it is made: at its worst it has `tokens_in` and `tokens_out`. The entry is settled by [`Entry::settle`]; one that is dropped counts as failed, at its worst: the
-    /// service may have worked, which only `settle` and `free` can deny.
+    /// Enters a call before it is made. `tokens_in` and `tokens_out` are its maximum token counts.
     ///
-    /// With a price, the line is on the disk when this returns. A call that costs nothing is entered too, for its tokens, but nobody waits for the disk, and a ledger that
-    /// cannot be written does not keep it from being made.
+    /// [`Entry::settle`] records the result. An entry that is dropped counts as failed, at its
+    /// maximum cost, because the service may have processed the call.
+    ///
+    /// With a price, the line is on the disk when this returns. A free call is entered for its
+    /// token counts only: the disk is not awaited, and a write error is only logged.
     ///
     /// # Errors
-    /// Why it must not be made.
+    /// [`CostError::OverBudget`], and [`CostError::Ledger`] when a paid call cannot be written.
     pub fn enter<'a>(
         &'a self,
         purpose: &'static str,
@@ -44,75 +48,81 @@ impl Ledger {
         budget: Option<&'a Budget>,
         tokens_in: u64,
         tokens_out: u64,
-    ) -> Result<Entry<'a>, CostFault> {
+    ) -> Result<Entry<'a>, CostError> {
         let cost = price.of(tokens_in, tokens_out);
-        let worst = Spent { estimated: cost, actual: cost, tokens_in, tokens_out, calls: 1 };
+        let worst = Spending { estimated: cost, actual: cost, tokens_in, tokens_out, calls: 1 };
         if let Some(budget) = budget {
-            budget.take(worst)?;
+            budget.reserve(worst)?;
         }
         let mut line = Line {
             step: Step::Enter,
             call: 0,
             at: rfc3339(self.clock.now()),
             purpose: purpose.into(),
-            model: name(model),
+            model: bounded_name(model),
             tokens_in,
             tokens_out,
             micro_usd: cost,
             implausible: false,
         };
-        let written = self.append(!price.is_free(), |place| {
-            line.call = place;
-            line.written()
+        let written = self.append(!price.is_free(), |offset| {
+            line.call = offset;
+            line.to_json_line()
         });
         if let Err(error) = written {
             if !price.is_free() {
                 if let Some(budget) = budget {
-                    budget.give_back(worst);
+                    budget.release(worst);
                 }
-                return Err(self.fault(error));
+                return Err(self.error(error));
             }
-            tracing::warn!(path = %self.path.display(), %error, "a call that costs nothing is not in the ledger");
+            tracing::warn!(
+                path = %self.path.display(),
+                %error,
+                "cannot write a free call to the ledger"
+            );
         }
         Ok(Entry { ledger: self, price, budget, worst, line, is_closed: false })
     }
 
-    /// What was spent between two moments (Unix milliseconds, both included), with the newest `limit` calls. Reads the whole file, holding a bounded part of it.
+    /// Returns the spending from `since` to `until` (Unix milliseconds, inclusive), with the newest
+    /// `limit` calls. Reads the whole file in bounded memory.
     ///
     /// # Errors
-    /// [`CostFault::Ledger`] when there is one and it cannot be read.
+    /// [`CostError::Ledger`] when the file exists and cannot be read.
     pub fn read(
         &self,
         since: Option<i64>,
         until: Option<i64>,
         limit: usize,
-    ) -> Result<CostsReply, CostFault> {
+    ) -> Result<CostsReply, CostError> {
         let file = {
-            // Whole lines only: what is written from here on is left out.
+            // The length is taken between two writes, so it ends at a whole line.
             let _writing = self.lock();
             File::open(&self.path).and_then(|file| Ok((file.metadata()?.len(), file)))
         };
         match file {
-            Ok((length, file)) => add_up(file.take(length), &Wanted { since, until, limit })
-                .map_err(|error| self.fault(error)),
+            Ok((length, file)) => summarize(file.take(length), &CallFilter { since, until, limit })
+                .map_err(|error| self.error(error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(CostsReply::default()),
-            Err(error) => Err(self.fault(error)),
+            Err(error) => Err(self.error(error)),
         }
     }
 
-    /// Whether lines can be written, without writing one.
+    /// Checks that the ledger can be written, without writing.
     ///
     /// # Errors
-    /// [`CostFault::Ledger`].
-    pub fn check(&self) -> Result<(), CostFault> {
+    /// [`CostError::Ledger`] when it cannot be opened for writing.
+    pub fn check(&self) -> Result<(), CostError> {
         match File::options().append(true).open(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.fault(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.error(error)),
             _ => Ok(()),
         }
     }
 
-    /// Appends the line that `line` makes of the place where it begins. A line that a crash or a full disk left unfinished is ended first.
-    fn append(&self, to_disk: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
+    /// Appends the line that `line` returns for its byte offset. Ends an incomplete last line first,
+    /// which a crash or a full disk may have left.
+    fn append(&self, sync: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
         let _writing = self.lock();
         let mut file =
             File::options().read(true).append(true).create(true).mode(0o600).open(&self.path)?;
@@ -122,9 +132,9 @@ impl Ledger {
             file.seek(SeekFrom::End(-1))?;
             file.read_exact(&mut last)?;
         }
-        let (start, place) = if last == [b'\n'] { ("", length) } else { ("\n", length + 1) };
-        file.write_all(format!("{start}{}", line(place)).as_bytes())?;
-        if to_disk {
+        let (prefix, offset) = if last == [b'\n'] { ("", length) } else { ("\n", length + 1) };
+        file.write_all(format!("{prefix}{}", line(offset)).as_bytes())?;
+        if sync {
             file.sync_data()?;
             if length == 0
                 && let Some(directory) = self.path.parent()
@@ -139,44 +149,45 @@ impl Ledger {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fault(&self, error: io::Error) -> CostFault {
-        CostFault::Ledger { path: self.path.display().to_string(), error }
+    fn error(&self, error: io::Error) -> CostError {
+        CostError::Ledger { path: self.path.display().to_string(), error }
     }
 }
 
 /// A call that is entered and not settled yet.
-#[must_use = "what is dropped counts at its worst"]
+#[must_use = "a dropped entry counts at its maximum cost"]
 pub struct Entry<'a> {
     ledger: &'a Ledger,
     price: Price,
     budget: Option<&'a Budget>,
-    worst: Spent,
+    worst: Spending,
     line: Line,
     is_closed: bool,
 }
 
 impl Entry<'_> {
-    /// It was answered, with so many tokens by the service's own count. Where it does not say (0), the worst counts: there is no question without a token, and an answer that is
-    /// paid for has one. The worst counts, too, where it says more than the call can have had.
-    /// Gives the tokens that are believed; of those that it does not say, 0.
+    /// Settles an answered call with the token counts of the service.
+    ///
+    /// The maximum counts where the service reports 0, which no call has, or more than the call can
+    /// have had. Returns the accepted counts, with 0 for those that were not reported.
     pub fn settle(mut self, tokens_in: u64, tokens_out: u64) -> (u64, u64) {
-        let (believed_in, over_in) = believed(tokens_in, self.worst.tokens_in);
-        let (believed_out, over_out) = believed(tokens_out, self.worst.tokens_out);
+        let (counted_in, over_in) = plausible_tokens(tokens_in, self.worst.tokens_in);
+        let (counted_out, over_out) = plausible_tokens(tokens_out, self.worst.tokens_out);
         if over_in || over_out {
             self.line.implausible = true;
             tracing::warn!(
                 model = self.line.model,
                 tokens_in,
                 tokens_out,
-                "the service counts more tokens than the call can have had; it counts at its worst"
+                "implausible token count from the service; using the maximum"
             );
         }
-        self.close(Step::Done, believed_in, believed_out);
-        (tokens_in.min(believed_in), tokens_out.min(believed_out))
+        self.close(Step::Done, counted_in, counted_out);
+        (tokens_in.min(counted_in), tokens_out.min(counted_out))
     }
 
-    /// It failed in a way that costs nothing: nothing was sent, or the service refused.
-    pub fn free(mut self) {
+    /// Settles a failed call that costs nothing: it was not sent, or the service rejected it.
+    pub fn cancel(mut self) {
         self.close(Step::Failed, 0, 0);
     }
 
@@ -184,15 +195,19 @@ impl Entry<'_> {
         self.is_closed = true;
         let cost = self.price.of(tokens_in, tokens_out);
         if let Some(budget) = self.budget {
-            budget.correct(
+            budget.settle(
                 self.worst,
-                Spent { actual: cost, tokens_in, tokens_out, ..Spent::default() },
+                Spending { actual: cost, tokens_in, tokens_out, ..Spending::default() },
             );
         }
         let line = Line { step, tokens_in, tokens_out, micro_usd: cost, ..self.line.clone() };
-        // Nobody waits for the disk: what is lost counts at its worst.
-        if let Err(error) = self.ledger.append(false, |_| line.written()) {
-            tracing::warn!(path = %self.ledger.path.display(), %error, "a call is not settled in the ledger, and counts at its worst");
+        // Not flushed: a lost line makes the call count at its maximum.
+        if let Err(error) = self.ledger.append(false, |_| line.to_json_line()) {
+            tracing::warn!(
+                path = %self.ledger.path.display(),
+                %error,
+                "cannot settle a call in the ledger; it counts at its maximum"
+            );
         }
     }
 }
@@ -200,7 +215,7 @@ impl Entry<'_> {
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
-            let Spent { tokens_in, tokens_out, .. } = self.worst;
+            let Spending { tokens_in, tokens_out, .. } = self.worst;
             self.close(Step::Failed, tokens_in, tokens_out);
         }
     }

@@ -1,14 +1,16 @@
-//! What paid services cost: prices, budgets, and the ledger, a file of JSON lines that every paid call enters, flushed to the disk, before it is made, and is settled in after.
-//! Knows neither models nor pages. All money is in whole millionths of a US dollar.
+//! Costs of paid services: prices, budgets, and the ledger of paid calls.
 //!
-//! What is not known counts at its worst: a call that nobody settled, because its answer never came whole or the daemon was killed, costs what it might have cost.
+//! The ledger is a file of JSON lines. A paid call is entered and flushed to the disk before it is
+//! made, and settled after it. A call that was never settled (an incomplete response, a killed
+//! daemon) counts at its estimated maximum. All amounts are whole millionths of a US dollar.
 //!
-//! `budget` is how much one piece of work may cost, `ledger` writes, `line` is a line of the file, `read` adds up.
+//! The crate knows neither models nor pages. `budget` limits the cost of a task, `ledger` writes
+//! the file, `line` is one line of it, and `summary` adds lines up.
 
 mod budget;
 mod ledger;
 mod line;
-mod read;
+mod summary;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -18,17 +20,19 @@ use std::sync::Arc;
 pub use budget::Budget;
 pub use ledger::{Entry, Ledger};
 
-/// What a model costs, in millionths of a US dollar a million tokens: a price of "3 USD a million" is 3,000,000.
+/// The price of a model, in millionths of a US dollar per million tokens.
+///
+/// "3 USD per million" is 3,000,000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Price {
-    /// Tokens in.
+    /// Price of input tokens.
     pub input: u64,
-    /// Tokens out.
+    /// Price of output tokens.
     pub output: u64,
 }
 
 impl Price {
-    /// What so many tokens cost, rounded up.
+    /// Returns the cost of these tokens, rounded up.
     #[must_use]
     pub fn of(self, tokens_in: u64, tokens_out: u64) -> u64 {
         let part = |price: u64, tokens: u64| u128::from(price) * u128::from(tokens);
@@ -36,43 +40,44 @@ impl Price {
         u64::try_from(all.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 
-    /// Whether nothing is paid: a model of one's own.
+    /// Returns whether calls cost nothing, as with a local model.
     #[must_use]
     pub fn is_free(self) -> bool {
         self == Self::default()
     }
 }
 
-/// Where a model's calls are paid: the ledger that they enter, and their price.
+/// The ledger that a model's calls are entered into, and their price.
 #[derive(Clone)]
-pub struct Till {
+pub struct CostMeter {
     /// The ledger.
     pub ledger: Arc<Ledger>,
     /// The price.
     pub price: Price,
 }
 
-/// Why a call must not be made.
+/// Why a paid call must not be made.
 #[derive(Debug, thiserror::Error)]
-pub enum CostFault {
-    /// It might cost more than is left.
+pub enum CostError {
+    /// The call might cost more than is left of the budget.
     #[error(
-        "the next call may cost {needed_usd} USD, and {left_usd} USD are left of {most_usd} USD"
+        "the next call may cost {needed_usd} USD, and {left_usd} USD are left of {limit_usd} USD"
     )]
     OverBudget {
-        /// What it may cost at worst.
+        /// The maximum cost of the call.
         needed_usd: String,
-        /// What is left.
+        /// The remaining budget.
         left_usd: String,
-        /// The budget.
-        most_usd: String,
+        /// The whole budget.
+        limit_usd: String,
     },
-    /// The ledger cannot be written: what is not entered is not paid.
+    /// The ledger cannot be read or written. Calls that cannot be entered must not be made.
     #[error("{path} cannot be used: {error}")]
     Ledger {
-        /// The file.
+        /// The path of the ledger.
         path: String,
-        /// Why.
+        /// The cause.
+        #[source]
         error: std::io::Error,
     },
 }

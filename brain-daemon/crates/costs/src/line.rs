@@ -1,71 +1,71 @@
-//! A line of the ledger: one JSON object. Pure.
+//! A line of the ledger: one JSON object. No I/O.
 
-use brain_protocol::Spent;
+use brain_protocol::Spending;
 use serde::{Deserialize, Serialize};
 
-/// The longest line that is read, in bytes. None that is written comes near it.
-pub(super) const LONGEST: usize = 16 * 1024;
-/// The longest name that is written, in characters.
-const NAME: usize = 200;
-/// A call has at most this many times the tokens that were entered: bytes of rare symbols are a
-/// token each, and a picture may have four times its usual count.
-const TIMES: u64 = 4;
-/// And this many more, which a service puts before a question.
-const MORE: u64 = 4096;
+/// Maximum length of a line that is read, in bytes. Written lines are far shorter.
+pub(super) const MAX_LINE_BYTES: usize = 16 * 1024;
+/// Maximum length of a written name in characters.
+const MAX_NAME_CHARS: usize = 200;
+/// A call has at most this many times its estimated tokens. Bytes of rare symbols are a token each,
+/// and a picture may have four times its usual count.
+const MAX_TOKEN_FACTOR: u64 = 4;
+/// A call has at most this many more tokens, which a service may add to a prompt.
+const MAX_EXTRA_TOKENS: u64 = 4096;
 
-/// What a line says of its call.
+/// The state of a call in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Step {
-    /// It is about to be made. Tokens and cost are the worst that may come.
+    /// The call is about to be made. Tokens and cost are its maximum.
     Enter,
-    /// It was answered.
+    /// The call was answered.
     Done,
-    /// It failed.
+    /// The call failed.
     Failed,
 }
 
-/// A line. Both lines of a call say what it was, so that either is of use without the other.
+/// A line of the ledger. Both lines of a call describe it, so that each is useful alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
-    /// What happened.
+    /// The state of the call.
     pub(super) step: Step,
-    /// The call's number: where in the file its first line begins, in bytes.
+    /// The call's number: the byte offset of its first line.
     pub(super) call: u64,
     /// When the call was entered, RFC 3339.
     pub(super) at: String,
-    /// What for.
+    /// The purpose, for example `ask`.
     pub(super) purpose: String,
     /// The model.
     pub(super) model: String,
-    /// Tokens in.
+    /// Input tokens.
     pub(super) tokens_in: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub(super) tokens_out: u64,
     /// Cost in millionths of a US dollar.
     pub(super) micro_usd: u64,
-    /// The service counted more tokens than the call can have had, so the worst counts.
+    /// Whether the service reported an implausible count, so that the maximum counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) implausible: bool,
 }
 
 impl Line {
-    /// The line with its end.
-    pub(super) fn written(&self) -> String {
-        // Numbers and texts are always JSON.
+    /// Returns the line as JSON with a line end.
+    pub(super) fn to_json_line(&self) -> String {
+        // Serialising numbers and strings cannot fail.
         let mut text = serde_json::to_string(self).unwrap_or_default();
         text.push('\n');
         text
     }
 
-    /// The line that `bytes` are; `None` when they are none.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    /// Parses a line; `None` when it is damaged.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
 
-    /// What it says that the call cost; of a first line the worst.
-    pub(super) fn spent(&self) -> Spent {
-        Spent {
+    /// Returns the cost in this line. In the first line of a call it is the maximum.
+    pub(super) fn spent(&self) -> Spending {
+        Spending {
             estimated: self.micro_usd,
             actual: self.micro_usd,
             tokens_in: self.tokens_in,
@@ -75,18 +75,21 @@ impl Line {
     }
 }
 
-/// Returns the tokens that count when a service says `counted` and `worst` was entered. Where it
-/// says nothing (0) the worst counts. It also counts, with `true`, where the service says more than
-/// the call can have had.
-pub(super) fn believed(counted: u64, worst: u64) -> (u64, bool) {
+/// Returns the token count to use for a reported count and an estimated maximum.
+///
+/// The maximum is used when the service reports 0. It is also used, with `true`, when the report
+/// exceeds what the call can have had.
+pub(super) fn plausible_tokens(counted: u64, worst: u64) -> (u64, bool) {
     match counted {
         0 => (worst, false),
-        _ if counted > worst.saturating_mul(TIMES).saturating_add(MORE) => (worst, true),
+        _ if counted > worst.saturating_mul(MAX_TOKEN_FACTOR).saturating_add(MAX_EXTRA_TOKENS) => {
+            (worst, true)
+        }
         _ => (counted, false),
     }
 }
 
-/// A name as it is written: bounded.
-pub(super) fn name(text: &str) -> String {
-    text.chars().take(NAME).collect()
+/// Returns a name cut to the maximum length.
+pub(super) fn bounded_name(text: &str) -> String {
+    text.chars().take(MAX_NAME_CHARS).collect()
 }

@@ -1,4 +1,4 @@
-//! The ledger on a real disk: what is in the file when, what a crash leaves, and what is added up.
+//! Tests of the ledger with real files: order of writes, crashes, sums.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use brain_protocol::Spent;
+use brain_protocol::Spending;
 
 use super::*;
 use brain_base::clock::Clock;
@@ -14,9 +14,9 @@ use brain_base::clock::Clock;
 const PRICE: Price = Price { input: 3_000_000, output: 15_000_000 };
 const DAY: i64 = 86_400_000;
 
-struct Hand(AtomicI64);
+struct MockClock(AtomicI64);
 
-impl Clock for Hand {
+impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
@@ -24,13 +24,13 @@ impl Clock for Hand {
 
 struct Lab {
     dir: tempfile::TempDir,
-    clock: Arc<Hand>,
+    clock: Arc<MockClock>,
     ledger: Ledger,
 }
 
 fn lab() -> Lab {
     let dir = tempfile::tempdir().unwrap();
-    let clock = Arc::new(Hand(AtomicI64::new(20_000 * DAY)));
+    let clock = Arc::new(MockClock(AtomicI64::new(20_000 * DAY)));
     let ledger = Ledger::new(&dir.path().join("costs.jsonl"), Arc::clone(&clock) as Arc<dyn Clock>);
     Lab { dir, clock, ledger }
 }
@@ -44,7 +44,7 @@ impl Lab {
         fs::read_to_string(self.file()).unwrap()
     }
 
-    fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<Entry<'a>, CostFault> {
+    fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<Entry<'a>, CostError> {
         self.ledger.enter("ask", "m", PRICE, budget, 1000, 100)
     }
 
@@ -68,7 +68,7 @@ fn prices_are_rounded_up_and_never_overflow() {
 fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
     let lab = lab();
     assert!(!lab.file().exists());
-    assert_eq!(lab.read().total, Spent::default());
+    assert_eq!(lab.read().total, Spending::default());
     let entry = lab.enter(None).unwrap();
     assert_eq!(fs::metadata(lab.file()).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
@@ -82,21 +82,27 @@ fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
     let done = lab.read();
     assert_eq!(
         done.total,
-        Spent { estimated: WORST, actual: PRICE.of(10, 1), tokens_in: 10, tokens_out: 1, calls: 1 }
+        Spending {
+            estimated: WORST,
+            actual: PRICE.of(10, 1),
+            tokens_in: 10,
+            tokens_out: 1,
+            calls: 1
+        }
     );
     assert_eq!((done.calls[0].state.as_str(), done.calls[0].spent), ("done", done.total));
 }
 
 #[test]
-fn what_is_not_known_counts_at_its_worst() {
+fn unreported_tokens_count_at_the_maximum() {
     let lab = lab();
     drop(lab.enter(None).unwrap());
     lab.enter(None).unwrap().settle(0, 0);
-    lab.enter(None).unwrap().free();
-    // Some count the one and not the other.
+    lab.enter(None).unwrap().cancel();
+    // Some services report only one of the two.
     lab.enter(None).unwrap().settle(10, 0);
     lab.enter(None).unwrap().settle(0, 1);
-    // As a kill does it.
+    // A killed daemon settles nothing.
     std::mem::forget(lab.enter(None).unwrap());
     let read = lab.read();
     let (no_out, no_in) = (PRICE.of(10, 100), PRICE.of(1000, 1));
@@ -117,63 +123,70 @@ fn what_is_not_known_counts_at_its_worst() {
 }
 
 #[test]
-fn counts_that_cannot_be_count_at_their_worst_and_are_told() {
+fn implausible_counts_are_reported_and_count_at_the_maximum() {
     let lab = lab();
     let budget = Budget::new(1_000_000);
-    for (counted, believed, given) in [
+    for (counted, accepted, returned) in [
         ((1 << 62, 1 << 62), (1000, 100), (1000, 100)),
         ((u64::MAX, 0), (1000, 100), (1000, 0)),
         ((10, u64::MAX), (10, 100), (10, 100)),
-        // Text of rare symbols, and words that the service put before it.
+        // Text of rare symbols, and tokens that the service added.
         ((8000, 400), (8000, 400), (8000, 400)),
     ] {
         let before = lab.read();
         let entry = lab.enter(Some(&budget)).unwrap();
-        assert_eq!(entry.settle(counted.0, counted.1), given);
+        assert_eq!(entry.settle(counted.0, counted.1), returned);
         let after = lab.read();
         let spent = after.calls[0].spent;
-        assert_eq!((spent.tokens_in, spent.tokens_out), believed, "{counted:?}");
-        assert_eq!(spent.actual, PRICE.of(believed.0, believed.1));
-        assert_eq!(after.implausible - before.implausible, u64::from(counted != believed));
+        assert_eq!((spent.tokens_in, spent.tokens_out), accepted, "{counted:?}");
+        assert_eq!(spent.actual, PRICE.of(accepted.0, accepted.1));
+        assert_eq!(after.implausible - before.implausible, u64::from(counted != accepted));
     }
     assert_eq!(budget.spent().actual, lab.read().total.actual, "the budget has the same");
-    // A former version believed everything.
+    // A former version accepted any count.
     let lines = [
         r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
         r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":4611686018427387904,"tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
     ];
     fs::write(lab.file(), lines.join("\n") + "\n").unwrap();
     let read = lab.read();
-    let spent = Spent { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
+    let spent = Spending { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
     assert_eq!((read.total, read.calls[0].state.as_str(), read.implausible), (spent, "done", 1));
 }
 
 #[test]
-fn a_budget_refuses_before_anything_is_written() {
+fn an_exceeded_budget_writes_nothing() {
     let lab = lab();
     let budget = Budget::new(2 * WORST - 1);
     let first = lab.enter(Some(&budget)).unwrap();
     assert_eq!(budget.spent().actual, WORST);
-    let fault = lab.enter(Some(&budget)).err().unwrap();
+    let error = lab.enter(Some(&budget)).err().unwrap();
     assert_eq!(
-        fault.to_string(),
+        error.to_string(),
         "the next call may cost 0.0045 USD, and 0.004499 USD are left of 0.008999 USD"
     );
     assert_eq!(lab.text().lines().count(), 1);
     first.settle(10, 1);
     assert_eq!(
         budget.spent(),
-        Spent { estimated: WORST, actual: PRICE.of(10, 1), tokens_in: 10, tokens_out: 1, calls: 1 }
+        Spending {
+            estimated: WORST,
+            actual: PRICE.of(10, 1),
+            tokens_in: 10,
+            tokens_out: 1,
+            calls: 1
+        }
     );
-    lab.enter(Some(&budget)).unwrap().free();
+    lab.enter(Some(&budget)).unwrap().cancel();
     assert_eq!(budget.spent().actual, PRICE.of(10, 1));
-    // What is free is let through whatever is left.
+    // Free calls need no budget.
     let nothing = Budget::new(0);
     lab.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
     assert_eq!((nothing.spent().actual, nothing.spent().tokens_in), (0, 5));
     assert!(lab.enter(Some(&nothing)).is_err());
     assert!(
-        lab.enter(Some(&Budget::resumed(WORST, Spent { actual: 1, ..Spent::default() }))).is_err()
+        lab.enter(Some(&Budget::resumed(WORST, Spending { actual: 1, ..Spending::default() })))
+            .is_err()
     );
 }
 
@@ -186,9 +199,9 @@ fn threads_share_a_budget_and_a_file() {
             .map(|_| {
                 let (lab, budget) = (&lab, &budget);
                 threads.spawn(move || {
-                    let kept: Vec<_> =
+                    let entries: Vec<_> =
                         (0..5).filter_map(|_| lab.enter(Some(budget)).ok()).collect();
-                    kept.len()
+                    entries.len()
                 })
             })
             .collect();
@@ -200,13 +213,13 @@ fn threads_share_a_budget_and_a_file() {
 }
 
 #[test]
-fn a_torn_end_is_mended_and_costs_no_other_line() {
+fn a_torn_last_line_damages_no_other_line() {
     let lab = lab();
     lab.enter(None).unwrap().settle(10, 1);
     let mut file = File::options().append(true).open(lab.file()).unwrap();
     file.write_all(b"{\"step\":\"enter\",\"call\":3").unwrap();
     assert_eq!((lab.read().total.calls, lab.read().damaged), (1, 1));
-    // What no crash leaves, but an editor may.
+    // No crash leaves this, but an editor may.
     lab.enter(None).unwrap().settle(20, 2);
     let mut file = File::options().append(true).open(lab.file()).unwrap();
     file.write_all(&[b'x'; 50_000]).unwrap();
@@ -217,7 +230,7 @@ fn a_torn_end_is_mended_and_costs_no_other_line() {
 }
 
 #[test]
-fn a_file_that_was_put_away_begins_anew() {
+fn a_moved_ledger_starts_again() {
     let lab = lab();
     std::mem::forget(lab.enter(None).unwrap());
     let late = lab.enter(None).unwrap();
@@ -225,7 +238,7 @@ fn a_file_that_was_put_away_begins_anew() {
     fs::remove_file(lab.file()).unwrap();
     std::mem::forget(lab.enter(None).unwrap());
     late.settle(10, 1);
-    // The settled one says itself what it was.
+    // A settled line is complete without its first line.
     let read = lab.read();
     assert_eq!((read.total.calls, read.total.actual), (2, WORST + PRICE.of(10, 1)));
     // Both files as one: two calls have the number 0, and neither hides the other.
@@ -234,7 +247,7 @@ fn a_file_that_was_put_away_begins_anew() {
 }
 
 #[test]
-fn sums_are_by_purpose_and_model_and_days_are_whole() {
+fn sums_group_by_purpose_and_model() {
     let lab = lab();
     lab.enter(None).unwrap().settle(10, 1);
     lab.clock.0.fetch_add(DAY, Ordering::SeqCst);
@@ -257,21 +270,21 @@ fn sums_are_by_purpose_and_model_and_days_are_whole() {
 }
 
 #[test]
-fn what_cannot_be_entered_is_not_paid() {
+fn a_paid_call_needs_a_writable_ledger() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("costs.jsonl");
     fs::create_dir(&place).unwrap();
-    let ledger = Ledger::new(&place, Arc::new(Hand(AtomicI64::new(0))));
+    let ledger = Ledger::new(&place, Arc::new(MockClock(AtomicI64::new(0))));
     let budget = Budget::new(WORST);
-    let fault = ledger.enter("ask", "m", PRICE, Some(&budget), 1000, 100).err().unwrap();
-    assert!(fault.to_string().contains("costs.jsonl"), "{fault}");
-    assert_eq!(budget.spent(), Spent::default());
+    let error = ledger.enter("ask", "m", PRICE, Some(&budget), 1000, 100).err().unwrap();
+    assert!(error.to_string().contains("costs.jsonl"), "{error}");
+    assert_eq!(budget.spent(), Spending::default());
     assert!(ledger.enter("ask", "own", Price::default(), Some(&budget), 1, 1).is_ok());
     assert!(ledger.read(None, None, 1).is_err());
 }
 
 #[test]
-fn a_thousand_interrupted_calls_need_no_more_room_than_that() {
+fn many_interrupted_calls_need_bounded_memory() {
     let lab = lab();
     for _ in 0..1100 {
         std::mem::forget(lab.ledger.enter("ask", "own", Price::default(), None, 1, 0).unwrap());

@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{
-    Fault, FaultCode, Job, JobId, JobShow, Reply, Request as Ask, Slug, SourceId,
+    Fault, FaultCode, IngestJob, JobId, JobShow, Reply, Request as Ask, Slug, SourceId,
 };
 use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
@@ -100,7 +100,7 @@ async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, 
     security(("bearer" = ["read"])),
     params(("job_id" = String, Path, description = "As `POST /ingest` answered it", example = "job_17", pattern = "^job_[0-9]{1,19}$")),
     responses(
-        (status = 200, description = "How far it is", body = Job),
+        (status = 200, description = "How far it is", body = IngestJob),
         (status = 400, description = "`invalid_request`: this is no job's id", body = ErrorBody),
         (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
         (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
@@ -114,7 +114,7 @@ async fn job(
     State(desk): State<Desk>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<Job>, Refusal> {
+) -> Result<Json<IngestJob>, Refusal> {
     let caller = auth::known(&desk, &request, Resource::Service)?;
     allowed(&desk, &caller, Scope::Read)?;
     let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;

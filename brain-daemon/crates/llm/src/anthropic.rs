@@ -1,20 +1,25 @@
-//! The shape of Anthropic's messages. Pure.
+//! Anthropic's messages API: requests, responses and events. No I/O.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::stream::Heard;
-use super::{Finish, Image, Question, Said, Without};
+use super::stream::StreamState;
+use super::{Completion, Finish, Image, Question, UnsupportedOptions};
 
-/// The version of the API that is spoken here.
+/// The version of the API.
 pub(super) const VERSION: &str = "2023-06-01";
 
-/// The request. There is no switch for JSON: the words ask for it.
-pub(super) fn body(model: &str, question: &Question<'_>, without: Without, streams: bool) -> Value {
+/// Builds the body of a request. There is no option for JSON: the prompt asks for it.
+pub(super) fn body(
+    model: &str,
+    question: &Question<'_>,
+    unsupported: UnsupportedOptions,
+    streams: bool,
+) -> Value {
     let images = question.images.iter().map(|image| {
         let source = match image {
-            Image::At(url) => json!({ "type": "url", "url": url }),
+            Image::Url(url) => json!({ "type": "url", "url": url }),
             Image::Bytes { kind, bytes } => {
                 json!({ "type": "base64", "media_type": kind, "data": STANDARD.encode(bytes) })
             }
@@ -29,7 +34,7 @@ pub(super) fn body(model: &str, question: &Question<'_>, without: Without, strea
         "system": question.system,
         "messages": [{ "role": "user", "content": content }],
     });
-    if let Some(temperature) = question.temperature.filter(|_| !without.temperature) {
+    if let Some(temperature) = question.temperature.filter(|_| !unsupported.temperature) {
         body["temperature"] = temperature.into();
     }
     if streams {
@@ -38,23 +43,23 @@ pub(super) fn body(model: &str, question: &Question<'_>, without: Without, strea
     body
 }
 
-/// What an answer with status 200 says; `None` when it is none.
-pub(super) fn read(answer: &Value) -> Option<Said> {
+/// Returns the content of a response with status 200; `None` when it does not follow the API.
+pub(super) fn read(answer: &Value) -> Option<Completion> {
     let finish = match answer.get("stop_reason").and_then(Value::as_str) {
-        Some("refusal") => return Some(Said::Refused),
+        Some("refusal") => return Some(Completion::Refused),
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         _ => Finish::Stop,
     };
-    // Blocks of other types are thoughts and tools.
+    // Blocks of other types hold reasoning and tool calls.
     let text = |block: &Value| {
         let is_text = block.get("type").and_then(Value::as_str) == Some("text");
         block.get("text").filter(|_| is_text).and_then(Value::as_str).map(str::to_owned)
     };
     let text = answer.get("content")?.as_array()?.iter().filter_map(text).collect();
-    Some(Said::Text(text, finish))
+    Some(Completion::Text(text, finish))
 }
 
-/// The tokens in and out that an answer or an event names; 0 where it does not.
+/// Returns the tokens in and out that a response or event reports; 0 where it reports none.
 pub(super) fn usage(answer: &Value) -> (u64, u64) {
     let usage =
         |name: &str| answer.get("usage").and_then(|usage| usage.get(name)).and_then(Value::as_u64);
@@ -65,37 +70,37 @@ pub(super) fn usage(answer: &Value) -> (u64, u64) {
     )
 }
 
-/// Takes an event of a stream, and gives the text that it brings; `None` when it is none.
-pub(super) fn hear(heard: &mut Heard, event: &Value) -> Option<String> {
+/// Reads an event of a stream and returns its text; `None` when it does not follow the API.
+pub(super) fn read_event(state: &mut StreamState, event: &Value) -> Option<String> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     match event.get("type")?.as_str()? {
-        "message_start" => heard.count(usage(event.get("message")?)),
+        "message_start" => state.count(usage(event.get("message")?)),
         "content_block_start" => {
             return Some(text(event.get("content_block").and_then(|block| block.get("text"))));
         }
         "content_block_delta" => {
-            // Deltas of other types are thoughts, tools and signatures.
+            // Deltas of other types hold reasoning, tool calls and signatures.
             let delta = event.get("delta").filter(|delta| text(delta.get("type")) == "text_delta");
             return Some(text(delta.and_then(|delta| delta.get("text"))));
         }
         "message_delta" => {
-            heard.count(usage(event));
+            state.count(usage(event));
             match event
                 .get("delta")
                 .and_then(|delta| delta.get("stop_reason"))
                 .and_then(Value::as_str)
             {
                 None => {}
-                Some("refusal") => heard.is_refused = true,
+                Some("refusal") => state.is_refused = true,
                 Some("max_tokens" | "model_context_window_exceeded") => {
-                    heard.finish = Some(Finish::Length)
+                    state.finish = Some(Finish::Length)
                 }
-                Some(_) => heard.finish = Some(Finish::Stop),
+                Some(_) => state.finish = Some(Finish::Stop),
             }
         }
-        "message_stop" => heard.is_over = true,
-        "error" => heard.fault(event.get("error")?),
-        // `ping`, and whatever comes to be.
+        "message_stop" => state.is_over = true,
+        "error" => state.fail(event.get("error")?),
+        // `ping`, and future types.
         _ => {}
     }
     Some(String::new())

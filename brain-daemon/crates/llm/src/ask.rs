@@ -1,64 +1,77 @@
-//! A question is put: entered into the ledger, sent, and heard; and put again to a service that had too much to do, as long as nothing of an answer had come.
+//! Asks a question: enters it into the ledger, sends it, reads the answer, and retries.
+//!
+//! A question is retried only before any part of an answer has arrived.
 
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::stream::{End, Hearing};
-use super::{Model, ModelFault, Provider, Question, Reply, Why, Without, anthropic, fault, openai};
+use super::stream::{End, ResponseReader};
+use super::{
+    Model, ModelError, ModelErrorKind, Provider, Question, Reply, UnsupportedOptions, anthropic,
+    error, openai,
+};
 use brain_costs::{Budget, Entry};
-use brain_net::{Answer, Call, Part, Trouble};
+use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
 
-/// What a question may be asked without, one after the other.
-const TRIES: usize = 5;
-/// How often a service that has too much to do is asked again.
-const AGAIN: u32 = 4;
-/// The longest that an answer may take in all, however steadily it comes.
-const WITHIN: Duration = Duration::from_secs(15 * 60);
-/// While a service rests, it is looked this often whether anybody still waits.
-const LOOK: Duration = Duration::from_millis(100);
-/// What a picture costs at most as a rule, in tokens. Some small models count more.
-const PICTURE: u64 = 3000;
-/// What the request has besides its texts, in tokens.
-const FRAME: u64 = 50;
+/// Maximum number of requests with fewer and fewer options.
+const MAX_OPTION_TRIES: usize = 5;
+/// Maximum number of retries on an overloaded service.
+const MAX_RETRIES: u32 = 4;
+/// Time limit for a whole answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// While it waits for a retry, the caller is asked this often whether to go on.
+const POLL: Duration = Duration::from_millis(100);
+/// Usual maximum of tokens per image. Some small models count more.
+const IMAGE_TOKENS: u64 = 3000;
+/// Tokens of a request besides its texts.
+const ENVELOPE_TOKENS: u64 = 50;
 
 impl Question<'_> {
-    /// The most tokens that it has, for the ledger: a token has two bytes at least as a rule, whatever the language. Text of rare symbols may have more.
+    /// Returns the estimated maximum of input tokens, for the ledger. A token has at least two bytes in
+    /// most languages. Text of rare symbols may have more tokens.
     #[must_use]
-    pub fn worst_tokens(&self) -> u64 {
+    pub fn max_input_tokens(&self) -> u64 {
         let text = (self.system.len() + self.text.len()).div_ceil(2) as u64;
-        text + self.images.len() as u64 * PICTURE + FRAME
+        text + self.images.len() as u64 * IMAGE_TOKENS + ENVELOPE_TOKENS
     }
 }
 
-/// What came of sending a question.
-enum Sent {
-    /// An answer that is none: its status is not 200.
-    Refused(Answer),
-    /// It was heard to its end.
-    Through,
-    /// The link broke.
-    Broke(Trouble),
-    /// It took too long.
-    Late,
-    /// Nobody waits any more.
-    Stopped,
+/// The outcome of one request.
+enum Outcome {
+    /// The service responded with another status than 200.
+    ErrorStatus(HttpResponse),
+    /// The response was read to its end.
+    Complete,
+    /// The connection failed.
+    Failed(NetError),
+    /// The time limit was exceeded.
+    TimedOut,
+    /// The caller cancelled it.
+    Cancelled,
 }
 
 impl Model {
-    /// Asks. `goes_on` is looked at each second; `false` ends the call. Blocks, for minutes at the worst. Each request is in the ledger before it goes out.
+    /// Asks a question and waits for the whole answer. Blocks, possibly for minutes.
+    ///
+    /// `should_continue` is called each second; `false` cancels the question. Each request is in the
+    /// ledger before it is sent.
     ///
     /// # Errors
-    /// Why there is no answer; [`Why::Budget`] and [`Why::Ledger`] before anything was sent.
+    /// [`ModelErrorKind::Budget`] and [`ModelErrorKind::Ledger`] before anything is sent; any other
+    /// kind afterwards.
     pub fn ask(
         &self,
         question: &Question<'_>,
         budget: Option<&Budget>,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelFault> {
-        self.put(question, budget, None, goes_on)
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Reply, ModelError> {
+        self.ask_with_retries(question, budget, None, should_continue)
     }
 
-    /// The same, and hands over the answer's text piece by piece as it comes. After the first piece it is not asked again: a stream that breaks off is a fault that has what came.
+    /// Asks a question and passes the answer to `on_text` as it arrives.
+    ///
+    /// There is no retry after the first piece. The error of an interrupted stream holds the partial
+    /// text.
     ///
     /// # Errors
     /// As [`Model::ask`].
@@ -67,65 +80,67 @@ impl Model {
         question: &Question<'_>,
         budget: Option<&Budget>,
         on_text: &mut dyn FnMut(&str),
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelFault> {
-        self.put(question, budget, Some(on_text), goes_on)
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Reply, ModelError> {
+        self.ask_with_retries(question, budget, Some(on_text), should_continue)
     }
 
-    fn put(
+    fn ask_with_retries(
         &self,
         question: &Question<'_>,
         budget: Option<&Budget>,
         mut on_text: Option<&mut dyn FnMut(&str)>,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<Reply, ModelFault> {
-        let (mut tries, mut rested, mut pause) = (1, Duration::ZERO, Duration::from_secs(1));
-        let mut again = 0;
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Reply, ModelError> {
+        let (mut tries, mut waited, mut backoff) = (1, Duration::ZERO, Duration::from_secs(1));
+        let mut retries = 0;
         loop {
-            if !goes_on() {
-                return Err(ModelFault::stopped());
+            if !should_continue() {
+                return Err(ModelError::cancelled());
             }
             let entry = self.enter(question, budget)?;
-            let without = *self.without();
-            // The borrow must end before the next round.
+            let unsupported = *self.unsupported();
+            // Reborrowed, so that the next attempt can borrow it again.
             let on_text = on_text.as_mut().map(|on_text| &mut **on_text as &mut dyn FnMut(&str));
-            let mut hearing = Hearing::new(self.provider, on_text);
-            let answer = match self.send(question, without, &mut hearing, goes_on) {
-                Sent::Refused(answer) => answer,
-                sent => return self.heard(sent, hearing, entry),
+            let mut reader = ResponseReader::new(self.provider, on_text);
+            let answer = match self.send(question, unsupported, &mut reader, should_continue) {
+                Outcome::ErrorStatus(answer) => answer,
+                outcome => return self.finish(outcome, reader, entry),
             };
-            // A gateway may say so although the model behind it worked.
+            // A gateway may report this although the model has processed the question.
             match answer.status {
                 502 | 504 => drop(entry),
-                _ => entry.free(),
+                _ => entry.cancel(),
             }
-            if tries < TRIES
-                && let Some(more) = fault::declined(&answer, without, question)
+            if tries < MAX_OPTION_TRIES
+                && let Some(more) = error::rejected_options(&answer, unsupported, question)
             {
-                *self.without() = more;
+                *self.unsupported() = more;
                 tries += 1;
                 continue;
             }
-            let fault = ModelFault::refusal(&self.url, &self.name, &answer, self.key.as_ref());
-            let rest = match fault.why {
-                Why::RateLimited(_) | Why::Overloaded | Why::ServerError => {
-                    let asked =
+            let error = ModelError::from_status(&self.url, &self.name, &answer, self.key.as_ref());
+            let wait = match error.kind {
+                ModelErrorKind::RateLimited(_)
+                | ModelErrorKind::Overloaded
+                | ModelErrorKind::ServerError => {
+                    let requested =
                         answer.header("retry-after").and_then(|text| text.trim().parse().ok());
-                    asked.map_or(pause, Duration::from_secs)
+                    requested.map_or(backoff, Duration::from_secs)
                 }
-                _ => return Err(fault),
+                _ => return Err(error),
             };
-            again += 1;
-            if again > AGAIN
-                || question.busy.is_zero()
-                || rested.saturating_add(rest) > question.busy
+            retries += 1;
+            if retries > MAX_RETRIES
+                || question.max_retry_wait.is_zero()
+                || waited.saturating_add(wait) > question.max_retry_wait
             {
-                return Err(fault);
+                return Err(error);
             }
-            tracing::debug!(model = self.name, seconds = rest.as_secs(), why = ?fault.why, "asked again later");
-            rest_for(rest, goes_on)?;
-            rested += rest;
-            pause *= 2;
+            tracing::debug!(model = self.name, seconds = wait.as_secs(), kind = ?error.kind, "retrying later");
+            wait_for(wait, should_continue)?;
+            waited += wait;
+            backoff *= 2;
         }
     }
 
@@ -133,29 +148,29 @@ impl Model {
         &'b self,
         question: &Question<'_>,
         budget: Option<&'b Budget>,
-    ) -> Result<Entry<'b>, ModelFault> {
-        let (tokens_in, tokens_out) = (question.worst_tokens(), u64::from(question.max_tokens));
-        self.till
+    ) -> Result<Entry<'b>, ModelError> {
+        let (tokens_in, tokens_out) = (question.max_input_tokens(), u64::from(question.max_tokens));
+        self.meter
             .ledger
-            .enter(question.purpose, &self.name, self.till.price, budget, tokens_in, tokens_out)
-            .map_err(|fault| ModelFault::cost(&fault))
+            .enter(question.purpose, &self.name, self.meter.price, budget, tokens_in, tokens_out)
+            .map_err(|error| ModelError::from_cost(&error))
     }
 
-    pub(super) fn without(&self) -> MutexGuard<'_, Without> {
-        self.without.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn unsupported(&self) -> MutexGuard<'_, UnsupportedOptions> {
+        self.unsupported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn send(
         &self,
         question: &Question<'_>,
-        without: Without,
-        hearing: &mut Hearing<'_>,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Sent {
-        let streams = hearing.is_stream();
+        unsupported: UnsupportedOptions,
+        reader: &mut ResponseReader<'_>,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Outcome {
+        let streams = reader.is_stream();
         let body = match self.provider {
-            Provider::OpenAi => openai::body(&self.name, question, without, streams),
-            Provider::Anthropic => anthropic::body(&self.name, question, without, streams),
+            Provider::OpenAi => openai::body(&self.name, question, unsupported, streams),
+            Provider::Anthropic => anthropic::body(&self.name, question, unsupported, streams),
         };
         let body = body.to_string();
         let accept = if streams { "text/event-stream" } else { "application/json" };
@@ -164,102 +179,103 @@ impl Model {
             headers.push(("anthropic-version", anthropic::VERSION));
             headers.extend(self.key.as_ref().map(|key| ("x-api-key", key.expose())));
         }
-        let call = Call {
+        let call = HttpRequest {
             url: &self.url,
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: self.key.as_ref().filter(|_| self.provider == Provider::OpenAi),
             public: false,
-            enough: |_| false,
+            is_complete: |_| false,
         };
-        let (began, mut is_stopped, mut is_late) = (Instant::now(), false, false);
-        let answer = self.link.follow(&call, self.silence, &mut |part| {
-            let wants = match part {
-                Part::Bytes(bytes) => hearing.push(bytes),
-                Part::Nothing | Part::Head => true,
+        let (began, mut is_cancelled, mut is_late) = (Instant::now(), false, false);
+        let answer = self.client.stream(&call, self.silence, &mut |event| {
+            let wants_more = match event {
+                StreamEvent::Bytes(bytes) => reader.push(bytes),
+                StreamEvent::Idle | StreamEvent::Head => true,
             };
-            is_stopped = !goes_on();
-            is_late = began.elapsed() > WITHIN;
-            wants && !is_stopped && !is_late
+            is_cancelled = !should_continue();
+            is_late = began.elapsed() > ANSWER_TIMEOUT;
+            wants_more && !is_cancelled && !is_late
         });
         match answer {
-            Err(trouble) => Sent::Broke(trouble),
-            Ok(answer) if answer.status != 200 => Sent::Refused(answer),
-            // What is at its end is at its end, whoever waits for it.
-            Ok(_) if hearing.is_through() => Sent::Through,
-            Ok(_) if is_stopped => Sent::Stopped,
-            Ok(_) if is_late => Sent::Late,
-            Ok(_) => Sent::Through,
+            Err(error) => Outcome::Failed(error),
+            Ok(answer) if answer.status != 200 => Outcome::ErrorStatus(answer),
+            // A complete answer counts even if the caller has cancelled meanwhile.
+            Ok(_) if reader.is_through() => Outcome::Complete,
+            Ok(_) if is_cancelled => Outcome::Cancelled,
+            Ok(_) if is_late => Outcome::TimedOut,
+            Ok(_) => Outcome::Complete,
         }
     }
 
-    /// What an answer comes to, and what it cost. An entry that is dropped counts at its worst.
-    fn heard(
+    /// Turns an outcome into a reply, and settles the ledger entry. A dropped entry counts at its
+    /// maximum.
+    fn finish(
         &self,
-        sent: Sent,
-        hearing: Hearing<'_>,
+        outcome: Outcome,
+        reader: ResponseReader<'_>,
         entry: Entry<'_>,
-    ) -> Result<Reply, ModelFault> {
-        let (text, end, tokens) = hearing.end();
-        let fault = match (sent, end) {
-            // Whatever came after the end of an answer.
-            (_, End::Through(finish)) => {
+    ) -> Result<Reply, ModelError> {
+        let (text, end, tokens) = reader.end();
+        let error = match (outcome, end) {
+            // A failure after the end of an answer does not matter.
+            (_, End::Complete(finish)) => {
                 let (tokens_in, tokens_out) = entry.settle(tokens.0, tokens.1);
                 return Ok(Reply { text, tokens_in, tokens_out, finish });
             }
-            (Sent::Broke(trouble), _) => {
-                if was_not_sent(&trouble) {
-                    entry.free();
+            (Outcome::Failed(error), _) => {
+                if was_not_sent(&error) {
+                    entry.cancel();
                 }
-                ModelFault::trouble(&self.url, &trouble)
+                ModelError::from_net(&self.url, &error)
             }
-            (Sent::Stopped, _) => ModelFault::stopped(),
-            (Sent::Late, _) => ModelFault::late(&self.url, WITHIN.as_secs()),
+            (Outcome::Cancelled, _) => ModelError::cancelled(),
+            (Outcome::TimedOut, _) => ModelError::timeout(&self.url, ANSWER_TIMEOUT.as_secs()),
             (_, End::Refused) => {
                 entry.settle(tokens.0, tokens.1);
-                ModelFault::refused(&self.name)
+                ModelError::refused(&self.name)
             }
-            (_, End::GaveUp(kind, words)) => {
-                ModelFault::told(&self.url, &kind, &words, self.key.as_ref())
+            (_, End::Failed(code, words)) => {
+                ModelError::from_stream(&self.url, &code, &words, self.key.as_ref())
             }
-            (_, End::Unreadable) => ModelFault::unreadable(&self.url),
-            (_, End::Open) => ModelFault::broken(&self.url),
+            (_, End::Invalid) => ModelError::invalid_response(&self.url),
+            (_, End::Incomplete) => ModelError::interrupted(&self.url),
         };
-        Err(fault.after(text))
+        Err(error.with_partial_text(text))
     }
 }
 
-/// Whether nothing can have reached the service.
-fn was_not_sent(trouble: &Trouble) -> bool {
-    match trouble {
-        Trouble::Address(_)
-        | Trouble::Name(_)
-        | Trouble::NotPublic
-        | Trouble::Refused
-        | Trouble::Unreachable(_)
-        | Trouble::Silent
-        | Trouble::Tls(_)
-        | Trouble::Setup(_) => true,
-        // A time-out says not how far it came.
-        Trouble::Slow(_)
-        | Trouble::Large(_)
-        | Trouble::Status(_)
-        | Trouble::Kind
-        | Trouble::Broken(_) => false,
+/// Returns whether the request cannot have reached the service.
+fn was_not_sent(error: &NetError) -> bool {
+    match error {
+        NetError::InvalidAddress(_)
+        | NetError::NameNotFound(_)
+        | NetError::NotPublic
+        | NetError::ConnectionRefused
+        | NetError::Unreachable(_)
+        | NetError::ConnectTimeout
+        | NetError::Tls(_)
+        | NetError::Setup(_) => true,
+        // After a time-out it is unknown whether the request arrived.
+        NetError::Timeout(_)
+        | NetError::TooLarge(_)
+        | NetError::Status(_)
+        | NetError::NotJson
+        | NetError::ConnectionBroken(_) => false,
     }
 }
 
-/// Waits, as long as somebody waits for it.
-fn rest_for(time: Duration, goes_on: &dyn Fn() -> bool) -> Result<(), ModelFault> {
+/// Waits for `time` unless the caller cancels.
+fn wait_for(time: Duration, should_continue: &dyn Fn() -> bool) -> Result<(), ModelError> {
     let until = Instant::now() + time;
     loop {
-        if !goes_on() {
-            return Err(ModelFault::stopped());
+        if !should_continue() {
+            return Err(ModelError::cancelled());
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(POLL));
     }
 }

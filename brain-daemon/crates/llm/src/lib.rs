@@ -1,25 +1,28 @@
-//! Language models: one question, one answer, over whichever shape of API is configured. Knows prompts as little as pages: whoever asks
-//! brings the words. Text of strangers goes to a model as data between marks, never as instructions.
+//! Clients of language models: one question, one answer.
 //!
-//! `openai` and `anthropic` are the two shapes, pure; `ask` puts a question, and enters it into the ledger before it goes out; `stream` hears an answer as it comes, of events by `sse`;
-//! `aloud` leaves out what a model thinks; `fault` says what went wrong, and whose fault it is.
+//! The crate knows neither pages nor prompts; callers bring the text. Untrusted text goes to a model
+//! as data between marks, never as instructions.
 //!
-//! The key goes into a field of the request's head and nowhere else. What a service says is repeated in errors only after it was looked
-//! through: some repeat the key that they refuse.
+//! `openai` and `anthropic` are the two supported APIs, without I/O. `ask` enters a question into
+//! the ledger and sends it. `stream` reads responses, and `sse` parses server-sent events.
+//! `strip_thinking` removes a model's reasoning. `error` classifies failures.
+//!
+//! The key is sent in one request header and appears nowhere else. Messages of a service are
+//! sanitised before they are repeated in errors: some repeat the key that they reject.
 
-mod aloud;
 mod anthropic;
 mod ask;
-mod fault;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod kept_tests;
+mod connection_reuse_tests;
+mod error;
 mod openai;
 mod sse;
 mod stream;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod stream_tests;
+mod strip_thinking;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
@@ -31,15 +34,15 @@ use brain_protocol::Secret;
 use serde_json::Value;
 use url::Url;
 
-use brain_costs::Till;
-use brain_net::{Link, Outgoing};
+use brain_costs::CostMeter;
+use brain_net::{HttpClient, RetryingClient};
 
-pub use fault::{ModelFault, Why};
+pub use error::{ModelError, ModelErrorKind};
 
-/// Hosts where each answer is paid.
-const PAID: [&str; 2] = ["api.openai.com", "api.anthropic.com"];
+/// Hosts that charge for each call.
+const PAID_HOSTS: [&str; 2] = ["api.openai.com", "api.anthropic.com"];
 
-/// The shape of an API.
+/// A supported API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     /// `POST {base}/chat/completions`.
@@ -48,43 +51,45 @@ pub enum Provider {
     Anthropic,
 }
 
-/// Which models are configured.
+/// The configured models and their service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// The shape of their API.
+    /// The API of the service.
     pub provider: Provider,
-    /// Where it is; `None`: at the provider's own address.
+    /// The base address; `None` means the provider's own.
     pub base: Option<Url>,
     /// The model that reads text.
     pub model: Option<String>,
     /// The model that reads pictures.
     pub vision_model: Option<String>,
-    /// How long nothing may come of an answer: a model on a small machine takes its time before the first byte.
+    /// Time limit between two chunks of an answer. A model on a small machine needs long for the
+    /// first one.
     pub silence: Duration,
 }
 
 impl Settings {
-    /// Whether the service is reached without TLS: it is on the owner's own machine or network then, and fetches nothing by itself.
+    /// Returns whether the service is reached without TLS. It is then in the owner's own network, and
+    /// does not fetch images by itself.
     #[must_use]
-    pub fn is_near(&self) -> bool {
+    pub fn is_local(&self) -> bool {
         self.base.as_ref().is_some_and(|base| base.scheme() == "http")
     }
 
-    /// Whether it is a provider's own service, which is paid.
+    /// Returns whether the service charges for calls.
     #[must_use]
     pub fn is_paid(&self) -> bool {
         self.base
             .as_ref()
-            .is_none_or(|base| base.host_str().is_some_and(|host| PAID.contains(&host)))
+            .is_none_or(|base| base.host_str().is_some_and(|host| PAID_HOSTS.contains(&host)))
     }
 }
 
-/// A picture that belongs to a question.
+/// An image in a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Image {
-    /// It is there; the service fetches it.
-    At(String),
-    /// It is this.
+    /// An address that the service fetches.
+    Url(String),
+    /// The image itself.
     Bytes {
         /// Its media type: `image/jpeg`.
         kind: String,
@@ -96,32 +101,32 @@ pub enum Image {
 /// A question.
 #[derive(Debug, Clone, Default)]
 pub struct Question<'a> {
-    /// What for, as the ledger names it: `ask`, `ratings`.
+    /// The purpose in the ledger: `ask`, `ratings`.
     pub purpose: &'static str,
-    /// What the model is to do. The owner's and our own words only.
+    /// The system prompt: instructions. Trusted text only.
     pub system: &'a str,
-    /// What it is to do it with.
+    /// The user prompt.
     pub text: &'a str,
-    /// Pictures, which go before the text.
+    /// Images, sent before the text.
     pub images: &'a [Image],
-    /// From 0 to 1; the model's own when absent. Not sent to a model that takes none.
+    /// From 0 to 1; the model's default when absent. Not sent to a model that rejects it.
     pub temperature: Option<f32>,
-    /// The most tokens of the answer.
+    /// Maximum number of output tokens.
     pub max_tokens: u32,
-    /// Whether the answer is to be one JSON object. The words must ask for it, too.
+    /// Whether the answer must be one JSON object. The prompt must ask for it, too.
     pub json: bool,
-    /// How long it may be waited, in all, for a service that has too much to do before it is asked once more; not at all by default.
-    pub busy: Duration,
+    /// Total time to wait for an overloaded service before retries; none by default.
+    pub max_retry_wait: Duration,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// What the model said, without what it thought before.
+    /// The text of the answer, without the model's reasoning.
     pub text: String,
-    /// Tokens of the question, as the service counts them; 0 when it does not say.
+    /// Input tokens by the service's count; 0 when it reports none.
     pub tokens_in: u64,
-    /// Tokens of the answer.
+    /// Output tokens.
     pub tokens_out: u64,
     /// Why it ended.
     pub finish: Finish,
@@ -130,84 +135,86 @@ pub struct Reply {
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The model was through.
+    /// The answer is complete.
     Stop,
-    /// It came to `max_tokens`, or to the end of what the model can hold.
+    /// It reached `max_tokens`, or the model's context limit.
     Length,
 }
 
 impl Reply {
-    /// The JSON object that was asked for; a code fence around it is taken off.
+    /// Parses the answer as a JSON object, with or without a code fence around it.
     ///
     /// # Errors
-    /// [`Why::Cut`] and [`Why::NotJson`].
-    pub fn json(&self) -> Result<Value, ModelFault> {
+    /// [`ModelErrorKind::Truncated`] when the answer was cut off; else [`ModelErrorKind::NotJson`].
+    pub fn json(&self) -> Result<Value, ModelError> {
         let text = self.text.trim();
         let inside = text.strip_prefix("```").and_then(|rest| rest.trim_end().strip_suffix("```"));
         let text = inside.map_or(text, |rest| rest.strip_prefix("json").unwrap_or(rest));
         match serde_json::from_str(text) {
             Ok(value @ Value::Object(_)) => Ok(value),
-            _ if self.finish == Finish::Length => Err(ModelFault::cut()),
-            _ => Err(ModelFault::not_json()),
+            _ if self.finish == Finish::Length => Err(ModelError::truncated()),
+            _ => Err(ModelError::not_json()),
         }
     }
 }
 
-/// What a model does not take.
+/// Options that a model rejects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Without {
-    /// A temperature.
+struct UnsupportedOptions {
+    /// `temperature`.
     temperature: bool,
     /// `response_format`.
     format: bool,
-    /// `max_tokens` by this name.
+    /// `max_tokens`; the model expects `max_completion_tokens`.
     max_tokens: bool,
-    /// `stream_options`, which ask for the count of tokens.
+    /// `stream_options`, which request token counts.
     usage: bool,
 }
 
-/// One model, and the way to it.
+/// A client of one model.
 pub struct Model {
     provider: Provider,
     url: Url,
     name: String,
-    link: Box<dyn Link>,
+    client: Box<dyn RetryingClient>,
     key: Option<Secret>,
-    till: Till,
+    meter: CostMeter,
     silence: Duration,
-    /// Learnt from its refusals.
-    without: Mutex<Without>,
+    /// Learnt from error responses.
+    unsupported: Mutex<UnsupportedOptions>,
 }
 
 impl Model {
-    /// The model `name` of what is configured, paid through `till`. Sends nothing yet.
+    /// Creates a client of the model `name`. Calls are charged to `meter`. Sends nothing.
     ///
     /// # Errors
-    /// [`Why::NoKey`] when the provider's own service is asked without one; an address that cannot be called.
+    /// [`ModelErrorKind::NoKey`] when a provider's own service is used without a key;
+    /// [`ModelErrorKind::Unreachable`] when the address is invalid.
     pub fn open(
         settings: &Settings,
         name: &str,
         key: Option<Secret>,
-        net: &dyn Outgoing,
-        till: Till,
-    ) -> Result<Self, ModelFault> {
+        net: &dyn HttpClient,
+        meter: CostMeter,
+    ) -> Result<Self, ModelError> {
         let (own, path) = match settings.provider {
             Provider::OpenAi => ("https://api.openai.com/v1", "chat/completions"),
             Provider::Anthropic => ("https://api.anthropic.com", "v1/messages"),
         };
         if settings.base.is_none() && key.is_none() {
-            return Err(ModelFault::no_key(own));
+            return Err(ModelError::no_key(own));
         }
         let base = settings.base.as_ref().map_or(own, Url::as_str).trim_end_matches('/');
-        // Some write the version into the address, as they do for the other shape.
+        // Accept an address that ends with the version, as that of the other API does.
         let base = match settings.provider {
             Provider::Anthropic => base.strip_suffix("/v1").unwrap_or(base),
             Provider::OpenAi => base,
         };
         let url = Url::parse(&format!("{base}/{path}"))
-            .map_err(|e| ModelFault::address(base, &e.to_string()))?;
-        let link =
-            net.link(&url).map_err(|trouble| ModelFault::address(base, &trouble.to_string()))?;
+            .map_err(|e| ModelError::address(base, &e.to_string()))?;
+        let client = net
+            .retrying_client(&url)
+            .map_err(|error| ModelError::address(base, &error.to_string()))?;
         let key = key.map(|key| match settings.provider {
             Provider::OpenAi => Secret::new(format!("Bearer {}", key.expose())),
             Provider::Anthropic => key,
@@ -216,31 +223,31 @@ impl Model {
             provider: settings.provider,
             url,
             name: name.into(),
-            link,
+            client,
             key,
-            till,
+            meter,
             silence: settings.silence,
-            without: Mutex::default(),
+            unsupported: Mutex::default(),
         })
     }
 
-    /// Its name.
+    /// Returns the name of the model.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it is asked.
+    /// Returns the address of the API.
     #[must_use]
-    pub fn place(&self) -> &str {
+    pub fn endpoint(&self) -> &str {
         self.url.as_str()
     }
 }
 
-/// What an answer is.
-enum Said {
+/// The content of a response.
+enum Completion {
     /// Text, and why it ended.
     Text(String, Finish),
-    /// The model, or who watches over it, does not want to.
+    /// The model or its content filter refuses to answer.
     Refused,
 }

@@ -1,21 +1,24 @@
-//! A stream of server-sent events (WHATWG HTML, section 9.2), taken apart. Pure. Only `data` is looked at: both shapes say in there what an event is.
+//! Parses server-sent events (WHATWG HTML, section 9.2).
+//!
+//! Only `data` is read: both APIs name the type of an event there.
 
-/// The longest event that is taken, in bytes.
-const LONGEST: usize = 1024 * 1024;
+/// Maximum size of an event in bytes.
+const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
-/// What has come of a stream.
+/// The parser of one stream.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The line that has not ended yet.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event that has not ended yet.
+    /// The data of the incomplete event.
     data: Option<Vec<u8>>,
-    /// The last byte was a carriage return, so that a line feed after it ends no other line.
+    /// Whether the last byte was a carriage return. A line feed after it ends no further line.
     is_after_return: bool,
 }
 
 impl Events {
-    /// Takes the next bytes, and gives the data of each event that they end to `each`; `false` when an event is longer than any is, and the rest is not looked at.
+    /// Takes the next bytes and passes the data of each completed event to `each`. Returns `false` when
+    /// an event is too long; the rest is then ignored.
     pub(super) fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         for &byte in bytes {
             let follows = std::mem::replace(&mut self.is_after_return, byte == b'\r');
@@ -24,14 +27,14 @@ impl Events {
                 b'\n' | b'\r' => self.end_line(each),
                 byte => self.line.push(byte),
             }
-            if self.line.len() + self.data.as_ref().map_or(0, Vec::len) > LONGEST {
+            if self.line.len() + self.data.as_ref().map_or(0, Vec::len) > MAX_EVENT_BYTES {
                 return false;
             }
         }
         true
     }
 
-    /// The stream is at its end. An event that only lacks its last line end is one: some servers leave it out.
+    /// Ends the stream. A last event without its blank line counts: some servers omit it.
     pub(super) fn end(&mut self, each: &mut dyn FnMut(&[u8])) {
         if !self.line.is_empty() {
             self.end_line(each);
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_the_same_wherever_the_bytes_are_cut() {
+    fn events_are_the_same_for_any_split_of_the_bytes() {
         let stream = "\u{feff}: hello\r\nevent: a\r\ndata: one\r\n\r\n: keep alive\n\ndata:two\ndata: three ü\nid: 7\n\ndata\n\rdatabase: no\r\rdata: last";
         let whole = ["one", "two\nthree ü", "", "last"];
         assert_eq!(events(&[stream.as_bytes()]), whole);
@@ -91,9 +94,9 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_end_is_given_up() {
+    fn an_endless_event_is_rejected() {
         let mut events = Events::default();
-        assert!(!events.push(&vec![b'x'; LONGEST + 1], &mut |_| ()));
+        assert!(!events.push(&vec![b'x'; MAX_EVENT_BYTES + 1], &mut |_| ()));
         let mut events = Events::default();
         let line = [b"data: ".as_slice(), &vec![b'x'; 1000], b"\n"].concat();
         assert!((0..2000).any(|_| !events.push(&line, &mut |_| ())));

@@ -1,158 +1,158 @@
-//! An answer is heard as it comes: whole, or as a stream of events. Pure but for whom it is told to.
+//! Reads a response as it arrives: one JSON object, or a stream of events.
 
 use serde_json::Value;
 
-use super::aloud::{Aloud, said};
 use super::sse::Events;
-use super::{Finish, Provider, Said, anthropic, fault, openai};
+use super::strip_thinking::{ThinkingFilter, strip_thinking};
+use super::{Completion, Finish, Provider, anthropic, error, openai};
 
-/// The longest answer that comes whole, and the longest text of one that comes in events, in bytes.
-const MOST: usize = 1024 * 1024;
-/// The longest stream, in bytes: an event of some hundred bytes may bring one word.
-const STREAM: usize = 64 * MOST;
+/// Maximum size of a response in one object, and of the text of a streamed one, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
+/// Maximum size of a stream in bytes. An event of some hundred bytes may carry one word.
+const MAX_STREAM_BYTES: usize = 64 * MAX_BYTES;
 
-/// What the events of a stream have said besides text.
+/// The state of a stream, besides its text.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    /// Tokens in and out by the service's count.
+pub(super) struct StreamState {
+    /// Input and output tokens by the service's count.
     pub(super) tokens: (u64, u64),
-    /// Why it ended, once that was said.
+    /// Why the answer ended, if reported.
     pub(super) finish: Option<Finish>,
-    /// The model does not want to.
+    /// Whether the model refused to answer.
     pub(super) is_refused: bool,
-    /// The stream said that it is over.
+    /// Whether the stream reported its end.
     pub(super) is_over: bool,
-    /// The service gave up: what it calls that, and its words.
-    pub(super) gave_up: Option<(String, String)>,
+    /// The error that the service reported: its code and message.
+    pub(super) failure: Option<(String, String)>,
 }
 
-impl Heard {
-    /// Notes a count of tokens: the last one that is more than nothing is right.
+impl StreamState {
+    /// Records token counts. The last count above zero is valid.
     pub(super) fn count(&mut self, (tokens_in, tokens_out): (u64, u64)) {
         let newer = |old, new| if new > 0 { new } else { old };
         self.tokens = (newer(self.tokens.0, tokens_in), newer(self.tokens.1, tokens_out));
     }
 
-    /// Notes an error in the middle of a stream.
-    pub(super) fn fault(&mut self, error: &Value) {
-        let kind = |name: &str| error.get(name).and_then(Value::as_str);
-        let kind = kind("type").or_else(|| kind("code")).unwrap_or_default();
-        self.gave_up = Some((kind.to_owned(), fault::words(error)));
+    /// Records an error within a stream.
+    pub(super) fn fail(&mut self, error: &Value) {
+        let field = |name: &str| error.get(name).and_then(Value::as_str);
+        let code = field("type").or_else(|| field("code")).unwrap_or_default();
+        self.failure = Some((code.to_owned(), error::message(error)));
     }
 }
 
-/// What came to an end.
+/// How a response ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The model was through, or came to its length.
-    Through(Finish),
-    /// The model does not want to.
+    /// The answer is complete, or reached its maximum length.
+    Complete(Finish),
+    /// The model refused to answer.
     Refused,
-    /// The service gave up: what it calls that, and its words.
-    GaveUp(String, String),
-    /// What came is no answer of this shape.
-    Unreadable,
-    /// It is not at its end.
-    Open,
+    /// The service reported an error: its code and message.
+    Failed(String, String),
+    /// The response does not follow the API.
+    Invalid,
+    /// The response broke off.
+    Incomplete,
 }
 
-/// An answer that is being heard.
-pub(super) struct Hearing<'a> {
+/// Reads one response.
+pub(super) struct ResponseReader<'a> {
     provider: Provider,
-    /// Who wants to hear it; `None`: it was not asked for as a stream.
+    /// Receives the text; `None` when no stream was requested.
     on_text: Option<&'a mut dyn FnMut(&str)>,
-    /// Everything that came: of a stream only until it is clear that it is one.
-    whole: Vec<u8>,
+    /// The whole response, or its beginning until it is known to be a stream.
+    buffer: Vec<u8>,
     bytes: usize,
     events: Option<Events>,
-    aloud: Aloud,
-    /// What the model said until now.
+    filter: ThinkingFilter,
+    /// The text so far.
     text: String,
-    heard: Heard,
-    /// At least one event was one of this shape.
-    is_known: bool,
-    is_nonsense: bool,
+    state: StreamState,
+    /// Whether at least one event followed the API.
+    has_event: bool,
+    is_invalid: bool,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> ResponseReader<'a> {
     pub(super) fn new(provider: Provider, on_text: Option<&'a mut dyn FnMut(&str)>) -> Self {
         Self {
             provider,
             on_text,
-            whole: Vec::new(),
+            buffer: Vec::new(),
             bytes: 0,
             events: None,
-            aloud: Aloud::default(),
+            filter: ThinkingFilter::default(),
             text: String::new(),
-            heard: Heard::default(),
-            is_known: false,
-            is_nonsense: false,
+            state: StreamState::default(),
+            has_event: false,
+            is_invalid: false,
         }
     }
 
-    /// Whether it was asked for as a stream.
+    /// Returns whether a stream was requested.
     pub(super) fn is_stream(&self) -> bool {
         self.on_text.is_some()
     }
 
-    /// Whether a stream said that it is at its end, whatever that is.
+    /// Returns whether the stream reported its end, a refusal or an error.
     pub(super) fn is_through(&self) -> bool {
-        self.heard.is_over || self.heard.is_refused || self.heard.gave_up.is_some()
+        self.state.is_over || self.state.is_refused || self.state.failure.is_some()
     }
 
-    /// Takes the next bytes; whether more are wanted.
+    /// Takes the next bytes; returns whether to read on.
     pub(super) fn push(&mut self, bytes: &[u8]) -> bool {
         self.bytes += bytes.len();
         if let Some(events) = self.events.take() {
-            return self.pushed(events, bytes);
+            return self.push_events(events, bytes);
         }
-        self.whole.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         if self.on_text.is_some() {
-            // Some servers know no streams: they answer with one object.
-            match self.whole.trim_ascii_start().first() {
+            // Some servers do not support streams, and respond with one object.
+            match self.buffer.trim_ascii_start().first() {
                 Some(b'{') | None => {}
                 Some(_) => {
-                    let begun = std::mem::take(&mut self.whole);
-                    return self.pushed(Events::default(), &begun);
+                    let start = std::mem::take(&mut self.buffer);
+                    return self.push_events(Events::default(), &start);
                 }
             }
         }
-        self.is_nonsense |= self.bytes > MOST;
-        !self.is_nonsense
+        self.is_invalid |= self.bytes > MAX_BYTES;
+        !self.is_invalid
     }
 
-    fn pushed(&mut self, mut events: Events, bytes: &[u8]) -> bool {
-        self.is_nonsense |= !events.push(bytes, &mut |data| self.event(data));
-        self.is_nonsense |= self.bytes > STREAM || self.text.len() > MOST;
+    fn push_events(&mut self, mut events: Events, bytes: &[u8]) -> bool {
+        self.is_invalid |= !events.push(bytes, &mut |data| self.event(data));
+        self.is_invalid |= self.bytes > MAX_STREAM_BYTES || self.text.len() > MAX_BYTES;
         self.events = Some(events);
-        !(self.is_nonsense || self.is_through())
+        !(self.is_invalid || self.is_through())
     }
 
     fn event(&mut self, data: &[u8]) {
-        if self.is_nonsense || self.heard.is_over || self.heard.gave_up.is_some() {
+        if self.is_invalid || self.state.is_over || self.state.failure.is_some() {
             return;
         }
         if data.trim_ascii() == b"[DONE]" {
-            self.heard.is_over = true;
+            self.state.is_over = true;
             return;
         }
         let piece =
             serde_json::from_slice::<Value>(data).ok().and_then(|event| match self.provider {
-                Provider::OpenAi => openai::hear(&mut self.heard, &event),
-                Provider::Anthropic => anthropic::hear(&mut self.heard, &event),
+                Provider::OpenAi => openai::read_event(&mut self.state, &event),
+                Provider::Anthropic => anthropic::read_event(&mut self.state, &event),
             });
-        self.is_known |= piece.is_some();
+        self.has_event |= piece.is_some();
         match piece {
             Some(piece) if piece.is_empty() => {}
             Some(piece) => {
-                let aloud = self.aloud.push(&piece);
-                self.say(&aloud);
+                let visible = self.filter.push(&piece);
+                self.append(&visible);
             }
-            None => self.is_nonsense = true,
+            None => self.is_invalid = true,
         }
     }
 
-    fn say(&mut self, text: &str) {
+    fn append(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -162,47 +162,47 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// The answer is at its end, or nobody waits for more of it: what was said, how it ended, and the tokens.
+    /// Ends the response; returns the text, how it ended, and the tokens in and out.
     pub(super) fn end(mut self) -> (String, End, (u64, u64)) {
         let Some(mut events) = self.events.take() else { return self.end_whole() };
-        let was_nonsense = self.is_nonsense;
+        let was_invalid = self.is_invalid;
         events.end(&mut |data| self.event(data));
-        // A line that is torn is no nonsense: the stream broke off there.
-        self.is_nonsense = was_nonsense;
-        let rest = std::mem::take(&mut self.aloud).end();
-        self.say(&rest);
+        // An incomplete last event does not make the response invalid: the stream broke off.
+        self.is_invalid = was_invalid;
+        let rest = std::mem::take(&mut self.filter).end();
+        self.append(&rest);
         self.text.truncate(self.text.trim_end().len());
-        let end = match (self.heard.gave_up, self.heard.finish) {
-            _ if self.is_nonsense => End::Unreadable,
-            (Some((kind, words)), _) => End::GaveUp(kind, words),
-            _ if self.heard.is_refused => End::Refused,
-            (None, Some(finish)) => End::Through(finish),
-            (None, None) if self.heard.is_over => End::Through(Finish::Stop),
-            (None, None) if self.is_known => End::Open,
-            // Something came, and nothing of it was an event.
-            (None, None) => End::Unreadable,
+        let end = match (self.state.failure, self.state.finish) {
+            _ if self.is_invalid => End::Invalid,
+            (Some((code, message)), _) => End::Failed(code, message),
+            _ if self.state.is_refused => End::Refused,
+            (None, Some(finish)) => End::Complete(finish),
+            (None, None) if self.state.is_over => End::Complete(Finish::Stop),
+            (None, None) if self.has_event => End::Incomplete,
+            // Bytes arrived, but no event.
+            (None, None) => End::Invalid,
         };
-        (self.text, end, self.heard.tokens)
+        (self.text, end, self.state.tokens)
     }
 
     fn end_whole(mut self) -> (String, End, (u64, u64)) {
-        if self.whole.is_empty() {
-            return (String::new(), End::Open, (0, 0));
+        if self.buffer.is_empty() {
+            return (String::new(), End::Incomplete, (0, 0));
         }
         let value: Option<Value> =
-            if self.is_nonsense { None } else { serde_json::from_slice(&self.whole).ok() };
-        let Some(value) = value else { return (String::new(), End::Unreadable, (0, 0)) };
+            if self.is_invalid { None } else { serde_json::from_slice(&self.buffer).ok() };
+        let Some(value) = value else { return (String::new(), End::Invalid, (0, 0)) };
         let (read, tokens) = match self.provider {
             Provider::OpenAi => (openai::read(&value), openai::usage(&value)),
             Provider::Anthropic => (anthropic::read(&value), anthropic::usage(&value)),
         };
         match read {
-            Some(Said::Text(text, finish)) => {
-                self.say(&said(&text));
-                (self.text, End::Through(finish), tokens)
+            Some(Completion::Text(text, finish)) => {
+                self.append(&strip_thinking(&text));
+                (self.text, End::Complete(finish), tokens)
             }
-            Some(Said::Refused) => (String::new(), End::Refused, tokens),
-            None => (String::new(), End::Unreadable, tokens),
+            Some(Completion::Refused) => (String::new(), End::Refused, tokens),
+            None => (String::new(), End::Invalid, tokens),
         }
     }
 }

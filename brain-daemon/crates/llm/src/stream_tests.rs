@@ -8,20 +8,20 @@ use super::tests::{answer, completion, paid, plain};
 use super::*;
 use brain_costs::Budget;
 use brain_net::fake::{KEY, Net};
-use brain_net::{Answer, Trouble};
+use brain_net::{Error as NetError, HttpResponse};
 
 /// What `plain()` may cost at worst: 7 bytes are 4 tokens, with 50 around them, and 7 out.
 const WORST: u64 = 54 + 2 * 7;
 
 /// A stream of these events; `then` is what happens after its last byte.
-fn events(lines: &[&str], then: &str) -> Answer {
+fn events(lines: &[&str], then: &str) -> HttpResponse {
     let body: String = lines.iter().map(|line| format!("data: {line}\n\n")).collect();
     let headers = vec![("then".into(), then.into())];
-    Answer { status: 200, headers, body: body.into_bytes(), from: None }
+    HttpResponse { status: 200, headers, body: body.into_bytes(), from: None }
 }
 
 /// The same without its last line end.
-fn cut(mut answer: Answer) -> Answer {
+fn cut(mut answer: HttpResponse) -> HttpResponse {
     answer.body.pop();
     answer
 }
@@ -31,7 +31,7 @@ fn heard(
     provider: Provider,
     net: &Net,
     question: &Question<'_>,
-) -> (String, Result<Reply, ModelFault>, Vec<(String, u64)>) {
+) -> (String, Result<Reply, ModelError>, Vec<(String, u64)>) {
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid(provider, net, dir.path());
     let mut pieces = String::new();
@@ -121,31 +121,31 @@ fn what_breaks_off_is_a_fault_that_has_what_came_and_counts_at_its_worst() {
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"half "}}"#;
     let torn = r#"{"choices":[{"delta":{"content":"ha"#;
     for (provider, body, why) in [
-        (Provider::OpenAi, events(&[&delta("half ")], ""), Why::Broken),
-        (Provider::OpenAi, events(&[&delta("half ")], "broken"), Why::Broken),
-        (Provider::OpenAi, events(&[&delta("half ")], "silent"), Why::Slow),
-        (Provider::OpenAi, cut(events(&[&delta("half "), torn], "")), Why::Broken),
+        (Provider::OpenAi, events(&[&delta("half ")], ""), ModelErrorKind::Interrupted),
+        (Provider::OpenAi, events(&[&delta("half ")], "broken"), ModelErrorKind::Interrupted),
+        (Provider::OpenAi, events(&[&delta("half ")], "silent"), ModelErrorKind::Timeout),
+        (Provider::OpenAi, cut(events(&[&delta("half "), torn], "")), ModelErrorKind::Interrupted),
         (
             Provider::OpenAi,
             events(&[&delta("half "), "nonsense", &delta("more")], ""),
-            Why::Unreadable,
+            ModelErrorKind::InvalidResponse,
         ),
         (
             Provider::OpenAi,
             events(&[&delta("half "), r#"{"error":{"message":"no"}}"#], ""),
-            Why::ServerError,
+            ModelErrorKind::ServerError,
         ),
-        (Provider::Anthropic, events(&[text, error, text], ""), Why::Overloaded),
-        (Provider::Anthropic, events(&[text], ""), Why::Broken),
+        (Provider::Anthropic, events(&[text, error, text], ""), ModelErrorKind::Overloaded),
+        (Provider::Anthropic, events(&[text], ""), ModelErrorKind::Interrupted),
     ] {
         let shown = format!("{body:?}");
         for body in [body.clone(), cut(body)] {
             let net = Net::new(move |_| Ok(body.clone()));
-            let patient = Question { busy: Duration::from_secs(60), ..plain() };
+            let patient = Question { max_retry_wait: Duration::from_secs(60), ..plain() };
             let (pieces, reply, costs) = heard(provider, &net, &patient);
             let fault = reply.unwrap_err();
             assert_eq!(
-                (fault.why, fault.came.as_str(), pieces.as_str()),
+                (fault.kind, fault.partial_text.as_str(), pieces.as_str()),
                 (why, "half", "half "),
                 "{shown}"
             );
@@ -155,15 +155,22 @@ fn what_breaks_off_is_a_fault_that_has_what_came_and_counts_at_its_worst() {
         }
     }
     for body in ["", "<html>\n<p>", "data: [1]\n\n", "{\"choices\": "] {
-        let net = Net::new(move |_| Ok(Answer { body: body.into(), ..events(&[], "") }));
+        let net = Net::new(move |_| Ok(HttpResponse { body: body.into(), ..events(&[], "") }));
         let (pieces, reply, costs) = heard(Provider::OpenAi, &net, &plain());
-        let why = if body.is_empty() { Why::Broken } else { Why::Unreadable };
-        assert_eq!((pieces.as_str(), reply.unwrap_err().why), ("", why), "{body}");
+        let why = if body.is_empty() {
+            ModelErrorKind::Interrupted
+        } else {
+            ModelErrorKind::InvalidResponse
+        };
+        assert_eq!((pieces.as_str(), reply.unwrap_err().kind), ("", why), "{body}");
         assert_eq!(costs, [("failed".into(), WORST)]);
     }
-    let net = Net::new(|_| Err(Trouble::Refused));
+    let net = Net::new(|_| Err(NetError::ConnectionRefused));
     let (_, reply, costs) = heard(Provider::OpenAi, &net, &plain());
-    assert_eq!((reply.unwrap_err().why, costs), (Why::Unreachable, vec![("failed".into(), 0)]));
+    assert_eq!(
+        (reply.unwrap_err().kind, costs),
+        (ModelErrorKind::Unreachable, vec![("failed".into(), 0)])
+    );
 }
 
 #[test]
@@ -171,12 +178,12 @@ fn a_model_that_does_not_want_to_says_so() {
     let refusal = r#"{"choices":[{"delta":{},"finish_reason":"content_filter"}]}"#;
     let net = Net::new(move |_| Ok(events(&[&delta("I "), refusal], "")));
     let fault = heard(Provider::OpenAi, &net, &plain()).1.unwrap_err();
-    assert_eq!((fault.why, fault.came.as_str()), (Why::Refused, "I"));
+    assert_eq!((fault.kind, fault.partial_text.as_str()), (ModelErrorKind::Refused, "I"));
 }
 
 #[test]
 fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
-    let busy = |status: u16, after: Option<u64>| Answer {
+    let busy = |status: u16, after: Option<u64>| HttpResponse {
         status,
         headers: after
             .map(|seconds| ("retry-after".to_owned(), seconds.to_string()))
@@ -191,7 +198,7 @@ fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
             0 => Ok(busy(status, Some(0))),
             _ => Ok(events(&[&delta("hi"), STOP, USAGE, "[DONE]"], "")),
         });
-        let patient = Question { busy: Duration::from_secs(5), ..plain() };
+        let patient = Question { max_retry_wait: Duration::from_secs(5), ..plain() };
         let (pieces, reply, costs) = heard(Provider::OpenAi, &net, &patient);
         assert_eq!((pieces.as_str(), reply.unwrap().text.as_str()), ("hi", "hi"));
         assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), state)], "{status}");
@@ -201,9 +208,12 @@ fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
         [(Some(0), 5, 5), (Some(3600), 5, 1), (None, 0, 1), (Some(0), 0, 1)]
     {
         let net = Net::new(move |_| Ok(busy(429, after)));
-        let question = Question { busy: Duration::from_secs(patience), ..plain() };
+        let question = Question { max_retry_wait: Duration::from_secs(patience), ..plain() };
         let (_, reply, costs) = heard(Provider::OpenAi, &net, &question);
-        assert_eq!((reply.unwrap_err().why, net.sent().len()), (Why::RateLimited(after), calls));
+        assert_eq!(
+            (reply.unwrap_err().kind, net.sent().len()),
+            (ModelErrorKind::RateLimited(after), calls)
+        );
         assert_eq!(costs.len(), calls);
     }
     // An hour without end is no sum that overflows.
@@ -212,15 +222,18 @@ fn a_busy_service_is_asked_again_as_often_and_as_soon_as_it_says() {
         0 => Ok(busy(429, Some(1))),
         _ => Ok(busy(503, Some(u64::MAX))),
     });
-    let patient = Question { busy: Duration::from_secs(5), ..plain() };
-    assert_eq!(heard(Provider::OpenAi, &net, &patient).1.unwrap_err().why, Why::Overloaded);
+    let patient = Question { max_retry_wait: Duration::from_secs(5), ..plain() };
+    assert_eq!(
+        heard(Provider::OpenAi, &net, &patient).1.unwrap_err().kind,
+        ModelErrorKind::Overloaded
+    );
     // Whoever waits may stop to.
     let net = Net::new(move |_| Ok(busy(429, Some(60))));
     let dir = tempfile::tempdir().unwrap();
     let (model, _) = paid(Provider::OpenAi, &net, dir.path());
-    let question = Question { busy: Duration::from_secs(600), ..plain() };
+    let question = Question { max_retry_wait: Duration::from_secs(600), ..plain() };
     let fault = model.ask(&question, None, &|| net.sent().is_empty()).unwrap_err();
-    assert_eq!(fault.why, Why::Stopped);
+    assert_eq!(fault.kind, ModelErrorKind::Stopped);
 }
 
 #[test]
@@ -232,9 +245,9 @@ fn what_may_cost_too_much_is_not_sent() {
     assert_eq!(model.ask(&plain(), Some(&budget), &|| true).unwrap().text, "hi");
     let fault = model.ask(&plain(), Some(&budget), &|| true).unwrap_err();
     assert_eq!(
-        (fault.why, fault.message.as_str(), net.sent().len()),
+        (fault.kind, fault.message.as_str(), net.sent().len()),
         (
-            Why::Budget,
+            ModelErrorKind::Budget,
             "the next call may cost 0.000068 USD, and 0.000067 USD are left of 0.000084 USD",
             1
         )
@@ -244,5 +257,5 @@ fn what_may_cost_too_much_is_not_sent() {
     std::fs::remove_file(dir.path().join("costs.jsonl")).unwrap();
     std::fs::create_dir(dir.path().join("costs.jsonl")).unwrap();
     let fault = model.ask(&plain(), None, &|| true).unwrap_err();
-    assert_eq!((fault.why, net.sent().len()), (Why::Ledger, 1), "{fault}");
+    assert_eq!((fault.kind, net.sent().len()), (ModelErrorKind::Ledger, 1), "{fault}");
 }

@@ -11,10 +11,15 @@ use super::*;
 use brain_base::clock::SystemClock;
 use brain_costs::{Ledger, Price};
 use brain_net::fake::{KEY, Net, Sent};
-use brain_net::{Answer, Trouble};
+use brain_net::{Error as NetError, HttpResponse};
 
-pub(super) fn answer(status: u16, body: &Value) -> Result<Answer, Trouble> {
-    Ok(Answer { status, headers: Vec::new(), body: body.to_string().into_bytes(), from: None })
+pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError> {
+    Ok(HttpResponse {
+        status,
+        headers: Vec::new(),
+        body: body.to_string().into_bytes(),
+        from: None,
+    })
 }
 
 fn settings(provider: Provider, base: Option<&str>) -> Settings {
@@ -29,22 +34,22 @@ fn open(
     base: Option<&str>,
     key: Option<&str>,
     net: &Net,
-) -> Result<Model, ModelFault> {
+) -> Result<Model, ModelError> {
     let ledger = Arc::new(Ledger::new(Path::new("/nowhere/costs.jsonl"), Arc::new(SystemClock)));
-    let till = Till { ledger, price: Price::default() };
-    Model::open(&settings(provider, base), "m", key.map(Secret::new), net, till)
+    let meter = CostMeter { ledger, price: Price::default() };
+    Model::open(&settings(provider, base), "m", key.map(Secret::new), net, meter)
 }
 
 /// A model that costs 1 USD a million tokens in, and 2 out, with its ledger in `dir`.
 pub(super) fn paid(provider: Provider, net: &Net, dir: &Path) -> (Model, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
     let price = Price { input: 1_000_000, output: 2_000_000 };
-    let till = Till { ledger: Arc::clone(&ledger), price };
+    let meter = CostMeter { ledger: Arc::clone(&ledger), price };
     let settings = settings(provider, Some("http://127.0.0.1:1/v1"));
-    (Model::open(&settings, "m", Some(Secret::new(KEY)), net, till).unwrap(), ledger)
+    (Model::open(&settings, "m", Some(Secret::new(KEY)), net, meter).unwrap(), ledger)
 }
 
-fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelFault> {
+fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelError> {
     model.ask(question, None, &|| true)
 }
 
@@ -68,7 +73,7 @@ fn a_question_in_the_shape_of_openai() {
     let model =
         open(Provider::OpenAi, Some("http://127.0.0.1:11434/v1/"), Some(KEY), &net).unwrap();
     let images = [
-        Image::At("https://e.org/a.png".into()),
+        Image::Url("https://e.org/a.png".into()),
         Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
     ];
     let question = Question { images: &images, temperature: Some(0.5), json: true, ..plain() };
@@ -107,7 +112,7 @@ fn a_question_in_the_shape_of_anthropic() {
     ] {
         let model = open(Provider::Anthropic, base, Some(KEY), &net).unwrap();
         let images = [
-            Image::At("https://e.org/a.png".into()),
+            Image::Url("https://e.org/a.png".into()),
             Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
         ];
         let reply = ask(&model, &Question { images: &images, json: true, ..plain() }).unwrap();
@@ -139,7 +144,7 @@ fn a_key_is_needed_where_the_providers_own_service_is_asked() {
     let net = Net::new(|_| answer(401, &json!({})));
     for provider in [Provider::OpenAi, Provider::Anthropic] {
         let fault = open(provider, None, None, &net).err().unwrap();
-        assert_eq!(fault.why, Why::NoKey);
+        assert_eq!(fault.kind, ModelErrorKind::NoKey);
         assert!(
             fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY")
         );
@@ -147,7 +152,7 @@ fn a_key_is_needed_where_the_providers_own_service_is_asked() {
     }
     // A server of one's own says itself whether it wants one.
     let model = open(Provider::OpenAi, Some("http://localhost:1/v1"), None, &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::NoKey);
+    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::NoKey);
 }
 
 #[test]
@@ -192,8 +197,8 @@ fn what_a_model_does_not_take_is_left_out() {
     });
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
     assert_eq!(
-        ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().why,
-        Why::Invalid
+        ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().kind,
+        ModelErrorKind::InvalidRequest
     );
     assert_eq!(net.sent().len(), 2, "it goes round in no circle");
 }
@@ -205,34 +210,49 @@ fn each_refusal_has_its_name_and_its_way_out() {
         (
             401,
             error("Incorrect API key provided: sk-very-secret-key", "invalid_api_key"),
-            Why::Unauthorized,
+            ModelErrorKind::Unauthorized,
             true,
         ),
-        (403, error("no", ""), Why::Unauthorized, true),
-        (402, error("pay", ""), Why::Payment, true),
-        (429, error("You exceeded your current quota", "insufficient_quota"), Why::Payment, true),
+        (403, error("no", ""), ModelErrorKind::Unauthorized, true),
+        (402, error("pay", ""), ModelErrorKind::Payment, true),
+        (
+            429,
+            error("You exceeded your current quota", "insufficient_quota"),
+            ModelErrorKind::Payment,
+            true,
+        ),
         (
             400,
             error("Your credit balance is too low to access the Anthropic API.", ""),
-            Why::Payment,
+            ModelErrorKind::Payment,
             true,
         ),
-        (404, error("The model `m` does not exist", "model_not_found"), Why::NotFound, true),
-        (429, error("slow down", "rate_limit_exceeded"), Why::RateLimited(Some(17)), true),
-        (503, json!({ "error": "Loading model" }), Why::Overloaded, true),
-        (529, error("Overloaded", ""), Why::Overloaded, true),
-        (500, json!("<html>"), Why::ServerError, true),
-        (400, error("bad sk-very-secret-key image", ""), Why::Invalid, false),
-        (413, error("large", ""), Why::Invalid, false),
+        (
+            404,
+            error("The model `m` does not exist", "model_not_found"),
+            ModelErrorKind::NotFound,
+            true,
+        ),
+        (
+            429,
+            error("slow down", "rate_limit_exceeded"),
+            ModelErrorKind::RateLimited(Some(17)),
+            true,
+        ),
+        (503, json!({ "error": "Loading model" }), ModelErrorKind::Overloaded, true),
+        (529, error("Overloaded", ""), ModelErrorKind::Overloaded, true),
+        (500, json!("<html>"), ModelErrorKind::ServerError, true),
+        (400, error("bad sk-very-secret-key image", ""), ModelErrorKind::InvalidRequest, false),
+        (413, error("large", ""), ModelErrorKind::InvalidRequest, false),
     ] {
         let text = body.to_string();
         let net = Net::new(move |_| {
             let headers = vec![("retry-after".into(), "17".into())];
-            Ok(Answer { status, headers, body: body.to_string().into_bytes(), from: None })
+            Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
         });
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
         let fault = ask(&model, &plain()).unwrap_err();
-        assert_eq!((fault.why, fault.why.is_the_services()), (why, services), "{text}");
+        assert_eq!((fault.kind, fault.kind.is_service_failure()), (why, services), "{text}");
         assert!(fault.message.contains("https://api.openai.com/v1/chat/completions"), "{fault}");
         assert!(fault.message.contains(&status.to_string()) && !fault.hint.is_empty(), "{fault}");
         for shown in [fault.to_string(), format!("{fault:?}")] {
@@ -256,12 +276,15 @@ fn what_a_service_says_is_one_bounded_line() {
 
 #[test]
 fn silence_and_a_dead_line_are_told_apart() {
-    for (trouble, why) in [(Trouble::Slow(180), Why::Slow), (Trouble::Refused, Why::Unreachable)] {
+    for (trouble, why) in [
+        (NetError::Timeout(180), ModelErrorKind::Timeout),
+        (NetError::ConnectionRefused, ModelErrorKind::Unreachable),
+    ] {
         let net = Net::new(move |_| Err(trouble.clone()));
         let model = open(Provider::OpenAi, Some("http://127.0.0.1:1/v1"), None, &net).unwrap();
         let fault = ask(&model, &plain()).unwrap_err();
-        assert_eq!((fault.why, why.is_the_services()), (why, true));
-        assert_eq!(why.may_be_the_questions(), why == Why::Slow);
+        assert_eq!((fault.kind, why.is_service_failure()), (why, true));
+        assert_eq!(why.may_be_input_failure(), why == ModelErrorKind::Timeout);
     }
 }
 
@@ -269,36 +292,36 @@ fn silence_and_a_dead_line_are_told_apart() {
 fn answers_that_are_none() {
     let said = |text: &str, finish: &str| completion(&json!(text), finish);
     for (body, why) in [
-        (completion(&json!(null), "content_filter"), Why::Refused),
+        (completion(&json!(null), "content_filter"), ModelErrorKind::Refused),
         (
             json!({ "choices": [{ "message": { "content": null, "refusal": "I cannot" } }] }),
-            Why::Refused,
+            ModelErrorKind::Refused,
         ),
-        (json!({ "choices": [] }), Why::Unreadable),
-        (json!({ "error": { "message": "upstream" } }), Why::Unreadable),
-        (json!("<html>"), Why::Unreadable),
+        (json!({ "choices": [] }), ModelErrorKind::InvalidResponse),
+        (json!({ "error": { "message": "upstream" } }), ModelErrorKind::InvalidResponse),
+        (json!("<html>"), ModelErrorKind::InvalidResponse),
     ] {
         let net = Net::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-        assert_eq!(ask(&model, &plain()).unwrap_err().why, why);
+        assert_eq!(ask(&model, &plain()).unwrap_err().kind, why);
     }
     let net = Net::new(|_| answer(200, &message(&json!([]), "refusal")));
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::Refused);
+    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::Refused);
 
     for (text, finish, found) in [
         ("{\"a\": 1}", "stop", Ok(json!({ "a": 1 }))),
         ("```json\n{\"a\": 1}\n```", "stop", Ok(json!({ "a": 1 }))),
         ("<think>{}</think>{\"a\": 1}", "length", Ok(json!({ "a": 1 }))),
-        ("{\"a\": ", "length", Err(Why::Cut)),
-        ("Sure! {\"a\": 1}", "stop", Err(Why::NotJson)),
-        ("[1]", "stop", Err(Why::NotJson)),
+        ("{\"a\": ", "length", Err(ModelErrorKind::Truncated)),
+        ("Sure! {\"a\": 1}", "stop", Err(ModelErrorKind::NotJson)),
+        ("[1]", "stop", Err(ModelErrorKind::NotJson)),
     ] {
         let body = said(text, finish);
         let net = Net::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
         let json = ask(&model, &plain()).unwrap().json();
-        assert_eq!(json.map_err(|fault| fault.why), found, "{text}");
+        assert_eq!(json.map_err(|fault| fault.kind), found, "{text}");
     }
 }
 
@@ -306,12 +329,12 @@ fn answers_that_are_none() {
 fn a_brain_that_stops_waits_for_no_model() {
     let net = Net::new(|_| answer(200, &completion(&json!("late"), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    assert_eq!(model.ask(&plain(), None, &|| false).unwrap_err().why, Why::Stopped);
+    assert_eq!(model.ask(&plain(), None, &|| false).unwrap_err().kind, ModelErrorKind::Stopped);
 }
 
 #[test]
 fn an_answer_without_end_is_none() {
     let net = Net::new(|_| answer(200, &completion(&json!("x".repeat(3 * 1024 * 1024)), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().why, Why::Unreadable);
+    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::InvalidResponse);
 }

@@ -1,10 +1,11 @@
-//! Which addresses are public: no other may be reached on a stranger's word (RFC 6890 and the registries of special-purpose
-//! addresses that IANA keeps for it). Pure.
+//! Tells public IP addresses from others (RFC 6890 and IANA's special-purpose registries).
+//!
+//! Only public addresses may be contacted for an untrusted URL. No I/O.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address is one of the public network: not this machine, not a private or provider's network, not a group, not kept for
-/// examples or for later.
+/// Returns whether an address is public: not loopback, private, carrier-grade NAT, multicast,
+/// documentation or reserved.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -18,13 +19,13 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         [0 | 10 | 127, ..] | [169, 254, ..] | [172, 16..=31, ..] | [192, 168, ..] => true,
         // Carrier-grade NAT.
         [100, 64..=127, ..] => true,
-        // Protocol assignments, examples, the former 6to4 relays, benchmarks.
+        // Protocol assignments, documentation, the former 6to4 relays, benchmarks.
         [192, 0, 0 | 2, _]
         | [198, 51, 100, _]
         | [203, 0, 113, _]
         | [192, 88, 99, _]
         | [198, 18 | 19, ..] => true,
-        // Groups, kept for later, broadcast.
+        // Multicast, reserved, broadcast.
         [224..=255, ..] => true,
         _ => false,
     };
@@ -33,17 +34,17 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
-        // NAT64 (RFC 6052): the IPv4 address within is the one that is reached.
+        // NAT64 (RFC 6052): traffic goes to the IPv4 address within.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             let [a, b] = high.to_be_bytes();
             let [c, d] = low.to_be_bytes();
             is_public_v4(Ipv4Addr::new(a, b, c, d))
         }
-        // Protocol assignments with Teredo, examples (two ranges), 6to4, which has an IPv4 address within.
+        // Protocol assignments with Teredo, documentation (two ranges), 6to4.
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
             false
         }
-        // All that is handed out. Outside are loopback, unspecified, IPv4-mapped, unique-local, link-local, groups.
+        // Global unicast. Outside are loopback, IPv4-mapped, unique-local, link-local, multicast.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

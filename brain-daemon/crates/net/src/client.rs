@@ -1,4 +1,4 @@
-//! What goes out, for real: the bounds of each kind of call.
+//! The HTTP client of the daemon, with the limits of each kind of request.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,55 +7,55 @@ use std::time::Duration;
 use url::Url;
 
 use super::document::{self, Rules};
-use super::link::Wire;
-use super::way::{Bounds, Way};
+use super::request::{Connector, Limits};
+use super::retrying_client::PooledClient;
 use super::{
-    Answer, Call, Document, DownloadTrouble, Link, Outgoing, SystemResolver, Trouble, WebPage,
-    address, download, web,
+    Document, DownloadError, Error, HttpClient, HttpRequest, HttpResponse, RetryingClient,
+    SystemResolver, WebPage, address, download, web_page,
 };
 
-/// How much of an answer is read for the owner, in bytes.
-const MOST: usize = 1024 * 1024;
-/// How long an answer may take for the owner.
-const WITHIN: Duration = Duration::from_secs(10);
+/// Maximum size of a response from a configured address, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
+/// Time limit for a response from a configured address.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What goes out, for real.
+/// The HTTP client of the daemon.
 pub struct Client {
-    way: Way,
-    /// What a stranger's address must be, of a document, of a web page and of a file.
+    connector: Connector,
+    /// Rules for untrusted addresses: of documents, of web pages and of files.
     documents: Rules,
     pages: Rules,
     files: Rules,
 }
 
 impl Client {
-    /// With the system's resolver and its certificates. Does nothing yet.
+    /// Creates a client with the system's resolver and certificates. No I/O.
     #[must_use]
     pub fn new() -> Self {
-        let way = Way { resolver: Arc::new(SystemResolver), roots: Vec::new() };
-        Self { way, documents: Rules::STRICT, pages: Rules::PAGES, files: Rules::FILES }
+        let connector = Connector { resolver: Arc::new(SystemResolver), roots: Vec::new() };
+        Self { connector, documents: Rules::STRICT, pages: Rules::PAGES, files: Rules::FILES }
     }
 
-    /// With these in their place; `rules` for documents.
+    /// Creates a client with `rules` for documents.
     #[cfg(test)]
     pub(super) fn with(
         resolver: Arc<dyn super::Resolver>,
         roots: Vec<reqwest::Certificate>,
         rules: Rules,
     ) -> Self {
-        Self { way: Way { resolver, roots }, documents: rules, ..Self::new() }
+        Self { connector: Connector { resolver, roots }, documents: rules, ..Self::new() }
     }
 
-    /// With these in their place; `rules` for web pages.
+    /// Creates a client with `rules` for web pages.
     #[cfg(test)]
     pub(super) fn with_pages(resolver: Arc<dyn super::Resolver>, rules: Rules) -> Self {
-        Self { way: Way { resolver, roots: Vec::new() }, pages: rules, ..Self::new() }
+        Self { connector: Connector { resolver, roots: Vec::new() }, pages: rules, ..Self::new() }
     }
 
-    /// With these in their place; `rules` for files.
+    /// Creates a client with `rules` for files.
     #[cfg(test)]
     pub(super) fn with_files(resolver: Arc<dyn super::Resolver>, rules: Rules) -> Self {
-        Self { way: Way { resolver, roots: Vec::new() }, files: rules, ..Self::new() }
+        Self { connector: Connector { resolver, roots: Vec::new() }, files: rules, ..Self::new() }
     }
 }
 
@@ -65,34 +65,36 @@ impl Default for Client {
     }
 }
 
-impl Outgoing for Client {
-    fn document(&self, url: &str) -> Result<Document, Trouble> {
-        document::read(&self.way, &self.documents, url)
+impl HttpClient for Client {
+    fn document(&self, url: &str) -> Result<Document, Error> {
+        document::read(&self.connector, &self.documents, url)
     }
 
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
         match (call.url.scheme(), call.public) {
             ("https", _) | ("http", false) => {}
-            _ => return Err(Trouble::Address("the address must begin with https://")),
+            _ => return Err(Error::InvalidAddress("the address must begin with https://")),
         }
-        let admits: Option<fn(_) -> _> = if call.public { Some(address::is_public) } else { None };
-        self.way.exchange(call, &Bounds { admits, most: MOST, within: WITHIN })
+        let is_allowed: Option<fn(_) -> _> =
+            if call.public { Some(address::is_public) } else { None };
+        self.connector
+            .exchange(call, &Limits { is_allowed, max_bytes: MAX_BYTES, timeout: TIMEOUT })
     }
 
-    fn web_page(&self, url: &str) -> Result<WebPage, Trouble> {
-        web::read(&self.way, &self.pages, url)
+    fn web_page(&self, url: &str) -> Result<WebPage, Error> {
+        web_page::read(&self.connector, &self.pages, url)
     }
 
     fn download(
         &self,
         url: &str,
         to: &Path,
-        on: &mut dyn FnMut(u64, Option<u64>) -> bool,
-    ) -> Result<u64, DownloadTrouble> {
-        download::fetch(&self.way, &self.files, url, to, download::MOST, on)
+        on_progress: &mut dyn FnMut(u64, Option<u64>) -> bool,
+    ) -> Result<u64, DownloadError> {
+        download::fetch(&self.connector, &self.files, url, to, download::MAX_BYTES, on_progress)
     }
 
-    fn link(&self, base: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Ok(Box::new(Wire::new(self.way.clone(), base)?))
+    fn retrying_client(&self, base: &Url) -> Result<Box<dyn RetryingClient>, Error> {
+        Ok(Box::new(PooledClient::new(self.connector.clone(), base)?))
     }
 }

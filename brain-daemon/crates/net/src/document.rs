@@ -1,135 +1,142 @@
-//! Documents at addresses that strangers name: what such an address must be, and what is taken from there. A stranger may send us
-//! anywhere with it, so nothing is reached but a public web server, and nothing comes back but a small JSON document.
+//! Fetches small JSON documents from untrusted addresses.
+//!
+//! An untrusted address may point anywhere. So only public web servers are contacted, and only a
+//! small JSON document is returned.
 
 use std::net::IpAddr;
 use std::time::Duration;
 
 use url::{Host, Url};
 
-use super::way::{Bounds, Way};
-use super::{Answer, Call, Document, Trouble, address};
+use super::request::{Connector, Limits};
+use super::{Document, Error, HttpRequest, HttpResponse, address};
 
-/// The largest document, in bytes.
-const MOST: usize = 64 * 1024;
-/// How long all of it may take.
-const WITHIN: Duration = Duration::from_secs(5);
-/// The longest address, in bytes.
-const LONGEST: usize = 2000;
-/// The longest address of a file: those that a store of files signs for us are long.
-const LONGEST_SIGNED: usize = 8000;
-/// Names that never are a host of the public network (RFC 6761, RFC 6762, RFC 8375, and the one that ICANN keeps for private use).
-const LOCAL: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "onion"];
+/// Maximum size of a document in bytes.
+const MAX_BYTES: usize = 64 * 1024;
+/// Time limit for the whole request.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum length of an address in bytes.
+const MAX_URL_BYTES: usize = 2000;
+/// Maximum length of a file's address. Object stores sign theirs, which makes them long.
+const MAX_SIGNED_URL_BYTES: usize = 8000;
+/// Domains that are never public (RFC 6761, RFC 6762, RFC 8375, and ICANN's for private use).
+const PRIVATE_DOMAINS: [&str; 5] = ["localhost", "local", "internal", "home.arpa", "onion"];
 
-/// What a stranger's address must be. A test may loosen it, to have a server on its own machine.
+/// Rules for an untrusted address. Tests relax them to use a server on their own machine.
 #[derive(Clone, Copy)]
 pub(super) struct Rules {
-    /// How it may begin.
+    /// Permitted schemes.
     pub(super) schemes: &'static [&'static str],
-    /// What a reader would mend of it (capitals, `..`, a default port, a fragment) is refused: two readers may mend it differently.
-    pub(super) plain: bool,
-    /// Its name is a public one and its port the usual one.
-    pub(super) usual: bool,
-    /// How long it may be, in bytes.
-    pub(super) longest: usize,
-    /// Which addresses its host may have.
-    pub(super) admits: fn(IpAddr) -> bool,
+    /// Whether it must be in normal form (no capitals, `..`, default port or fragment). Two parsers
+    /// may normalise other forms differently.
+    pub(super) requires_normal_form: bool,
+    /// Whether its host must be a public name, and its port the default one.
+    pub(super) requires_public_name: bool,
+    /// Maximum length in bytes.
+    pub(super) max_bytes: usize,
+    /// Accepts or rejects an IP address of its host.
+    pub(super) is_allowed: fn(IpAddr) -> bool,
 }
 
 impl Rules {
-    /// The rules in force for documents.
+    /// Rules for documents.
     pub(super) const STRICT: Self = Self {
         schemes: &["https"],
-        plain: true,
-        usual: true,
-        longest: LONGEST,
-        admits: address::is_public,
+        requires_normal_form: true,
+        requires_public_name: true,
+        max_bytes: MAX_URL_BYTES,
+        is_allowed: address::is_public,
     };
-    /// The rules in force for web pages: people write their addresses, in whatever spelling.
+    /// Rules for web pages. People write these addresses, so any spelling is accepted.
     pub(super) const PAGES: Self =
-        Self { schemes: &["https", "http"], plain: false, ..Self::STRICT };
-    /// The rules in force for files.
-    pub(super) const FILES: Self = Self { plain: false, longest: LONGEST_SIGNED, ..Self::STRICT };
+        Self { schemes: &["https", "http"], requires_normal_form: false, ..Self::STRICT };
+    /// Rules for files.
+    pub(super) const FILES: Self =
+        Self { requires_normal_form: false, max_bytes: MAX_SIGNED_URL_BYTES, ..Self::STRICT };
 }
 
-/// Reads the document at `text`.
+/// Fetches the document at `text`.
 ///
 /// # Errors
-/// Why there is none.
-pub(super) fn read(way: &Way, rules: &Rules, text: &str) -> Result<Document, Trouble> {
+/// Any [`Error`].
+pub(super) fn read(connector: &Connector, rules: &Rules, text: &str) -> Result<Document, Error> {
     let url = check(rules, text)?;
     let headers = [("accept", "application/json")];
-    let call = Call {
+    let call = HttpRequest {
         url: &url,
         body: None,
         headers: &headers,
         authorization: None,
         public: true,
-        // Nothing is read of what is refused anyhow.
-        enough: |answer| answer.status != 200,
+        // The body of an error response is not needed.
+        is_complete: |answer| answer.status != 200,
     };
-    let answer =
-        way.exchange(&call, &Bounds { admits: Some(rules.admits), most: MOST, within: WITHIN })?;
+    let answer = connector.exchange(
+        &call,
+        &Limits { is_allowed: Some(rules.is_allowed), max_bytes: MAX_BYTES, timeout: TIMEOUT },
+    )?;
     if answer.status != 200 {
-        return Err(Trouble::Status(answer.status));
+        return Err(Error::Status(answer.status));
     }
     if answer.kind() != "application/json" {
-        return Err(Trouble::Kind);
+        return Err(Error::NotJson);
     }
-    Ok(Document { fresh: fresh(&answer), body: answer.body })
+    Ok(Document { max_age: max_age(&answer), body: answer.body })
 }
 
-/// The address, if it is one that may be read.
+/// Parses an address and checks it against `rules`.
 ///
 /// # Errors
-/// [`Trouble::Address`].
-pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Trouble> {
-    let refuse = |why| Err(Trouble::Address(why));
-    if text.len() > rules.longest {
+/// [`Error::InvalidAddress`].
+pub(super) fn check(rules: &Rules, text: &str) -> Result<Url, Error> {
+    let refuse = |why| Err(Error::InvalidAddress(why));
+    if text.len() > rules.max_bytes {
         return refuse("the address is too long");
     }
-    let Ok(url) = Url::parse(text) else { return refuse("the address is none") };
+    let Ok(url) = Url::parse(text) else { return refuse("the address is not valid") };
     if !rules.schemes.contains(&url.scheme()) {
         return refuse("the address must begin with https://");
     }
-    // Another spelling of an IP address is one of the things that are mended.
-    if rules.plain && url.as_str() != text {
-        return refuse("the address is not in its plain form");
+    // Normalisation also rewrites unusual spellings of IP addresses.
+    if rules.requires_normal_form && url.as_str() != text {
+        return refuse("the address is not in its normal form");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refuse("the address must name no user");
+        return refuse("the address must not name a user");
     }
-    if rules.plain && url.fragment().is_some() {
-        return refuse("the address must have no fragment");
+    if rules.requires_normal_form && url.fragment().is_some() {
+        return refuse("the address must not have a fragment");
     }
-    if rules.usual && url.port().is_some() {
-        return refuse("the address must name no port");
+    if rules.requires_public_name && url.port().is_some() {
+        return refuse("the address must not name a port");
     }
     match url.host() {
-        Some(Host::Domain(name)) if is_host(name) || !rules.usual => Ok(url),
-        Some(Host::Domain(_)) => refuse("the address must have a host of the public network"),
-        _ => refuse("the address must have a host name, not a number"),
+        Some(Host::Domain(name)) if is_public_name(name) || !rules.requires_public_name => Ok(url),
+        Some(Host::Domain(_)) => refuse("the address must have a public host name"),
+        _ => refuse("the address must have a host name, not an IP address"),
     }
 }
 
-/// Whether a name may be that of a public host.
-fn is_host(name: &str) -> bool {
+/// Returns whether a name can be that of a public host.
+fn is_public_name(name: &str) -> bool {
     let local = |suffix: &str| {
         name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    name.contains('.') && !name.ends_with('.') && !LOCAL.into_iter().any(local)
+    name.contains('.') && !name.ends_with('.') && !PRIVATE_DOMAINS.into_iter().any(local)
 }
 
-/// How long the answer says that it may be kept, less what it has been kept already (RFC 9111 sections 5.1 and 5.2.2).
-fn fresh(answer: &Answer) -> Option<Duration> {
+/// Returns the remaining cache lifetime of a response (RFC 9111 sections 5.1 and 5.2.2).
+fn max_age(answer: &HttpResponse) -> Option<Duration> {
     let lines = answer.headers.iter().filter(|(name, _)| name == "cache-control");
-    let said: Vec<&str> = lines.flat_map(|(_, value)| value.split(',')).map(str::trim).collect();
-    if said
+    let directives: Vec<&str> =
+        lines.flat_map(|(_, value)| value.split(',')).map(str::trim).collect();
+    if directives
         .iter()
         .any(|word| word.eq_ignore_ascii_case("no-store") || word.eq_ignore_ascii_case("no-cache"))
     {
         return Some(Duration::ZERO);
     }
-    let seconds = said.iter().find_map(|word| {
+    let seconds = directives.iter().find_map(|word| {
         let (name, value) = word.split_once('=')?;
         let value = name.eq_ignore_ascii_case("max-age").then(|| value.trim_matches('"'))?;
         value.parse::<u64>().ok()
@@ -143,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_a_stranger_is_plain_https() {
+    fn document_addresses_are_https_in_normal_form() {
         for good in [
             "https://app.example/client.json",
             "https://app.example/",
@@ -198,15 +205,15 @@ mod tests {
             "https://a.home.arpa/client",
             long.as_str(),
         ] {
-            assert!(matches!(check(&Rules::STRICT, bad), Err(Trouble::Address(_))), "{bad:?}");
+            assert!(matches!(check(&Rules::STRICT, bad), Err(Error::InvalidAddress(_))), "{bad:?}");
         }
     }
 
     #[test]
-    fn it_is_kept_as_long_as_it_says() {
+    fn max_age_follows_the_response() {
         let said = |fields: &[(&str, &str)]| {
             let headers = fields.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-            fresh(&Answer { status: 200, headers, body: Vec::new(), from: None })
+            max_age(&HttpResponse { status: 200, headers, body: Vec::new(), from: None })
                 .map(|d| d.as_secs())
         };
         assert_eq!(said(&[]), None);

@@ -9,19 +9,19 @@ use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 use super::document::{Rules, check};
+use super::request::Connector;
 use super::tests::{Server, answering, head, server, told};
-use super::way::Way;
 use super::*;
 
 /// Everything as in force, but over HTTP and from this machine.
 const LOOSE: Rules = Rules {
     schemes: &["http"],
-    usual: false,
-    admits: |ip| matches!(ip, IpAddr::V4(Ipv4Addr::LOCALHOST)),
+    requires_public_name: false,
+    is_allowed: |ip| matches!(ip, IpAddr::V4(Ipv4Addr::LOCALHOST)),
     ..Rules::FILES
 };
 
-fn bring(url: &str, to: &Path) -> Result<u64, DownloadTrouble> {
+fn bring(url: &str, to: &Path) -> Result<u64, DownloadError> {
     Client::with_files(told(&[&["127.0.0.1"]]), LOOSE).download(url, to, &mut |_, _| true)
 }
 
@@ -81,7 +81,7 @@ fn what_was_cut_is_gone_on_with() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
     let (server, (_dir, to)) = (keeping(&tag, 100_000), home());
     let cut = bring(&at(&server), &to);
-    assert!(matches!(cut, Err(DownloadTrouble::Call(Trouble::Broken(_)))), "{cut:?}");
+    assert!(matches!(cut, Err(DownloadError::Request(Error::ConnectionBroken(_)))), "{cut:?}");
     let there = std::fs::metadata(&to).unwrap().len();
     assert!(there > 0 && there <= 100_000, "{there}");
     assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
@@ -136,7 +136,7 @@ fn whoever_stops_it_keeps_what_has_come() {
         seen.push((bytes, total));
         bytes < 10_000
     });
-    assert!(matches!(stopped, Err(DownloadTrouble::Stopped)), "{stopped:?}");
+    assert!(matches!(stopped, Err(DownloadError::Stopped)), "{stopped:?}");
     assert_eq!(seen.last().unwrap().1, Some(300_000));
     assert!(std::fs::metadata(&to).unwrap().len() >= 10_000);
     assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
@@ -157,23 +157,23 @@ fn a_redirect_leads_to_public_places_only_and_not_for_ever() {
     // The second host is inside.
     let client = Client::with_files(told(&[&["127.0.0.1"], &["10.0.0.1"]]), LOOSE);
     let refused = client.download(&at(&leading), &to, &mut |_, _| true);
-    assert!(matches!(refused, Err(DownloadTrouble::Call(Trouble::NotPublic))), "{refused:?}");
+    assert!(matches!(refused, Err(DownloadError::Request(Error::NotPublic))), "{refused:?}");
     for inside in [
         "http://localhost/x",
         "http://127.0.0.1/x",
         "file:///etc/passwd",
         "https://store.example/x",
     ] {
-        let strict = Rules { usual: true, ..LOOSE };
+        let strict = Rules { requires_public_name: true, ..LOOSE };
         assert!(check(&strict, inside).is_err(), "{inside}");
     }
     let file = bring(&at(&moved("file:///etc/passwd")), &to);
-    assert!(matches!(file, Err(DownloadTrouble::Call(Trouble::Address(_)))), "{file:?}");
+    assert!(matches!(file, Err(DownloadError::Request(Error::InvalidAddress(_)))), "{file:?}");
 
     // To itself, again and again.
     let round = server_that_leads_to_itself();
     let endless = bring(&at(&round), &to);
-    assert!(matches!(endless, Err(DownloadTrouble::Call(Trouble::Status(302)))), "{endless:?}");
+    assert!(matches!(endless, Err(DownloadError::Request(Error::Status(302)))), "{endless:?}");
     assert_eq!(round.connections.load(Ordering::SeqCst), 6);
 }
 
@@ -206,32 +206,32 @@ fn the_rules_in_force_are_https_at_public_names() {
     let (_dir, to) = home();
     let client = Client::with_files(told(&[&["192.168.1.7"]]), Rules::FILES);
     let refused = client.download("https://store.example/x", &to, &mut |_, _| true);
-    assert!(matches!(refused, Err(DownloadTrouble::Call(Trouble::NotPublic))), "{refused:?}");
+    assert!(matches!(refused, Err(DownloadError::Request(Error::NotPublic))), "{refused:?}");
     assert!(!to.exists());
 }
 
 #[test]
 fn too_large_refused_compressed_and_a_full_disk() {
     let (_dir, to) = home();
-    let way = Way { resolver: told(&[&["127.0.0.1"]]), roots: Vec::new() };
+    let connector = Connector { resolver: told(&[&["127.0.0.1"]]), roots: Vec::new() };
     let bring_at_most = |server: &Server, most| {
-        download::fetch(&way, &LOOSE, &at(server), &to, most, &mut |_, _| true)
+        download::fetch(&connector, &LOOSE, &at(server), &to, most, &mut |_, _| true)
     };
     let sized = answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde");
     assert_eq!(bring_at_most(&sized, 5).unwrap(), 5);
     let large = bring_at_most(&sized, 4);
-    assert!(matches!(large, Err(DownloadTrouble::Call(Trouble::Large(4)))), "{large:?}");
+    assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
     let unsized_ = answering("HTTP/1.1 200 OK\r\n\r\nabcde");
     let large = bring_at_most(&unsized_, 4);
-    assert!(matches!(large, Err(DownloadTrouble::Call(Trouble::Large(4)))), "{large:?}");
+    assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
     let packed =
         answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde");
     assert!(bring(&at(&packed), &to).is_err());
     let missing =
         bring(&at(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")), &to);
-    assert!(matches!(missing, Err(DownloadTrouble::Call(Trouble::Status(404)))), "{missing:?}");
+    assert!(matches!(missing, Err(DownloadError::Request(Error::Status(404)))), "{missing:?}");
     match bring(&at(&sized), Path::new("/dev/full")) {
-        Err(DownloadTrouble::Disk(e)) => assert_eq!(e.kind(), ErrorKind::StorageFull),
+        Err(DownloadError::Disk(e)) => assert_eq!(e.kind(), ErrorKind::StorageFull),
         other => panic!("{other:?}"),
     }
 }

@@ -1,5 +1,7 @@
-//! A network with one service in it, for tests of what speaks to a paid one: it keeps what was sent, sees that the key is nowhere but where it belongs, and
-//! answers in two parts with a second of nothing between them.
+//! A fake network with one service, for tests of clients of paid services.
+//!
+//! It records requests, checks that their `Debug` output does not contain the key, and sends each
+//! response in two parts with an idle second between them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,15 +9,15 @@ use std::time::Duration;
 use serde_json::Value;
 use url::Url;
 
-use super::{Answer, Call, Link, Outgoing, Part, Trouble};
+use super::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, StreamEvent};
 
-/// What nobody may read in what is shown of a call.
+/// The key that must not appear in `Debug` output.
 pub const KEY: &str = "sk-very-secret-key";
 
-/// A request, as it went out.
+/// A recorded request.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// How many went out before it.
+    /// Number of requests before it.
     pub before: usize,
     pub url: String,
     pub headers: Vec<(String, String)>,
@@ -23,46 +25,49 @@ pub struct Sent {
     pub body: Value,
 }
 
-type Answers = Box<dyn Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync>;
+type Answers = Box<dyn Fn(&Sent) -> Result<HttpResponse, Error> + Send + Sync>;
 
 struct Service {
     sent: Mutex<Vec<Sent>>,
     answers: Answers,
 }
 
-/// The network.
+/// The fake network.
 #[derive(Clone)]
 pub struct Net(Arc<Service>);
 
 impl Net {
-    /// One whose service answers so. An answer with the header `then` ends as it says: `broken`, `silent`.
-    pub fn new(answers: impl Fn(&Sent) -> Result<Answer, Trouble> + Send + Sync + 'static) -> Self {
+    /// Creates a network whose service responds with `answers`. A response header `then` makes the
+    /// stream fail: `broken`, `silent`.
+    pub fn new(
+        answers: impl Fn(&Sent) -> Result<HttpResponse, Error> + Send + Sync + 'static,
+    ) -> Self {
         Self(Arc::new(Service { sent: Mutex::default(), answers: Box::new(answers) }))
     }
 
-    /// All that was sent, in order.
+    /// Returns all requests in order.
     pub fn sent(&self) -> Vec<Sent> {
         self.0.sent.lock().unwrap().clone()
     }
 }
 
-impl Outgoing for Net {
-    fn link(&self, _: &Url) -> Result<Box<dyn Link>, Trouble> {
+impl HttpClient for Net {
+    fn retrying_client(&self, _: &Url) -> Result<Box<dyn RetryingClient>, Error> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl Link for Net {
-    fn call(&self, _: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
+impl RetryingClient for Net {
+    fn call(&self, _: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
+        Err(Error::ConnectionRefused)
     }
 
-    fn follow(
+    fn stream(
         &self,
-        call: &Call<'_>,
+        call: &HttpRequest<'_>,
         _: Duration,
-        part: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble> {
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, Error> {
         let shown = format!("{call:?}");
         assert!(!shown.contains(KEY), "{shown}");
         let sent = {
@@ -86,12 +91,18 @@ impl Link for Net {
             return Ok(answer);
         }
         let (one, two) = answer.body.split_at(answer.body.len() / 2);
-        let heard =
-            [Part::Head, Part::Bytes(one), Part::Nothing, Part::Bytes(two)].into_iter().all(part);
+        let heard = [
+            StreamEvent::Head,
+            StreamEvent::Bytes(one),
+            StreamEvent::Idle,
+            StreamEvent::Bytes(two),
+        ]
+        .into_iter()
+        .all(on_event);
         match answer.header("then") {
-            Some("broken") if heard => Err(Trouble::Broken("reset".into())),
-            Some("silent") if heard => Err(Trouble::Slow(180)),
-            _ => Ok(Answer { body: Vec::new(), ..answer }),
+            Some("broken") if heard => Err(Error::ConnectionBroken("reset".into())),
+            Some("silent") if heard => Err(Error::Timeout(180)),
+            _ => Ok(HttpResponse { body: Vec::new(), ..answer }),
         }
     }
 }

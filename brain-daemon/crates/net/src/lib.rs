@@ -1,39 +1,39 @@
-//! Calls that go out over HTTP: to addresses that a stranger named, by narrow rules, and to addresses that the owner named.
+//! Outgoing HTTP requests: to untrusted addresses by strict rules, and to configured addresses.
 //!
-//! Only this room names reqwest and rustls. It knows pages, clients and protocols as little as the rooms beside it (store, search,
-//! files). Nothing is here before the first call: each call has a client of its own, which is gone with it, and a link has one that it
-//! keeps.
+//! Only this crate names reqwest and rustls. It knows neither pages nor clients nor features. Each
+//! request has a client of its own; only a [`RetryingClient`] keeps connections.
 //!
-//! Everything here blocks the thread that calls, for a bounded time; only [`Link::follow`] may last. It must never be called on a thread
-//! that runs async tasks: each call drives a small runtime of its own, and tokio refuses a runtime within a runtime.
+//! All functions block the calling thread, for a bounded time except [`RetryingClient::stream`].
+//! They must not be called on a thread that runs async tasks: each request drives a small runtime
+//! of its own, and tokio refuses a runtime within a runtime.
 //!
-//! `address.rs` says which addresses are public, `document.rs` has the rules for strangers' addresses, `web.rs` reads web pages by them,
-//! `download.rs` brings large files. `client.rs` has what goes out, `way.rs` one request and its answer, `link.rs` a link that lasts, `trouble.rs` says in words what went
-//! wrong.
+//! `address` tells public addresses from others. `document` has the rules for untrusted addresses,
+//! `web_page` reads pages by them, and `download` fetches large files. `client` sets the limits of
+//! each kind of request, `request` sends one, and `retrying_client` keeps connections.
 
 mod address;
 mod client;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod connection_reuse_tests;
 mod document;
 mod download;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod download_tests;
+mod error;
 #[doc(hidden)]
 #[allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 pub mod fake;
+mod request;
+mod retrying_client;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod kept_tests;
-mod link;
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod link_tests;
+mod retrying_client_tests;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests;
-mod trouble;
-mod way;
-mod web;
+mod web_page;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -44,18 +44,18 @@ use brain_protocol::Secret;
 use url::Url;
 
 pub use client::Client;
-pub use trouble::{Tls, Trouble};
+pub use error::{Error, TlsError};
 
-/// Finds the addresses of a name. May block.
+/// Resolves host names. May block.
 pub trait Resolver: Send + Sync {
-    /// Every address of `host`.
+    /// Returns every address of `host`.
     ///
     /// # Errors
-    /// When it has none, or nobody can tell.
+    /// When the name does not exist, or no name server answers.
     fn addresses(&self, host: &str) -> io::Result<Vec<IpAddr>>;
 }
 
-/// The system's own resolver.
+/// The resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -65,187 +65,200 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Whether `url` is one that [`Outgoing::document`] would try to read at all. Pure.
+/// Checks whether [`HttpClient::document`] accepts `url`. No I/O.
 ///
 /// # Errors
-/// [`Trouble::Address`].
-pub fn check_document_address(url: &str) -> Result<(), Trouble> {
+/// [`Error::InvalidAddress`].
+pub fn check_document_address(url: &str) -> Result<(), Error> {
     document::check(&document::Rules::STRICT, url).map(drop)
 }
 
-/// What goes out. Every function blocks, and must not be called on a thread that runs async tasks. Whatever serves a part of it only refuses
-/// the rest.
-pub trait Outgoing: Send + Sync {
-    /// Reads the JSON document at an address that a stranger named: `https` at port 443 of a name whose addresses are all public,
-    /// looked up once; without redirects, cookies or a proxy; at most 64 KiB, within 5 seconds.
+/// Sends HTTP requests. Every function blocks, and must not be called on a thread that runs async
+/// tasks. The default implementations refuse.
+pub trait HttpClient: Send + Sync {
+    /// Fetches the JSON document at an untrusted address.
+    ///
+    /// The address must be `https` at port 443, and all addresses of its host public; the name is
+    /// resolved once. No redirects, cookies or proxy; at most 64 KiB, within 5 seconds.
     ///
     /// # Errors
-    /// Why there is none.
-    fn document(&self, _url: &str) -> Result<Document, Trouble> {
-        Err(Trouble::Refused)
+    /// Any [`Error`].
+    fn document(&self, _url: &str) -> Result<Document, Error> {
+        Err(Error::ConnectionRefused)
     }
 
-    /// Sends a request to an address that the owner named, and reads the answer whatever its status: without redirects, cookies
-    /// or a proxy; at most 1 MiB, within 10 seconds, which is how long clients wait.
+    /// Sends a request to a configured address, and returns the response whatever its status.
+    ///
+    /// No redirects, cookies or proxy; at most 1 MiB, within 10 seconds.
     ///
     /// # Errors
-    /// Why there is no answer.
-    fn call(&self, _call: &Call<'_>) -> Result<Answer, Trouble> {
-        Err(Trouble::Refused)
+    /// Any [`Error`] but [`Error::Status`].
+    fn call(&self, _call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
+        Err(Error::ConnectionRefused)
     }
 
-    /// Reads the web page at an address that a stranger named: `http` or `https` at its usual port, of a name whose addresses are all
-    /// public, looked up once; at most three redirects, each held to the same; no cookies; at most 2 MiB, within 15 seconds.
+    /// Fetches the web page at an untrusted address.
+    ///
+    /// The address must be `http` or `https` at its default port, and all addresses of its host
+    /// public; the name is resolved once. At most three redirects, each checked in the same way.
+    /// No cookies; at most 2 MiB, within 15 seconds.
     ///
     /// # Errors
-    /// Why there is none.
-    fn web_page(&self, _url: &str) -> Result<WebPage, Trouble> {
-        Err(Trouble::Refused)
+    /// Any [`Error`].
+    fn web_page(&self, _url: &str) -> Result<WebPage, Error> {
+        Err(Error::ConnectionRefused)
     }
 
-    /// Brings the file at a public `https` address, at its usual port, to `to`, written as it comes; at most five redirects, each held to
-    /// the same; no cookies and no authorization; at most 4 GB, and never a minute without a byte. `on` hears how many bytes are there, and of
-    /// how many; `false` ends it. What is cut stays in `to`, and is gone on with the next time, when it is still the same file there. Gives its
-    /// length.
+    /// Downloads the file at a public `https` address to `to`, and returns its length in bytes.
+    ///
+    /// At most five redirects, each checked in the same way; no cookies and no authorization; at
+    /// most 4 GB, and never a minute without a byte. `on_progress` gets the bytes received and the
+    /// total; it returns `false` to stop. An interrupted download stays in `to`. The next call
+    /// resumes it if the server still has the same file.
     ///
     /// # Errors
-    /// Why it is not there.
+    /// [`DownloadError`].
     fn download(
         &self,
         _url: &str,
         _to: &Path,
-        _on: &mut dyn FnMut(u64, Option<u64>) -> bool,
-    ) -> Result<u64, DownloadTrouble> {
-        Err(Trouble::Setup("no files are brought here".into()).into())
+        _on_progress: &mut dyn FnMut(u64, Option<u64>) -> bool,
+    ) -> Result<u64, DownloadError> {
+        Err(Error::Setup("downloads are not available here".into()).into())
     }
 
-    /// A link to the server of `base`, an address that the owner named: calls through it share connections. Nothing is sent yet, and
-    /// nothing built.
+    /// Creates a client for the configured server of `base` that reuses connections. Sends nothing.
     ///
     /// # Errors
-    /// [`Trouble::Address`] when `base` is no address of a server.
-    fn link(&self, _base: &Url) -> Result<Box<dyn Link>, Trouble> {
-        Err(Trouble::Refused)
+    /// [`Error::InvalidAddress`] when `base` is not the address of a server.
+    fn retrying_client(&self, _base: &Url) -> Result<Box<dyn RetryingClient>, Error> {
+        Err(Error::ConnectionRefused)
     }
 }
 
-/// A link to one server that the owner named. Its functions block, and must not be called on a thread that runs async tasks.
-pub trait Link: Send + Sync {
-    /// As [`Outgoing::call`], to an address of this server and no other; at most 8 MiB, within 30 seconds, 10 of them to connect.
+/// A client of one configured server that reuses connections, and retries on closed ones.
+///
+/// Its functions block, and must not be called on a thread that runs async tasks.
+pub trait RetryingClient: Send + Sync {
+    /// Sends a request like [`HttpClient::call`], to this server only; at most 8 MiB, within 30
+    /// seconds, 10 of them to connect.
     ///
     /// # Errors
-    /// Why there is no answer.
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble>;
+    /// Any [`Error`] but [`Error::Status`].
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error>;
 
-    /// Sends a request whose answer does not end, and hands over what comes as it comes. Ends well when the answer does, or when `part`
-    /// gives `false`. `part` may call through this link meanwhile; what comes then waits. An answer whose status is not 200 is read whole
-    /// and given back, and `part` gets nothing of it.
+    /// Sends a request, and passes an endless response to `on_event` as it arrives.
+    ///
+    /// Returns when the response ends or `on_event` returns `false`. `on_event` may send requests
+    /// through this client meanwhile. A response whose status is not 200 is read whole and
+    /// returned, without events.
     ///
     /// # Errors
-    /// Why there is no answer, or why it broke off; [`Trouble::Slow`] when nothing came for `silence`.
-    fn follow(
+    /// Any [`Error`] but [`Error::Status`]; [`Error::Timeout`] when no byte arrives for
+    /// `idle_timeout`.
+    fn stream(
         &self,
-        call: &Call<'_>,
-        silence: Duration,
-        part: &mut dyn FnMut(Part<'_>) -> bool,
-    ) -> Result<Answer, Trouble>;
+        call: &HttpRequest<'_>,
+        idle_timeout: Duration,
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, Error>;
 }
 
-/// What happens to an answer that does not end.
+/// An event of a streamed response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'a> {
-    /// A second went by without anything.
-    Nothing,
-    /// The head is there, with status 200.
+pub enum StreamEvent<'a> {
+    /// A second passed without data.
+    Idle,
+    /// The headers have arrived, with status 200.
     Head,
     /// The next bytes of the body, at least one.
     Bytes(&'a [u8]),
 }
 
-/// A document that a stranger's address had.
+/// A document from an untrusted address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What came: JSON, if its label is right.
+    /// The body. Its media type is JSON; its content is not checked.
     pub body: Vec<u8>,
-    /// How long it may be kept, if the answer says so (RFC 9111 section 5.2.2).
-    pub fresh: Option<Duration>,
+    /// How long it may be cached, if the response says so (RFC 9111 section 5.2.2).
+    pub max_age: Option<Duration>,
 }
 
-/// Why a file is not there, or not all of it.
+/// Why a download is not complete.
 #[derive(Debug, thiserror::Error)]
-pub enum DownloadTrouble {
-    /// The call went wrong.
+pub enum DownloadError {
+    /// The request failed.
     #[error(transparent)]
-    Call(#[from] Trouble),
-    /// The disk did.
-    #[error("it cannot be written: {0}")]
+    Request(#[from] Error),
+    /// The file could not be written.
+    #[error("the file cannot be written: {0}")]
     Disk(#[from] io::Error),
-    /// Whoever wanted it wants it no more.
-    #[error("it was told to stop")]
+    /// The caller stopped the download.
+    #[error("the download was stopped")]
     Stopped,
 }
 
-/// A web page that a stranger's address had.
+/// A web page from an untrusted address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebPage {
-    /// Where it was found, after redirects.
+    /// Its address, after redirects.
     pub url: String,
-    /// Its kind, in lower case, with its parameters: `text/html; charset=utf-8`.
+    /// Its media type in lower case, with parameters: `text/html; charset=utf-8`.
     pub content_type: String,
-    /// What came.
+    /// The body.
     pub body: Vec<u8>,
 }
 
-/// A request to an address that the owner named.
+/// A request to a configured address.
 #[derive(Clone)]
-pub struct Call<'a> {
-    /// Where to: `http` or `https`.
+pub struct HttpRequest<'a> {
+    /// The address: `http` or `https`.
     pub url: &'a Url,
-    /// What to send; `None` for a `GET`, which has no body.
+    /// The body of a `POST`; `None` for a `GET`.
     pub body: Option<&'a [u8]>,
-    /// Further fields of the head. What is in them is not shown by `Debug`: some services take their key in a field of their own.
+    /// Further headers. `Debug` hides their values: some services expect their key in one.
     pub headers: &'a [(&'a str, &'a str)],
-    /// The whole value of `Authorization`.
+    /// The value of `Authorization`.
     pub authorization: Option<&'a Secret>,
-    /// It was not the owner who named this address, but somebody at one that the owner named: it must be public then.
+    /// Whether the address must be public, because another server named it and not the owner.
     pub public: bool,
-    /// Whether what has come is enough: a stream of events need not end.
-    pub enough: fn(&Answer) -> bool,
+    /// Decides whether a response is complete before its end, as an event stream may be.
+    pub is_complete: fn(&HttpResponse) -> bool,
 }
 
-impl std::fmt::Debug for Call<'_> {
+impl std::fmt::Debug for HttpRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let fields: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| *name).collect();
         let (url, bytes) = (self.url.as_str(), self.body.map(<[u8]>::len));
-        f.debug_struct("Call")
+        f.debug_struct("HttpRequest")
             .field("url", &url)
             .field("bytes", &bytes)
-            .field("fields", &fields)
+            .field("headers", &headers)
             .finish_non_exhaustive()
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// Its status.
+pub struct HttpResponse {
+    /// The status code.
     pub status: u16,
-    /// Its fields, with names in lower case; a value that is not UTF-8 is left out.
+    /// Headers, with names in lower case. Values that are not UTF-8 are left out.
     pub headers: Vec<(String, String)>,
-    /// Its body, or what was enough of it.
+    /// The body, as far as it was read.
     pub body: Vec<u8>,
-    /// Who sent it.
+    /// The address of the server.
     pub from: Option<SocketAddr>,
 }
 
-impl Answer {
-    /// The first value of a field, by its name in lower case.
+impl HttpResponse {
+    /// Returns the first value of a header. `name` is in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The kind of its body, in lower case and without parameters: `application/json`.
+    /// Returns the media type in lower case, without parameters: `application/json`.
     #[must_use]
     pub fn kind(&self) -> String {
         let value = self.header("content-type").unwrap_or_default();

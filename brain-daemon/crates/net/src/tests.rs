@@ -81,13 +81,18 @@ fn json(body: &str, more: &str) -> String {
 }
 
 /// Everything as in force, but a server on this machine may be read.
-const LOOSE: Rules = Rules { schemes: &["http"], usual: false, admits: |_| true, ..Rules::STRICT };
+const LOOSE: Rules = Rules {
+    schemes: &["http"],
+    requires_public_name: false,
+    is_allowed: |_| true,
+    ..Rules::STRICT
+};
 
 fn loosened() -> Client {
     Client::with(told(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
 }
 
-fn read(server: &Server) -> Result<Document, Trouble> {
+fn read(server: &Server) -> Result<Document, Error> {
     loosened().document(&format!("http://app.example:{}/client.json", server.address.port()))
 }
 
@@ -107,18 +112,18 @@ fn a_name_that_leads_inside_is_not_followed() {
         &["fc00::1"],
         &["fe80::1"],
         &["ff02::1"],
-        // One is enough: nobody chooses for us which one is taken.
+        // One of two is enough: nobody chooses for us which one is taken.
         &["93.184.215.14", "127.0.0.1"],
         &["10.0.0.1", "93.184.215.14"],
         &["2606:4700::1111", "::1"],
     ] {
         let client = Client::with(told(&[addresses]), Vec::new(), Rules::STRICT);
         let refused = client.document("https://app.example/client.json");
-        assert_eq!(refused, Err(Trouble::NotPublic), "{addresses:?}");
+        assert_eq!(refused, Err(Error::NotPublic), "{addresses:?}");
     }
     let nobody = Client::with(told(&[]), Vec::new(), Rules::STRICT);
     let refused = nobody.document("https://app.example/client.json");
-    assert!(matches!(refused, Err(Trouble::Name(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::NameNotFound(_))), "{refused:?}");
 }
 
 #[test]
@@ -128,7 +133,7 @@ fn a_refused_address_is_not_even_looked_up() {
     for url in
         ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"]
     {
-        assert!(matches!(client.document(url), Err(Trouble::Address(_))), "{url}");
+        assert!(matches!(client.document(url), Err(Error::InvalidAddress(_))), "{url}");
     }
     assert_eq!(resolver.asked.load(Ordering::SeqCst), 0);
 }
@@ -150,7 +155,7 @@ fn only_a_small_json_document_comes_back() {
     let good = answering(&json("{\"a\":1}", "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n"));
     let document = read(&good).unwrap();
     assert_eq!(
-        (document.body.as_slice(), document.fresh),
+        (document.body.as_slice(), document.max_age),
         (&b"{\"a\":1}"[..], Some(Duration::from_secs(60)))
     );
     let heard = good.heard.lock().unwrap().to_ascii_lowercase();
@@ -164,17 +169,17 @@ fn only_a_small_json_document_comes_back() {
     let full = "x".repeat(64 * 1024);
     assert_eq!(read(&answering(&json(&full, ""))).unwrap().body.len(), 64 * 1024);
     let large = json(&format!("{full}x"), "");
-    assert_eq!(read(&answering(&large)), Err(Trouble::Large(64 * 1024)), "by its length");
+    assert_eq!(read(&answering(&large)), Err(Error::TooLarge(64 * 1024)), "by its length");
     let endless = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{full}{full}");
-    assert_eq!(read(&answering(&endless)), Err(Trouble::Large(64 * 1024)), "without a length");
+    assert_eq!(read(&answering(&endless)), Err(Error::TooLarge(64 * 1024)), "without a length");
     let html = json("{}", "").replace("application/json", "text/html");
-    assert_eq!(read(&answering(&html)), Err(Trouble::Kind));
+    assert_eq!(read(&answering(&html)), Err(Error::NotJson));
     assert_eq!(
         read(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
-        Err(Trouble::Status(404))
+        Err(Error::Status(404))
     );
     let broken = read(&answering("SSH-2.0-OpenSSH_9.6\r\n"));
-    assert!(matches!(broken, Err(Trouble::Broken(_))), "{broken:?}");
+    assert!(matches!(broken, Err(Error::ConnectionBroken(_))), "{broken:?}");
 }
 
 #[test]
@@ -187,7 +192,7 @@ fn nobody_is_followed_elsewhere() {
         let text =
             format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
         let refused = read(&answering(&text));
-        assert!(matches!(refused, Err(Trouble::Status(301..=308))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Status(301..=308))), "{refused:?}");
     }
     assert_eq!(inside.connections.load(Ordering::SeqCst), 0);
 }
@@ -208,13 +213,20 @@ fn a_server_that_says_nothing_is_left_after_five_seconds() {
     });
     std::thread::scope(|scope| {
         let silent = scope.spawn(|| read(&silent));
-        assert_eq!(read(&trickle), Err(Trouble::Slow(5)));
-        assert_eq!(silent.join().unwrap(), Err(Trouble::Slow(5)));
+        assert_eq!(read(&trickle), Err(Error::Timeout(5)));
+        assert_eq!(silent.join().unwrap(), Err(Error::Timeout(5)));
     });
 }
 
-pub(super) fn call<'a>(url: &'a Url) -> Call<'a> {
-    Call { url, body: None, headers: &[], authorization: None, public: false, enough: |_| false }
+pub(super) fn call<'a>(url: &'a Url) -> HttpRequest<'a> {
+    HttpRequest {
+        url,
+        body: None,
+        headers: &[],
+        authorization: None,
+        public: false,
+        is_complete: |_| false,
+    }
 }
 
 #[test]
@@ -224,7 +236,7 @@ fn the_owner_may_call_this_machine_and_sees_any_status() {
     let url = Url::parse(&format!("http://localhost:{}/mcp", teapot.address.port())).unwrap();
     let secret = Secret::new("Bearer brain_pt_hidden");
     let body = b"{}";
-    let post = Call { body: Some(body), authorization: Some(&secret), ..call(&url) };
+    let post = HttpRequest { body: Some(body), authorization: Some(&secret), ..call(&url) };
     let client = Client::with(told(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
     let answer = client.call(&post).unwrap();
     assert_eq!(
@@ -240,10 +252,10 @@ fn the_owner_may_call_this_machine_and_sees_any_status() {
     assert!(!format!("{post:?}").contains("hidden"));
 
     // What somebody else named there is held to the rules for strangers.
-    let elsewhere = Call { public: true, ..call(&url) };
-    assert!(matches!(client.call(&elsewhere), Err(Trouble::Address(_))));
+    let elsewhere = HttpRequest { public: true, ..call(&url) };
+    assert!(matches!(client.call(&elsewhere), Err(Error::InvalidAddress(_))));
     let url = Url::parse("https://inside.example/token").unwrap();
-    assert_eq!(client.call(&Call { public: true, ..call(&url) }), Err(Trouble::NotPublic));
+    assert_eq!(client.call(&HttpRequest { public: true, ..call(&url) }), Err(Error::NotPublic));
 }
 
 #[test]
@@ -255,8 +267,9 @@ fn a_stream_is_read_until_it_is_enough() {
         std::thread::spawn(move || stream.read(&mut [0; 64]));
     });
     let url = Url::parse(&format!("http://127.0.0.1:{}/", endless.address.port())).unwrap();
-    let answer =
-        loosened().call(&Call { enough: |a| a.body.ends_with(b"\n\n"), ..call(&url) }).unwrap();
+    let answer = loosened()
+        .call(&HttpRequest { is_complete: |a| a.body.ends_with(b"\n\n"), ..call(&url) })
+        .unwrap();
     assert_eq!(answer.body, b"data: {}\n\n");
 }
 
@@ -295,18 +308,18 @@ fn what_is_wrong_with_tls_is_told_apart() {
         client.document(&format!("https://{host}:{}/c", server.address.port()))
     };
     assert_eq!(read(&good(), "app.example", root()).unwrap().body, b"{}");
-    assert_eq!(read(&good(), "other.example", root()), Err(Trouble::Tls(Tls::Name)));
-    assert_eq!(read(&expired, "app.example", root()), Err(Trouble::Tls(Tls::Expired)));
+    assert_eq!(read(&good(), "other.example", root()), Err(Error::Tls(TlsError::WrongName)));
+    assert_eq!(read(&expired, "app.example", root()), Err(Error::Tls(TlsError::Expired)));
     let other = vec![Certificate::from_der(include_bytes!("testdata/expired.der")).unwrap()];
-    assert_eq!(read(&good(), "app.example", other), Err(Trouble::Tls(Tls::Issuer)));
+    assert_eq!(read(&good(), "app.example", other), Err(Error::Tls(TlsError::UnknownIssuer)));
     let plain = server(|mut stream, _| {
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
         std::thread::spawn(move || stream.read(&mut [0; 1024]));
     });
-    assert_eq!(read(&plain, "app.example", root()), Err(Trouble::Tls(Tls::Absent)));
+    assert_eq!(read(&plain, "app.example", root()), Err(Error::Tls(TlsError::Absent)));
     let gone = server(|stream, _| drop(stream));
-    assert_eq!(read(&gone, "app.example", root()), Err(Trouble::Tls(Tls::Cut)));
+    assert_eq!(read(&gone, "app.example", root()), Err(Error::Tls(TlsError::Closed)));
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = Url::parse(&format!("http://127.0.0.1:{}/", nobody.port())).unwrap();
-    assert_eq!(loosened().call(&call(&url)), Err(Trouble::Refused));
+    assert_eq!(loosened().call(&call(&url)), Err(Error::ConnectionRefused));
 }

@@ -1,7 +1,7 @@
 //! Cuts a body into the pieces that search shows and embeds. Knows nothing of tokens, indexes or models.
 
-use super::cluster::{is_flag, joined};
 use super::fence::Fences;
+use super::grapheme::{is_flag, joined};
 use std::ops::Range;
 
 /// What a chunk is meant to have, in characters.

@@ -6,7 +6,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// What makes bytes no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotTextWhat {
+pub enum NotTextReason {
     /// A NUL byte: valid UTF-8, but no text has one and C code cuts there.
     Nul,
     /// A byte sequence that is not UTF-8 (lone surrogates included).
@@ -15,28 +15,28 @@ pub enum NotTextWhat {
 
 /// Bytes that are no text. The caller adds the label of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} at byte {offset}", match .what { NotTextWhat::Nul => "a NUL byte", NotTextWhat::InvalidUtf8 => "invalid UTF-8" })]
-pub struct NotText {
+#[error("{} at byte {offset}", match .reason { NotTextReason::Nul => "a NUL byte", NotTextReason::InvalidUtf8 => "invalid UTF-8" })]
+pub struct NotTextError {
     /// Where the first offence is, in bytes from the start (0-based).
     pub offset: usize,
     /// What it is.
-    pub what: NotTextWhat,
+    pub reason: NotTextReason,
 }
 
 /// `bytes` as text, without copying.
 ///
 /// # Errors
 /// The first NUL byte or the first byte that is not UTF-8, whichever comes first.
-pub fn decode_text(bytes: &[u8]) -> Result<&str, NotText> {
+pub fn decode_text(bytes: &[u8]) -> Result<&str, NotTextError> {
     let nul = |end: usize| {
         let offset = bytes[..end].iter().position(|&b| b == 0);
-        offset.map(|offset| NotText { offset, what: NotTextWhat::Nul })
+        offset.map(|offset| NotTextError { offset, reason: NotTextReason::Nul })
     };
     match std::str::from_utf8(bytes) {
         Ok(text) => nul(bytes.len()).map_or(Ok(text), Err),
         Err(e) => {
             let offset = e.valid_up_to();
-            Err(nul(offset).unwrap_or(NotText { offset, what: NotTextWhat::InvalidUtf8 }))
+            Err(nul(offset).unwrap_or(NotTextError { offset, reason: NotTextReason::InvalidUtf8 }))
         }
     }
 }
@@ -88,18 +88,24 @@ mod tests {
     fn text_is_told_from_binary() {
         assert_eq!(decode_text("añ\n".as_bytes()), Ok("añ\n"));
         assert_eq!(decode_text(b""), Ok(""));
-        assert_eq!(decode_text(b"ab\0c"), Err(NotText { offset: 2, what: NotTextWhat::Nul }));
+        assert_eq!(
+            decode_text(b"ab\0c"),
+            Err(NotTextError { offset: 2, reason: NotTextReason::Nul })
+        );
         assert_eq!(
             decode_text(b"ab\xff\0"),
-            Err(NotText { offset: 2, what: NotTextWhat::InvalidUtf8 })
+            Err(NotTextError { offset: 2, reason: NotTextReason::InvalidUtf8 })
         );
-        assert_eq!(decode_text(b"a\0b\xff"), Err(NotText { offset: 1, what: NotTextWhat::Nul }));
+        assert_eq!(
+            decode_text(b"a\0b\xff"),
+            Err(NotTextError { offset: 1, reason: NotTextReason::Nul })
+        );
         assert_eq!(
             decode_text(b"\xed\xa0\x80"),
-            Err(NotText { offset: 0, what: NotTextWhat::InvalidUtf8 })
+            Err(NotTextError { offset: 0, reason: NotTextReason::InvalidUtf8 })
         );
         assert_eq!(
-            NotText { offset: 2, what: NotTextWhat::Nul }.to_string(),
+            NotTextError { offset: 2, reason: NotTextReason::Nul }.to_string(),
             "a NUL byte at byte 2"
         );
     }

@@ -23,10 +23,10 @@ pub enum EditError {
     Empty,
     /// The text that is to be replaced is not there.
     #[error("the text to replace is not there{}", nearest(.0.as_ref()))]
-    Missing(Option<(usize, String)>),
+    TextNotFound(Option<(usize, String)>),
     /// It is there more than once.
     #[error("the text to replace is there {count} times, {}", at_lines(.lines, *.count))]
-    Several {
+    Ambiguous {
         /// How often.
         count: usize,
         /// The lines of the body where it begins, from 1; the first few.
@@ -34,7 +34,7 @@ pub enum EditError {
     },
     /// No heading says that.
     #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), those(.there))]
-    NoSection {
+    HeadingNotFound {
         /// What was asked for.
         wanted: String,
         /// The headings there are, with their marks; the first few.
@@ -42,10 +42,10 @@ pub enum EditError {
     },
     /// What stands at the key is more than a text or a list of texts: setting it would lose the rest.
     #[error("\"{0}\" holds more than a text or a list of texts")]
-    NotPlain(String),
+    NotScalar(String),
     /// No key looks like this.
     #[error("\"{}\" is not a key of frontmatter: letters, digits, - and _ make one", .0.escape_debug())]
-    BadKey(String),
+    InvalidKey(String),
 }
 
 fn nearest(line: Option<&(usize, String)>) -> String {
@@ -70,7 +70,7 @@ fn those(there: &[String]) -> String {
 /// an item of a list goes on with the list that is there.
 ///
 /// # Errors
-/// [`EditError::Empty`], [`EditError::NoSection`].
+/// [`EditError::Empty`], [`EditError::HeadingNotFound`].
 pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let end = match heading {
         None => body.len(),
@@ -86,7 +86,7 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
 /// with, if it does. Otherwise like [`append`].
 ///
 /// # Errors
-/// [`EditError::Empty`], [`EditError::NoSection`].
+/// [`EditError::Empty`], [`EditError::HeadingNotFound`].
 pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let start = match heading {
         Some(heading) => own_text(body, heading)?.start,
@@ -103,7 +103,7 @@ pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, 
 /// for the CRLF of the body. An empty `text` takes it away.
 ///
 /// # Errors
-/// [`EditError::Missing`], [`EditError::Several`], [`EditError::Empty`] when `find` is, [`EditError::NoSection`].
+/// [`EditError::TextNotFound`], [`EditError::Ambiguous`], [`EditError::Empty`] when `find` is, [`EditError::HeadingNotFound`].
 pub fn replace_text(
     body: &str,
     heading: Option<&str>,
@@ -124,7 +124,7 @@ pub fn replace_text(
     let mut found = inside.match_indices(find).map(|(at, _)| part.start + at);
     let Some(at) = found.next() else {
         let near = most_alike(inside, find).map(|(n, line)| (n + line_of(part.start) - 1, line));
-        return Err(EditError::Missing(near));
+        return Err(EditError::TextNotFound(near));
     };
     // One that overlaps is another one, too.
     let behind = at + find.chars().next().map_or(1, char::len_utf8);
@@ -135,7 +135,7 @@ pub fn replace_text(
     if !others.is_empty() {
         let count = others.len() + 1;
         let lines = std::iter::once(at).chain(others).take(NAMED).map(line_of).collect();
-        return Err(EditError::Several { count, lines });
+        return Err(EditError::Ambiguous { count, lines });
     }
     let text = with_ends(text, line_end(body));
     Ok([&body[..at], &text, &body[at + find.len()..]].concat())
@@ -145,7 +145,7 @@ pub fn replace_text(
 /// level. Blank lines around stay. An empty `text` leaves the heading alone.
 ///
 /// # Errors
-/// [`EditError::NoSection`].
+/// [`EditError::HeadingNotFound`].
 pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, EditError> {
     let part = part_of(body, heading)?;
     let own = heading_of(body, &part);
@@ -167,7 +167,7 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
 /// Sets `key` to `value`: a YAML list of texts (`[a, b]`) as a list, all else as a text. An empty one removes the key.
 ///
 /// # Errors
-/// [`EditError::BadKey`], [`EditError::NotPlain`].
+/// [`EditError::InvalidKey`], [`EditError::NotScalar`].
 pub fn set_frontmatter(
     frontmatter: &mut Frontmatter,
     key: &str,
@@ -175,10 +175,10 @@ pub fn set_frontmatter(
 ) -> Result<(), EditError> {
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     if key.is_empty() || key.len() > 64 || !key.chars().all(word) {
-        return Err(EditError::BadKey(key.chars().take(LINE).collect()));
+        return Err(EditError::InvalidKey(key.chars().take(LINE).collect()));
     }
     if !frontmatter.is_plain(key) {
-        return Err(EditError::NotPlain(key.to_owned()));
+        return Err(EditError::NotScalar(key.to_owned()));
     }
     let value = value.trim();
     let list = (value.starts_with('[') && !value.contains('\n'))
@@ -275,7 +275,7 @@ fn with_ends(text: &str, end: &str) -> String {
 }
 
 fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
-    section(body, heading).ok_or_else(|| EditError::NoSection {
+    section(body, heading).ok_or_else(|| EditError::HeadingNotFound {
         wanted: heading.chars().take(LINE).collect(),
         there: headings(body)
             .into_iter()

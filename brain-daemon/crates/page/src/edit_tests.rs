@@ -31,7 +31,8 @@ fn what_is_appended_to_a_part_comes_before_its_sub_headings() {
         prepend(body, Some("Later"), "y").unwrap(),
         "# T\n\n## Todo\n- a\n\n### Later\n\ny\n\nx\n## Done\n"
     );
-    let EditError::NoSection { there, .. } = append(body, Some("Nope"), "x").unwrap_err() else {
+    let EditError::HeadingNotFound { there, .. } = append(body, Some("Nope"), "x").unwrap_err()
+    else {
         panic!()
     };
     assert_eq!(there, ["# T", "## Todo", "### Later", "## Done"]);
@@ -54,11 +55,11 @@ fn a_text_is_replaced_when_it_is_there_once() {
     assert_eq!(several.to_string(), "the text to replace is there 3 times, at lines 1, 3, 3");
     assert_eq!(
         replace_text("aaa", None, "aa", "b"),
-        Err(EditError::Several { count: 2, lines: vec![1, 1] })
+        Err(EditError::Ambiguous { count: 2, lines: vec![1, 1] })
     );
     assert_eq!(
         replace_text("ééé", None, "éé", "b"),
-        Err(EditError::Several { count: 2, lines: vec![1, 1] })
+        Err(EditError::Ambiguous { count: 2, lines: vec![1, 1] })
     );
     assert_eq!(replace_text("a", None, "", "b"), Err(EditError::Empty));
     let body = "# A\nx\n# B\nx\n";
@@ -129,9 +130,12 @@ fn a_key_is_set_where_it_stands() {
     );
     set_frontmatter(&mut it, "rating", "").unwrap();
     assert_eq!(it.keys().collect::<Vec<_>>(), ["tags", "nested", "company"]);
-    assert_eq!(set_frontmatter(&mut it, "nested", "x"), Err(EditError::NotPlain("nested".into())));
+    assert_eq!(set_frontmatter(&mut it, "nested", "x"), Err(EditError::NotScalar("nested".into())));
     for bad in ["", "a: b", "a b", "x\n", &"x".repeat(65)] {
-        assert!(matches!(set_frontmatter(&mut it, bad, "x"), Err(EditError::BadKey(_))), "{bad}");
+        assert!(
+            matches!(set_frontmatter(&mut it, bad, "x"), Err(EditError::InvalidKey(_))),
+            "{bad}"
+        );
     }
 }
 

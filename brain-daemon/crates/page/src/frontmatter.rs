@@ -127,7 +127,7 @@ impl Frontmatter {
     pub fn tags(&self) -> Vec<String> {
         let (mut tags, mut seen) = (Vec::new(), HashSet::new());
         let mut add = |text: &str| {
-            let tag = normal_tag(text);
+            let tag = normalize_tag(text);
             if !tag.is_empty() && seen.insert(tag.clone()) {
                 tags.push(tag);
             }
@@ -370,7 +370,7 @@ fn line(key: &str, value: &str) -> String {
 
 /// A tag as it is stored and compared: without leading `#`, trimmed, NFC, lower case.
 #[must_use]
-pub fn normal_tag(text: &str) -> String {
+pub fn normalize_tag(text: &str) -> String {
     let tag: String = text.trim().trim_start_matches('#').trim().nfc().collect();
     tag.to_lowercase().nfc().collect()
 }

@@ -1,57 +1,57 @@
-//! The text of a page: what it says about itself and where it may be cut. Pure functions from text to values: frontmatter and
-//! body, content hash, title, chunks, sections, links, timeline, and strangers' words made harmless.
+//! Parses and edits the text of a page. Pure functions, without I/O.
 //!
-//! This room must not know of files, the store, the clock, the index, sources that exist, or who is asking. Whatever depends on
-//! other pages (which page a name means, whether a target exists) is the caller's. All functions are total: text from outside gives
-//! a value or an error, never a panic, in time linear to its length.
+//! The crate covers frontmatter and body, content hash, title, chunks, sections, links, timeline, and
+//! the escaping of untrusted text. It must not know files, the store, the clock, the index, existing
+//! sources or the caller. Callers resolve what depends on other pages, such as link targets.
 //!
-//! The usual order: [`decode_text`] at the door, [`Document::parse`], then [`content_hash`], [`derive_title`], [`chunks`], [`links`], [`body_tags`]
-//! and [`timeline`] on the body.
+//! All functions are total: untrusted text gives a value or an error, never a panic, in time linear
+//! to its length. The usual order is [`decode_text`], [`Document::parse`], then [`content_hash`],
+//! [`derive_title`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
 
-mod address;
 mod chunk;
-mod cluster;
 mod content;
-mod dated;
 mod document;
 mod edit;
 mod fence;
 mod file;
 mod frontmatter;
+mod grapheme;
 mod links;
 mod markdown;
 mod note;
+mod page_url;
 mod payload;
 mod plain;
 mod prose;
 mod section;
-mod strangers;
 mod tags;
 mod timeline;
+mod timeline_edit;
 mod title;
+mod untrusted_text;
 mod windows;
 mod yaml;
 
-pub use address::own_address;
 pub use chunk::chunks;
-pub use content::{NotText, NotTextWhat, content_digest, content_hash, decode_text, hex};
-pub use dated::{DatedError, add_dated};
+pub use content::{NotTextError, NotTextReason, content_digest, content_hash, decode_text, hex};
 pub use document::{Document, file_text};
 pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };
 pub use file::{file_hash, file_path, is_markdown};
-pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normal_tag};
+pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
-    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, each_link, file_name_key, is_attachment,
-    is_link_key, links, normal_name,
+    LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, for_each_link, is_attachment,
+    is_link_key, links, normalize_name,
 };
-pub use markdown::each_event;
+pub use markdown::for_each_event;
 pub use note::add_note;
+pub use page_url::page_url;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use section::{Heading, headings, section};
-pub use strangers::{escaped, paragraph, plain};
 pub use tags::body_tags;
 pub use timeline::{TimelineEntry, timeline};
+pub use timeline_edit::{TimelineError, add_timeline_entry};
 pub use title::{MAX_TITLE, derive_title};
+pub use untrusted_text::{escape_inline, escape_paragraph, single_line};
 pub use windows::{WINDOWS, Window, windows};

@@ -2,7 +2,7 @@
 //! second candidate, and keeps edges to pages that are yet to come.
 
 use super::frontmatter::Frontmatter;
-use super::markdown::each_event;
+use super::markdown::for_each_event;
 use super::prose::{MARKDOWN, comments, is_in};
 use brain_protocol::{Slug, SourceId};
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
@@ -96,7 +96,7 @@ pub enum Target {
         /// The same path from the page's folder, when the first may be meant so and differs.
         also: Option<Slug>,
     },
-    /// A bare name, as [`normal_name`] gives it: to be met by a file name, title, or alias.
+    /// A bare name, as [`normalize_name`] gives it: to be met by a file name, title, or alias.
     Name(String),
 }
 
@@ -109,12 +109,17 @@ pub enum Target {
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
     let mut links = Vec::new();
-    each_link(slug, body, frontmatter, |link| links.push(link));
+    for_each_link(slug, body, frontmatter, |link| links.push(link));
     links
 }
 
 /// Calls `each` with the links that [`links`] returns.
-pub fn each_link(slug: &Slug, body: &str, frontmatter: &Frontmatter, mut each: impl FnMut(Link)) {
+pub fn for_each_link(
+    slug: &Slug,
+    body: &str,
+    frontmatter: &Frontmatter,
+    mut each: impl FnMut(Link),
+) {
     let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut found =
         Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
@@ -138,7 +143,7 @@ impl Found<'_> {
         let Some(target) = target else { return };
         if self.seen.len() < MAX_LINKS && self.seen.insert(self.hasher.hash_one((&target, kind))) {
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let text = super::cluster::cut(&text, 200).to_owned();
+            let text = super::grapheme::cut(&text, 200).to_owned();
             (self.each)(Link { target, kind: kind.to_owned(), text, raw: raw.to_owned() });
         }
     }
@@ -177,7 +182,7 @@ impl Found<'_> {
         let hidden = comments(body);
         let mut open: Option<(LinkType, String)> = None;
         let mut text = String::new();
-        each_event(body, MARKDOWN, |event, range| {
+        for_each_event(body, MARKDOWN, |event, range| {
             match event {
                 Event::Start(Tag::Link { .. } | Tag::Image { .. })
                     if is_in(&hidden, range.start) => {}
@@ -299,7 +304,7 @@ fn name(text: &str) -> Option<Target> {
     let text = text.trim();
     let text =
         if is_markdown(ending(text)) { &text[..text.len() - ending(text).len() - 1] } else { text };
-    let name = if text.len() > 1024 { String::new() } else { normal_name(text) };
+    let name = if text.len() > 1024 { String::new() } else { normalize_name(text) };
     (!name.is_empty()).then_some(Target::Name(name))
 }
 
@@ -378,7 +383,7 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
 /// trimmed. Giving it its own result changes nothing. Empty when nothing is left. Keys of the store are made with it: whoever
 /// changes what it gives needs a new schema.
 #[must_use]
-pub fn normal_name(text: &str) -> String {
+pub fn normalize_name(text: &str) -> String {
     let fold = |chars: &mut dyn Iterator<Item = char>| {
         let mut out = String::with_capacity(text.len());
         for c in chars {
@@ -398,14 +403,14 @@ pub fn normal_name(text: &str) -> String {
     fold(&mut text.nfkc().flat_map(char::to_lowercase).nfkc())
 }
 
-/// The name that a file called `name` (as [`normal_name`] gives it) answers to, when it is another: file names lose what a slug
+/// The name that a file called `name` (as [`normalize_name`] gives it) answers to, when it is another: file names lose what a slug
 /// refuses, so that `[[What's up?]]` has to find `whats-up`.
 #[must_use]
 pub fn file_name_key(name: &str) -> Option<String> {
     if name.contains(['/', '\\']) {
         return None;
     }
-    let key = normal_name(Slug::from_path(name).ok()?.as_str());
+    let key = normalize_name(Slug::from_path(name).ok()?.as_str());
     (key != name && !key.is_empty()).then_some(key)
 }
 

@@ -21,7 +21,7 @@ const SIGNS: usize = 1 << 15;
 const BRACKET: usize = 2000;
 
 /// Calls `each` with the events of `text` and their byte ranges, until it breaks.
-pub fn each_event<'a>(
+pub fn for_each_event<'a>(
     text: &'a str,
     options: Options,
     mut each: impl FnMut(Event<'a>, Range<usize>) -> ControlFlow<()>,
@@ -324,7 +324,7 @@ mod tests {
     fn shown(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut depth = 0_i64;
-        each_event(text, MARKDOWN, |event, range| {
+        for_each_event(text, MARKDOWN, |event, range| {
             assert!(text.get(range.clone()).is_some());
             match &event {
                 Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
@@ -362,7 +362,7 @@ mod tests {
 
     fn links(text: &str) -> usize {
         let mut links = 0;
-        each_event(text, MARKDOWN, |event, _| {
+        for_each_event(text, MARKDOWN, |event, _| {
             links += usize::from(matches!(event, Event::Start(Tag::Link { .. })));
             ControlFlow::Continue(())
         });

@@ -1,6 +1,6 @@
 //! Where a page's prose is: its text outside of code, links, images and HTML, and what of it stands in `%%comments%%`.
 
-use super::markdown::each_event;
+use super::markdown::for_each_event;
 use pulldown_cmark::{Event, Options, Tag, TagEnd};
 use std::ops::{ControlFlow, Range};
 
@@ -12,7 +12,7 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
     let mut inside = 0_usize;
     // The parser cuts at every character that might have meant something.
     let mut run: Range<usize> = 0..0;
-    each_event(body, MARKDOWN, |event, range| {
+    for_each_event(body, MARKDOWN, |event, range| {
         match event {
             Event::Start(Tag::Link { .. } | Tag::Image { .. } | Tag::CodeBlock(_)) => inside += 1,
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => inside -= 1,

@@ -1,7 +1,7 @@
 //! The title of a page that gives none. Knows only the body's text.
 
-use super::cluster;
 use super::fence::Fences;
+use super::grapheme;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// The longest derived title, in characters.
@@ -130,7 +130,7 @@ pub(super) fn short(text: &str, most: usize) -> Option<String> {
             out.push(c);
         }
     }
-    let title = cluster::cut(out.trim(), most).trim_end();
+    let title = grapheme::cut(out.trim(), most).trim_end();
     (!title.is_empty()).then(|| title.to_owned())
 }
 

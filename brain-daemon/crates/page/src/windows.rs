@@ -8,7 +8,7 @@ use std::ops::Range;
 use unicode_normalization::char::is_combining_mark;
 
 use super::chunk::chunks;
-use super::cluster::cut;
+use super::grapheme::cut;
 use super::plain::plain;
 use super::section::{Heading, each_heading};
 

@@ -15,7 +15,7 @@ use tantivy::{
     indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
 };
 
-use brain_base::threads::yield_to_callers;
+use brain_base::threads::lower_priority;
 
 use super::{
     disk::{Disk, Payload, catch_panic},

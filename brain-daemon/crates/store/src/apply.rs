@@ -503,5 +503,5 @@ impl LinkRecord {
 /// Returns the two keys under which links to this slug are stored. The second also has links by
 /// that name; the link itself tells which.
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
-    [format!("/{slug}"), page::normal_name(slug)]
+    [format!("/{slug}"), page::normalize_name(slug)]
 }

@@ -8,7 +8,7 @@ use redb::{Database, ReadableTable};
 use super::tests::{golden, open, page, slug};
 use super::*;
 use crate::tables as t;
-use brain_page::normal_name;
+use brain_page::normalize_name;
 
 const SOURCES: [&str; 3] = ["default", "s", "t"];
 const SLUGS: [&str; 6] = ["a", "p/a", "b", "q/b", "whats-up", "q/c"];
@@ -82,7 +82,7 @@ fn links(chosen: u16) -> Vec<LinkRecord> {
 }
 
 fn names(slug: &Slug, alias: u8) -> Vec<String> {
-    let mut names = vec![normal_name(slug.name())];
+    let mut names = vec![normalize_name(slug.name())];
     names.extend(NAMES.get(usize::from(alias)).map(|&alias| alias.into()));
     names.sort();
     names.dedup();

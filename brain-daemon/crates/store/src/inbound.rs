@@ -27,7 +27,7 @@ impl InboundLinks {
         let Some(counts) = self.counts.get(source.as_str()) else { return 0 };
         let count = |key: String| counts.get(&key).copied().unwrap_or(0);
         let by_slug: u32 = slug_keys(slug.as_str()).map(count).iter().sum();
-        by_slug.max(count(page::normal_name(slug.name())))
+        by_slug.max(count(page::normalize_name(slug.name())))
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
     Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
     public,
 };
-use brain_net::Outgoing;
+use brain_net::HttpClient;
 
 /// The default metrics ports: an agent takes the first free one.
 const PORTS: std::ops::RangeInclusive<u16> = 20241..=20245;
@@ -31,7 +31,7 @@ impl Cloudflared {
     }
 
     /// Returns the status of the agent at `base`.
-    fn status_at(&self, net: &dyn Outgoing, base: &str) -> AgentStatus {
+    fn status_at(&self, net: &dyn HttpClient, base: &str) -> AgentStatus {
         // The agent returns 503 while it is not connected.
         let ready =
             get(net, &format!("{base}/ready")).and_then(|answer| json(&answer, &[200, 503]));
@@ -102,7 +102,7 @@ impl Agent for Cloudflared {
         self.settings.program("cloudflared")
     }
 
-    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> AgentStatus {
+    fn ask(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
         self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Child, Launch, Starter};
-use brain_net::{Answer, Call, Outgoing, Trouble};
+use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
 /// Answers by address; other addresses refuse the connection.
 #[derive(Default)]
@@ -25,11 +25,11 @@ impl FakeNet {
     }
 }
 
-impl Outgoing for FakeNet {
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+impl HttpClient for FakeNet {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let known = self.0.lock().unwrap().get(call.url.as_str()).cloned();
-        let (status, body) = known.ok_or(Trouble::Refused)?;
-        Ok(Answer { status, headers: Vec::new(), body: body.into_bytes(), from: None })
+        let (status, body) = known.ok_or(NetError::ConnectionRefused)?;
+        Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
     }
 }
 

@@ -26,7 +26,7 @@ use std::path::PathBuf;
 use brain_protocol::Secret;
 use url::Url;
 
-use brain_net::{Answer, Call, Outgoing};
+use brain_net::{HttpClient, HttpRequest, HttpResponse};
 
 pub use child::{Child, ExitListener, Starter, SystemStarter};
 pub use diagnosis::{Diagnosis, Observation};
@@ -136,7 +136,7 @@ pub trait Agent: Send + Sync {
     fn program(&self) -> String;
 
     /// Returns the status, from the agent's API or program. Never reads the process list.
-    fn ask(&self, net: &dyn Outgoing, starter: &dyn Starter) -> AgentStatus;
+    fn ask(&self, net: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus;
 
     /// Returns the command that brings up a tunnel to our port. `token` is passed in the
     /// environment. May run the program to get its version.
@@ -181,21 +181,21 @@ pub fn agent(settings: &Settings) -> Box<dyn Agent> {
 }
 
 /// Returns the answer of an agent's API at `address`. `None` if it is no URL or nothing answers.
-fn get(net: &dyn Outgoing, address: &str) -> Option<Answer> {
+fn get(net: &dyn HttpClient, address: &str) -> Option<HttpResponse> {
     let url = Url::parse(address).ok()?;
-    let call = Call {
+    let call = HttpRequest {
         url: &url,
         body: None,
         headers: &[],
         authorization: None,
         public: false,
-        enough: |_| false,
+        is_complete: |_| false,
     };
     net.call(&call).ok()
 }
 
 /// Parses the JSON of an answer whose status is one of `statuses`.
-fn json(answer: &Answer, statuses: &[u16]) -> Option<serde_json::Value> {
+fn json(answer: &HttpResponse, statuses: &[u16]) -> Option<serde_json::Value> {
     statuses.contains(&answer.status).then(|| serde_json::from_slice(&answer.body).ok()).flatten()
 }
 

@@ -12,7 +12,7 @@ use super::{
     Agent, AgentStatus, Launch, Rejection, Settings, Starter, get, join_names, json, leads_to,
     public,
 };
-use brain_net::Outgoing;
+use brain_net::HttpClient;
 
 /// The API ports: an agent takes the next one if a port is in use.
 const PORTS: std::ops::RangeInclusive<u16> = 4040..=4044;
@@ -38,7 +38,7 @@ impl Ngrok {
     }
 
     /// Returns the status of the agent at `base`.
-    fn status_at(&self, net: &dyn Outgoing, base: &str) -> AgentStatus {
+    fn status_at(&self, net: &dyn HttpClient, base: &str) -> AgentStatus {
         let mut others = Vec::new();
         let mut answers = false;
         for (path, read) in [
@@ -122,7 +122,7 @@ impl Agent for Ngrok {
         self.settings.program("ngrok")
     }
 
-    fn ask(&self, net: &dyn Outgoing, _: &dyn Starter) -> AgentStatus {
+    fn ask(&self, net: &dyn HttpClient, _: &dyn Starter) -> AgentStatus {
         self.settings.ask(self.settings.api_addresses(PORTS), |base| self.status_at(net, base))
     }
 

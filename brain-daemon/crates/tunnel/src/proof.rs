@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use url::{Host, Url};
 
 use super::{PROBE_HEADER, SKIP_BROWSER_WARNING};
-use brain_net::{Call, Outgoing};
+use brain_net::{HttpClient, HttpRequest};
 
 /// A question sent to a public address, and its answer. Both are random.
 #[derive(Debug, Clone)]
@@ -49,15 +49,15 @@ impl Proof {
     ///
     /// # Errors
     /// A description of the wrong answer or of the failed request.
-    pub fn ask(&self, net: &dyn Outgoing, public: bool) -> Result<(), String> {
+    pub fn ask(&self, net: &dyn HttpClient, public: bool) -> Result<(), String> {
         let headers = [SKIP_BROWSER_WARNING, (PROBE_HEADER.0, self.question.as_str())];
-        let call = Call {
+        let call = HttpRequest {
             url: &self.url,
             body: None,
             headers: &headers,
             authorization: None,
             public,
-            enough: |_| false,
+            is_complete: |_| false,
         };
         let answer = net.call(&call).map_err(|trouble| trouble.to_string())?;
         if answer.status != 200 {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{
     Agent, AgentStatus, Launch, Rejection, Settings, Starter, join_names, leads_to, public,
 };
-use brain_net::Outgoing;
+use brain_net::HttpClient;
 
 /// Time limit for the status command.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -73,7 +73,7 @@ impl Agent for Tailscale {
         self.settings.program("tailscale")
     }
 
-    fn ask(&self, _: &dyn Outgoing, starter: &dyn Starter) -> AgentStatus {
+    fn ask(&self, _: &dyn HttpClient, starter: &dyn Starter) -> AgentStatus {
         let command = [&self.program(), "funnel", "status", "--json"].map(str::to_owned);
         let Ok((0, text)) = starter.run(&command, WITHIN) else { return AgentStatus::NotRunning };
         serde_json::from_str(&text).map_or(AgentStatus::NotRunning, |status| self.read(&status))

@@ -10,7 +10,7 @@ use super::diagnosis::{
 use super::{
     Agent, AgentStatus, Child, PROBE_HEADER, Rejection, SKIP_BROWSER_WARNING, Settings, Starter,
 };
-use brain_net::{Call, Outgoing};
+use brain_net::{HttpClient, HttpRequest};
 
 /// Longer words that contain a digit may be tokens and are redacted, in bytes.
 const MAX_WORD_BYTES: usize = 30;
@@ -20,8 +20,8 @@ const MAX_SHOWN_CHARS: usize = 200;
 /// External dependencies of one check.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
-    /// Outgoing HTTP.
-    pub net: &'a dyn Outgoing,
+    /// HttpClient HTTP.
+    pub net: &'a dyn HttpClient,
     /// Starts programs.
     pub starter: &'a dyn Starter,
     /// Proves that a public address leads to this brain, or returns the reason why it does not.
@@ -332,15 +332,15 @@ fn is_error(line: &str) -> bool {
 ///
 /// # Errors
 /// A description of the wrong answer or of the failed request.
-pub fn is_healthy(net: &dyn Outgoing, base: &str) -> Result<(), String> {
+pub fn is_healthy(net: &dyn HttpClient, base: &str) -> Result<(), String> {
     let url = Url::parse(&format!("{base}/health")).map_err(|_| "it is no address".to_owned())?;
-    let call = Call {
+    let call = HttpRequest {
         url: &url,
         body: None,
         headers: &[SKIP_BROWSER_WARNING, PROBE_HEADER],
         authorization: None,
         public: false,
-        enough: |_| false,
+        is_complete: |_| false,
     };
     let answer = net.call(&call).map_err(|trouble| trouble.to_string())?;
     if answer.status != 200 {

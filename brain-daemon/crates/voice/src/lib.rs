@@ -1,32 +1,35 @@
-//! The telephony provider: its signatures, its markup, and its API for numbers. Pure but for the last. Knows neither pages nor calls' meaning.
+//! The telephony provider: request signatures, markup, and the webhook of a number.
+//!
+//! Only `webhook` does I/O. The crate knows neither pages nor the meaning of a call.
 
-pub mod number;
 pub mod signature;
 pub mod twiml;
+pub mod webhook;
 
 use url::{Host, Url};
 
-/// Where the provider keeps what is its own, in all its regions.
-const PROVIDER: &str = "twilio.com";
+/// The provider's domain, in all its regions.
+const PROVIDER_DOMAIN: &str = "twilio.com";
 
-/// Whether this is an address of the provider's.
+/// Returns whether this is an `https` address of the provider.
 #[must_use]
 pub fn is_of_provider(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let Some(Host::Domain(host)) = url.host() else { return false };
-    let at_home =
-        host.strip_suffix(PROVIDER).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    url.scheme() == "https" && url.username().is_empty() && url.password().is_none() && at_home
+    let is_in_domain = host
+        .strip_suffix(PROVIDER_DOMAIN)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    url.scheme() == "https" && url.username().is_empty() && url.password().is_none() && is_in_domain
 }
 
 /// A telephone number at the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Number {
-    /// The provider's address, without a slash at its end.
+    /// The base address of the provider's API, without a trailing slash.
     pub api: String,
-    /// The account, `AC…`.
+    /// The id of the account, `AC…`.
     pub account_sid: String,
-    /// The number's id, `PN…`.
+    /// The id of the number, `PN…`.
     pub number_sid: String,
 }
 

@@ -1,7 +1,8 @@
-//! `X-Twilio-Signature`: whether a request comes from the provider. Pure.
+//! Verifies `X-Twilio-Signature`: whether a request comes from the provider. No I/O.
 //!
-//! The provider signs the address as it called it, followed by the names and values of the form; of a JSON body the address has the digest
-//! (`bodySHA256`). Which key and digest it took is the provider's word in a second field, absent for the usual one.
+//! The provider signs the address it called, followed by names and values of the form. For a JSON
+//! body, the query of the address has its digest (`bodySHA256`). A second header names the key and
+//! the algorithm if they are not the usual ones.
 
 use std::collections::BTreeSet;
 
@@ -13,93 +14,95 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-/// The parameter of the query that has the SHA-256 of a JSON body, in hexadecimal digits.
-const BODY: &str = "bodySHA256";
+/// The query parameter with the SHA-256 of a JSON body, in hexadecimal.
+const BODY_DIGEST: &str = "bodySHA256";
 
-/// How a request is signed.
+/// A parsed signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
-    digest: Digested,
+    algorithm: Algorithm,
     bytes: Vec<u8>,
 }
 
-/// What the signature is made with.
+/// The hash algorithm of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Digested {
+enum Algorithm {
     Sha1,
     Sha256,
 }
 
 impl Signature {
-    /// Reads the field `X-Twilio-Signature`, and `X-Twilio-Webhooks-Signature-Settings` where there is one; `None` when there is nothing in
-    /// them that could be compared.
+    /// Parses `X-Twilio-Signature` and, if present, `X-Twilio-Webhooks-Signature-Settings`. `None` when
+    /// they are invalid, or name an unknown algorithm.
     #[must_use]
     pub fn read(signature: &str, settings: Option<&str>) -> Option<Self> {
-        let algorithm = settings.map(|text| {
+        let name = settings.map(|text| {
             let mut pairs = text.split(',').filter_map(|pair| pair.split_once('='));
             pairs.find(|(name, _)| name.trim() == "algorithm").map_or("", |(_, value)| value.trim())
         });
-        let digest = match algorithm {
-            None | Some("HMAC_SHA1") => Digested::Sha1,
-            Some("HMAC_SHA256") => Digested::Sha256,
+        let algorithm = match name {
+            None | Some("HMAC_SHA1") => Algorithm::Sha1,
+            Some("HMAC_SHA256") => Algorithm::Sha256,
             Some(_) => return None,
         };
         let bytes = STANDARD.decode(signature.trim()).ok()?;
-        Some(Self { digest, bytes })
+        Some(Self { algorithm, bytes })
     }
 
-    /// Whether it is the signature of `text`; compared in constant time.
-    fn is_of(&self, token: &Secret, text: &[u8]) -> bool {
+    /// Returns whether this is the signature of `text`. Compares in constant time.
+    fn matches(&self, token: &Secret, text: &[u8]) -> bool {
         let key = token.expose().as_bytes();
-        let made = match self.digest {
-            Digested::Sha1 => made::<Hmac<Sha1>>(key, text),
-            Digested::Sha256 => made::<Hmac<Sha256>>(key, text),
+        let expected = match self.algorithm {
+            Algorithm::Sha1 => hmac::<Hmac<Sha1>>(key, text),
+            Algorithm::Sha256 => hmac::<Hmac<Sha256>>(key, text),
         };
-        made.is_some_and(|made| made.ct_eq(&self.bytes).into())
+        expected.is_some_and(|expected| expected.ct_eq(&self.bytes).into())
     }
 }
 
-/// The authentication code of `text`.
-fn made<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
+/// Returns the HMAC of `text`.
+fn hmac<M: Mac + KeyInit>(key: &[u8], text: &[u8]) -> Option<Vec<u8>> {
     let mut code = <M as KeyInit>::new_from_slice(key).ok()?;
     code.update(text);
     Some(code.finalize().into_bytes().to_vec())
 }
 
-/// Whether `signature` is what the provider would have made of a request to `url` (as it called it, query included, with the public scheme
-/// and host) with these form parameters, or with this body where it is no form (then the query has its `bodySHA256`). With and without the
-/// port in the address, as the provider's own libraries take it.
+/// Returns whether `signature` is valid for a request to `url`.
+///
+/// `url` is the public address that the provider called, with its query. `form` has the form
+/// parameters. `body` is a body that is no form; then the query must have its `bodySHA256`. The
+/// address is tried with and without its port, as the provider's own libraries do.
 #[must_use]
-pub fn holds(
+pub fn is_valid(
     token: &Secret,
     signature: &Signature,
     url: &str,
     form: &[(String, String)],
     body: Option<&[u8]>,
 ) -> bool {
-    if token.expose().is_empty() || body.is_some_and(|body| !is_digested(url, body)) {
+    if token.expose().is_empty() || body.is_some_and(|body| !has_digest(url, body)) {
         return false;
     }
-    // A value that comes twice counts once.
+    // The provider signs a repeated value once.
     let sorted: BTreeSet<_> =
         form.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let tail: String = sorted.into_iter().flat_map(|(name, value)| [name, value]).collect();
-    addresses(url)
+    port_variants(url)
         .into_iter()
-        .fold(false, |held, url| signature.is_of(token, (url + &tail).as_bytes()) | held)
+        .fold(false, |is_valid, url| signature.matches(token, (url + &tail).as_bytes()) | is_valid)
 }
 
-/// Whether the query of `url` has the digest of `body`.
-fn is_digested(url: &str, body: &[u8]) -> bool {
+/// Returns whether the query of `url` has the digest of `body`.
+fn has_digest(url: &str, body: &[u8]) -> bool {
     let (_, query) = url.split_once('?').unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());
-    let Some((_, digest)) = pairs.find(|(name, _)| name == BODY) else { return false };
-    let made: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
-    made.as_bytes().ct_eq(digest.to_ascii_lowercase().as_bytes()).into()
+    let Some((_, digest)) = pairs.find(|(name, _)| name == BODY_DIGEST) else { return false };
+    let expected: String = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
+    expected.as_bytes().ct_eq(digest.to_ascii_lowercase().as_bytes()).into()
 }
 
-/// The address as it is, without its port, and with the usual one.
-fn addresses(url: &str) -> Vec<String> {
+/// Returns the address as it is, and with its default port added or its port removed.
+fn port_variants(url: &str) -> Vec<String> {
     let mut all = vec![url.to_owned()];
     let Some((scheme, rest)) = url.split_once("://") else { return all };
     let (host, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
@@ -107,8 +110,8 @@ fn addresses(url: &str) -> Vec<String> {
     match port {
         Some(at) => all.push(format!("{scheme}://{}{path}", &host[..at])),
         None => {
-            let usual = if matches!(scheme, "http" | "ws") { 80 } else { 443 };
-            all.push(format!("{scheme}://{host}:{usual}{path}"));
+            let default = if matches!(scheme, "http" | "ws") { 80 } else { 443 };
+            all.push(format!("{scheme}://{host}:{default}{path}"));
         }
     }
     all
@@ -119,7 +122,7 @@ fn addresses(url: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The example of the provider's documents.
+    /// The example of the provider's documentation.
     const URL: &str = "https://mycompany.com/myapp.php?foo=1&bar=2";
     const SIGNATURE: &str = "RSOYDt4T1cUTdK1PDd93/VVr8B8=";
 
@@ -135,7 +138,7 @@ mod tests {
         .into()
     }
 
-    fn held(
+    fn verify(
         token: &str,
         signature: &str,
         url: &str,
@@ -143,20 +146,20 @@ mod tests {
         body: Option<&[u8]>,
     ) -> bool {
         let signature = Signature::read(signature, None).unwrap();
-        holds(&Secret::new(token), &signature, url, form, body)
+        is_valid(&Secret::new(token), &signature, url, form, body)
     }
 
     #[test]
-    fn the_example_of_the_documents_holds_and_nothing_like_it() {
-        assert!(held("12345", SIGNATURE, URL, &form(), None));
+    fn only_the_documented_example_is_valid() {
+        assert!(verify("12345", SIGNATURE, URL, &form(), None));
         assert!(
-            held("12345", SIGNATURE, &URL.replace(".com/", ".com:443/"), &form(), None),
+            verify("12345", SIGNATURE, &URL.replace(".com/", ".com:443/"), &form(), None),
             "with the port"
         );
         let other = |change: fn(&mut Vec<(String, String)>)| {
             let mut form = form();
             change(&mut form);
-            held("12345", SIGNATURE, URL, &form, None)
+            verify("12345", SIGNATURE, URL, &form, None)
         };
         assert!(
             other(|form| form.push(("To".into(), "+18005551212".into()))),
@@ -165,22 +168,22 @@ mod tests {
         assert!(!other(|form| form.push(("To".into(), "+1".into()))));
         assert!(!other(|form| form[0].1 = "1235".into()));
         assert!(!other(|form| drop(form.pop())));
-        assert!(!held("12346", SIGNATURE, URL, &form(), None));
-        assert!(!held("", SIGNATURE, URL, &form(), None));
+        assert!(!verify("12346", SIGNATURE, URL, &form(), None));
+        assert!(!verify("", SIGNATURE, URL, &form(), None));
         for url in [
             "http://mycompany.com/myapp.php?foo=1&bar=2",
             "https://mycompany.com/myapp.php?bar=2&foo=1",
             "",
             "://",
         ] {
-            assert!(!held("12345", SIGNATURE, url, &form(), None), "{url}");
+            assert!(!verify("12345", SIGNATURE, url, &form(), None), "{url}");
         }
-        assert!(!held("12345", "", URL, &form(), None));
-        assert!(!held("12345", &SIGNATURE[..24], URL, &form(), None));
+        assert!(!verify("12345", "", URL, &form(), None));
+        assert!(!verify("12345", &SIGNATURE[..24], URL, &form(), None));
     }
 
     #[test]
-    fn a_signature_that_cannot_be_compared_is_none() {
+    fn an_unknown_signature_format_is_rejected() {
         for (text, settings) in [
             ("not base64!", None),
             (SIGNATURE, Some("key=webhooks_x,algorithm=HMAC_MD5")),
@@ -190,26 +193,26 @@ mod tests {
             assert_eq!(Signature::read(text, settings), None, "{text} {settings:?}");
         }
         let shared = Signature::read(SIGNATURE, Some("key=x, algorithm=HMAC_SHA256")).unwrap();
-        assert!(!holds(&Secret::new("12345"), &shared, URL, &form(), None), "another digest");
+        assert!(!is_valid(&Secret::new("12345"), &shared, URL, &form(), None), "another digest");
     }
 
     #[test]
-    fn a_body_counts_only_with_its_digest_in_the_signed_address() {
+    fn a_body_needs_its_digest_in_the_signed_address() {
         let digest = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
         let url = format!("https://mycompany.com/voice?bodySHA256={digest}");
         let signature = "wdTMUxhjnplMrjZp91vtTRAoOis=";
-        assert!(held("12345", signature, &url, &[], Some(br#"{"a":1}"#)));
-        assert!(!held("12345", signature, &url, &[], Some(br#"{"a":2}"#)));
+        assert!(verify("12345", signature, &url, &[], Some(br#"{"a":1}"#)));
+        assert!(!verify("12345", signature, &url, &[], Some(br#"{"a":2}"#)));
         let bare = "EYkT19xS6ZiskSv5FGRRRG286gI=";
-        assert!(held("12345", bare, "https://mycompany.com/voice?x=1", &[], None));
+        assert!(verify("12345", bare, "https://mycompany.com/voice?x=1", &[], None));
         assert!(
-            !held("12345", bare, "https://mycompany.com/voice?x=1", &[], Some(b"{}")),
+            !verify("12345", bare, "https://mycompany.com/voice?x=1", &[], Some(b"{}")),
             "an unsigned body"
         );
     }
 
     #[test]
-    fn a_port_is_left_out_or_put_in() {
+    fn both_port_variants_are_tried() {
         for (url, other) in [
             ("https://a.org/x", "https://a.org:443/x"),
             ("https://a.org", "https://a.org:443"),
@@ -220,7 +223,7 @@ mod tests {
             ("https://[2001:db8::1]:443/x", "https://[2001:db8::1]/x"),
             ("https://[2001:db8::1]/x", "https://[2001:db8::1]:443/x"),
         ] {
-            assert_eq!(addresses(url), [url, other]);
+            assert_eq!(port_variants(url), [url, other]);
         }
     }
 }

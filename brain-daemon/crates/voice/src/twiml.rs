@@ -1,43 +1,43 @@
-//! The provider's markup: what is said, and what then. Always valid, always escaped. Pure.
+//! Renders a reply as the provider's markup (TwiML). Always well-formed and escaped. No I/O.
 
-use brain_protocol::{Spoken, VoiceThen};
+use brain_protocol::{VoiceAction, VoiceReply};
 
-/// The longest sentence, in characters; the provider takes 4096.
-const SENTENCE: usize = 1000;
-/// The most sentences.
-const SENTENCES: usize = 10;
-/// How long the provider waits for somebody to begin to speak, in seconds.
-const WAITS: u32 = 6;
-/// The longest recording, in seconds: the provider writes down no longer ones.
-const RECORDING: u32 = 120;
-/// After so many seconds of silence a recording ends.
-const PAUSE: u32 = 5;
+/// Maximum length of a sentence in characters. The provider accepts 4096.
+const MAX_SENTENCE_CHARS: usize = 1000;
+/// Maximum number of sentences.
+const MAX_SENTENCES: usize = 10;
+/// How long the provider waits for speech to begin, in seconds.
+const SPEECH_TIMEOUT: u32 = 6;
+/// Maximum length of a recording in seconds. The provider does not transcribe longer ones.
+const MAX_RECORDING: u32 = 120;
+/// A recording ends after this many seconds of silence.
+const RECORDING_SILENCE: u32 = 5;
 
-/// How it sounds, and where the provider goes on.
+/// The language and voice of a reply, and the addresses of the next requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manner<'a> {
-    /// The language; the provider's own when empty.
+pub struct VoiceStyle<'a> {
+    /// The language; the provider's default when empty.
     pub language: &'a str,
-    /// The voice.
+    /// The voice; the provider's default when absent.
     pub voice: Option<&'a str>,
-    /// The path of the first turn; those of what follows are below it.
+    /// The path of the first turn. Further paths are below it.
     pub base: &'a str,
     /// The number of the next turn.
     pub next: u32,
 }
 
-/// What was decided, as markup.
+/// Renders `spoken` as markup.
 #[must_use]
-pub fn twiml(spoken: &Spoken, manner: &Manner<'_>) -> String {
+pub fn twiml(spoken: &VoiceReply, style: &VoiceStyle<'_>) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response>");
-    let Manner { base, next, .. } = manner;
+    let VoiceStyle { base, next, .. } = style;
     match &spoken.then {
-        VoiceThen::Listen { asked, silences } => {
+        VoiceAction::Listen { asked, silences } => {
             let mut turn = format!("{base}/turn?turn={next}&silences={silences}");
             if let Some(asked) = asked {
                 turn += &format!("&asked={asked}");
             }
-            let waits = WAITS.to_string();
+            let timeout = SPEECH_TIMEOUT.to_string();
             open(
                 &mut out,
                 "Gather",
@@ -45,63 +45,65 @@ pub fn twiml(spoken: &Spoken, manner: &Manner<'_>) -> String {
                     ("input", "speech dtmf"),
                     ("action", &turn),
                     ("method", "POST"),
-                    ("language", manner.language),
-                    ("timeout", &waits),
+                    ("language", style.language),
+                    ("timeout", &timeout),
                     ("speechTimeout", "auto"),
                     ("numDigits", "1"),
                 ],
             );
-            // What is said while it listens can be interrupted.
-            say(&mut out, spoken, manner);
+            // Speech within <Gather> can be interrupted by the caller.
+            say(&mut out, spoken, style);
             out.push_str("</Gather>");
-            // Nobody said anything: the provider goes on behind it, and would end the call.
+            // After a silence the provider continues here. Without this it would end the call.
             open(&mut out, "Redirect", &[("method", "POST")]);
             text(&mut out, &turn);
             out.push_str("</Redirect>");
         }
-        VoiceThen::Record => {
-            say(&mut out, spoken, manner);
-            let (most, pause) = (RECORDING.to_string(), PAUSE.to_string());
+        VoiceAction::Record => {
+            say(&mut out, spoken, style);
+            let max_length = MAX_RECORDING.to_string();
+            let silence = RECORDING_SILENCE.to_string();
             open(
                 &mut out,
                 "Record",
                 &[
                     ("action", &format!("{base}/recording?turn={next}")),
                     ("method", "POST"),
-                    ("maxLength", &most),
-                    ("timeout", &pause),
+                    ("maxLength", &max_length),
+                    ("timeout", &silence),
                     ("playBeep", "true"),
                     ("transcribe", "true"),
                     ("transcribeCallback", &format!("{base}/transcription")),
                 ],
             );
-            // Nothing was recorded.
+            // The provider continues here when nothing was recorded.
             out.push_str("</Record><Hangup/>");
         }
-        VoiceThen::HangUp => {
-            say(&mut out, spoken, manner);
+        VoiceAction::HangUp => {
+            say(&mut out, spoken, style);
             out.push_str("<Hangup/>");
         }
-        VoiceThen::Nothing => say(&mut out, spoken, manner),
+        VoiceAction::Nothing => say(&mut out, spoken, style),
     }
     out.push_str("</Response>\n");
     out
 }
 
-/// The sentences, each by itself.
-fn say(out: &mut String, spoken: &Spoken, manner: &Manner<'_>) {
-    let sentences = spoken.say.iter().map(|said| said.trim()).filter(|said| !said.is_empty());
-    for said in sentences.take(SENTENCES) {
-        let mut attributes = vec![("language", manner.language)];
-        attributes.extend(manner.voice.map(|voice| ("voice", voice)));
+/// Renders each sentence.
+fn say(out: &mut String, spoken: &VoiceReply, style: &VoiceStyle<'_>) {
+    let sentences = spoken.say.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
+    for sentence in sentences.take(MAX_SENTENCES) {
+        let mut attributes = vec![("language", style.language)];
+        attributes.extend(style.voice.map(|voice| ("voice", voice)));
         open(out, "Say", &attributes);
-        let end = said.char_indices().nth(SENTENCE).map_or(said.len(), |(at, _)| at);
-        text(out, said.get(..end).unwrap_or_default());
+        let end =
+            sentence.char_indices().nth(MAX_SENTENCE_CHARS).map_or(sentence.len(), |(at, _)| at);
+        text(out, sentence.get(..end).unwrap_or_default());
         out.push_str("</Say>");
     }
 }
 
-/// A beginning tag. An attribute without a value is left out: the provider ends a call over `language=""`.
+/// Writes a start tag. Empty attributes are omitted: the provider ends a call on `language=""`.
 fn open(out: &mut String, name: &str, attributes: &[(&str, &str)]) {
     out.push('<');
     out.push_str(name);
@@ -115,7 +117,7 @@ fn open(out: &mut String, name: &str, attributes: &[(&str, &str)]) {
     out.push('>');
 }
 
-/// Text that is nothing else, between tags and in an attribute: what XML 1.0 has no character for (section 2.2) is left out.
+/// Writes escaped text, without the characters that XML 1.0 forbids (section 2.2).
 fn text(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -139,14 +141,14 @@ mod tests {
 
     use super::*;
 
-    const MANNER: Manner<'static> =
-        Manner { language: "en-US", voice: None, base: "/voice", next: 3 };
+    const STYLE: VoiceStyle<'static> =
+        VoiceStyle { language: "en-US", voice: None, base: "/voice", next: 3 };
 
-    fn spoken(say: &[&str], then: VoiceThen) -> Spoken {
-        Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
+    fn spoken(say: &[&str], then: VoiceAction) -> VoiceReply {
+        VoiceReply { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
     }
 
-    /// The verbs with what they say and their attributes, as a parser of XML reads them.
+    /// Returns the verbs with their text and attributes, as an XML parser reads them.
     fn verbs(text: &str) -> Vec<String> {
         let document = roxmltree::Document::parse(text).unwrap();
         assert_eq!(document.root_element().tag_name().name(), "Response");
@@ -166,11 +168,11 @@ mod tests {
     }
 
     #[test]
-    fn listening_always_goes_on() {
-        let then = VoiceThen::Listen { asked: Some("note".into()), silences: 1 };
+    fn listening_continues_after_silence() {
+        let then = VoiceAction::Listen { asked: Some("note".into()), silences: 1 };
         let turn = "/voice/turn?turn=3&silences=1&asked=note";
         assert_eq!(
-            verbs(&twiml(&spoken(&["What shall I note?"], then), &MANNER)),
+            verbs(&twiml(&spoken(&["What shall I note?"], then), &STYLE)),
             [
                 format!(
                     "Gather input=speech dtmf action={turn} method=POST language=en-US timeout=6 speechTimeout=auto numDigits=1"
@@ -179,16 +181,16 @@ mod tests {
                 format!("Redirect method=POST: {turn}"),
             ]
         );
-        let then = VoiceThen::Listen { asked: None, silences: 0 };
-        let last = verbs(&twiml(&spoken(&[], then), &MANNER)).pop().unwrap();
+        let then = VoiceAction::Listen { asked: None, silences: 0 };
+        let last = verbs(&twiml(&spoken(&[], then), &STYLE)).pop().unwrap();
         assert_eq!(last, "Redirect method=POST: /voice/turn?turn=3&silences=0");
     }
 
     #[test]
-    fn a_message_is_recorded_and_then_the_call_ends() {
-        let manner = Manner { voice: Some("Polly.Vicki"), language: "de-DE", ..MANNER };
+    fn a_call_ends_after_a_recording() {
+        let style = VoiceStyle { voice: Some("Polly.Vicki"), language: "de-DE", ..STYLE };
         assert_eq!(
-            verbs(&twiml(&spoken(&["Bitte."], VoiceThen::Record), &manner)),
+            verbs(&twiml(&spoken(&["Bitte."], VoiceAction::Record), &style)),
             [
                 "Say language=de-DE voice=Polly.Vicki: Bitte.",
                 "Record action=/voice/recording?turn=3 method=POST maxLength=120 timeout=5 playBeep=true transcribe=true \
@@ -197,51 +199,51 @@ mod tests {
             ]
         );
         assert_eq!(
-            verbs(&twiml(&spoken(&["A.", " ", "B."], VoiceThen::HangUp), &MANNER)),
+            verbs(&twiml(&spoken(&["A.", " ", "B."], VoiceAction::HangUp), &STYLE)),
             ["Say language=en-US: A.", "Say language=en-US: B.", "Hangup"]
         );
-        assert!(verbs(&twiml(&spoken(&[], VoiceThen::Nothing), &MANNER)).is_empty());
+        assert!(verbs(&twiml(&spoken(&[], VoiceAction::Nothing), &STYLE)).is_empty());
     }
 
     #[test]
-    fn what_is_said_is_nothing_but_text() {
+    fn spoken_text_is_escaped() {
         let hostile =
             "</Say><Dial>+1900</Dial> & \"'\u{0}\u{b}\u{1b}\u{85}\u{fffe} ]]> <!-- ünï 👋";
-        let markup = twiml(&spoken(&[hostile], VoiceThen::HangUp), &MANNER);
+        let markup = twiml(&spoken(&[hostile], VoiceAction::HangUp), &STYLE);
         assert_eq!(
             verbs(&markup),
             ["Say language=en-US: </Say><Dial>+1900</Dial> & \"'   ]]> <!-- ünï 👋", "Hangup"]
         );
-        let manner = Manner { language: "en\"/><Dial>", voice: Some("<&>"), ..MANNER };
+        let style = VoiceStyle { language: "en\"/><Dial>", voice: Some("<&>"), ..STYLE };
         assert_eq!(
-            verbs(&twiml(&spoken(&["a"], VoiceThen::HangUp), &manner)),
+            verbs(&twiml(&spoken(&["a"], VoiceAction::HangUp), &style)),
             ["Say language=en\"/><Dial> voice=<&>: a", "Hangup"]
         );
     }
 
     #[test]
-    fn a_language_that_nobody_set_is_not_said() {
-        let manner = Manner { language: "", ..MANNER };
-        let then = VoiceThen::Listen { asked: None, silences: 0 };
-        let verbs = verbs(&twiml(&spoken(&["A."], then), &manner));
+    fn an_empty_language_is_omitted() {
+        let style = VoiceStyle { language: "", ..STYLE };
+        let then = VoiceAction::Listen { asked: None, silences: 0 };
+        let verbs = verbs(&twiml(&spoken(&["A."], then), &style));
         assert!(verbs.iter().all(|verb| !verb.contains("language")), "{verbs:?}");
     }
 
     #[test]
-    fn nobody_is_talked_to_for_ever() {
+    fn sentences_are_limited() {
         let long = "é".repeat(5000);
         let many = vec![long.as_str(); 100];
-        let all = verbs(&twiml(&spoken(&many, VoiceThen::HangUp), &MANNER));
-        assert_eq!(all.len(), SENTENCES + 1);
-        assert_eq!(all[0].matches('é').count(), SENTENCE);
+        let all = verbs(&twiml(&spoken(&many, VoiceAction::HangUp), &STYLE));
+        assert_eq!(all.len(), MAX_SENTENCES + 1);
+        assert_eq!(all[0].matches('é').count(), MAX_SENTENCE_CHARS);
     }
 
     proptest! {
         #[test]
-        fn markup_is_valid_whatever_is_said(say in proptest::collection::vec("\\PC*|[\\x00-\\x7f]*|(<|&|>|\\]|\"|\u{ffff}){0,9}", 0..4)) {
+        fn markup_is_always_well_formed(say in proptest::collection::vec("\\PC*|[\\x00-\\x7f]*|(<|&|>|\\]|\"|\u{ffff}){0,9}", 0..4)) {
             let said: Vec<&str> = say.iter().map(String::as_str).collect();
-            for then in [VoiceThen::HangUp, VoiceThen::Record, VoiceThen::Listen { asked: None, silences: 0 }] {
-                verbs(&twiml(&spoken(&said, then), &MANNER));
+            for then in [VoiceAction::HangUp, VoiceAction::Record, VoiceAction::Listen { asked: None, silences: 0 }] {
+                verbs(&twiml(&spoken(&said, then), &STYLE));
             }
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::deletion::problem;
 use crate::lines::one_line;
-use brain_net::{Answer, Trouble};
+use brain_net::{Error as NetError, HttpResponse};
 
 /// Maximum length of a platform message, in characters.
 const MAX_MESSAGE_CHARS: usize = 240;
@@ -91,9 +91,12 @@ impl PlatformFault {
     }
 
     /// Converts a network error.
-    pub(super) fn of_trouble(host: &str, trouble: &Trouble) -> Self {
-        let why =
-            if matches!(trouble, Trouble::Large(_)) { Why::Unreadable } else { Why::Unreachable };
+    pub(super) fn of_trouble(host: &str, trouble: &NetError) -> Self {
+        let why = if matches!(trouble, NetError::TooLarge(_)) {
+            Why::Unreadable
+        } else {
+            Why::Unreachable
+        };
         let said = one_line(&format!("{host}: {trouble}"), MAX_MESSAGE_CHARS);
         Self::new(
             why,
@@ -136,7 +139,7 @@ impl PlatformFault {
 
     /// Interprets an answer with a status other than 200. `reset` is the end of a rate limit;
     /// `secret` is removed from the message.
-    pub(super) fn of_answer(answer: &Answer, reset: i64, secret: &str) -> Self {
+    pub(super) fn of_answer(answer: &HttpResponse, reset: i64, secret: &str) -> Self {
         let said = ErrorBody::of(&answer.body);
         let why = match answer.status {
             401 => Why::Unauthorized,

@@ -15,7 +15,7 @@ use url::Url;
 
 use super::deletion::{Verdict, verdict};
 use super::{Account, Endpoint, PostId, Rates, Record, UserId};
-use brain_net::{Answer, Call, Link};
+use brain_net::{HttpRequest, HttpResponse, RetryingClient};
 
 pub use fault::{PlatformFault, Why};
 
@@ -81,7 +81,7 @@ impl Expansions {
 
 /// The API client of one run.
 pub struct Platform<'a> {
-    link: &'a dyn Link,
+    link: &'a dyn RetryingClient,
     base: &'a Url,
     token: &'a Secret,
     /// Rate limits, from `state.json` and later answers.
@@ -98,7 +98,7 @@ impl<'a> Platform<'a> {
     /// Creates a client for `base` that uses `link` and `token`.
     #[must_use]
     pub fn new(
-        link: &'a dyn Link,
+        link: &'a dyn RetryingClient,
         base: &'a Url,
         token: &'a Secret,
         rates: Rates,
@@ -316,20 +316,20 @@ impl<'a> Platform<'a> {
         endpoint: Endpoint,
         url: &Url,
         body: Option<&Value>,
-    ) -> Result<Answer, PlatformFault> {
+    ) -> Result<HttpResponse, PlatformFault> {
         self.may(endpoint)?;
         self.requests += 1;
         let body = body.map(Value::to_string);
         let fields = if body.is_some() { 2 } else { 1 };
         let bearer = Secret::new(format!("Bearer {}", self.token.expose()));
-        let call = Call {
+        let call = HttpRequest {
             url,
             body: body.as_ref().map(String::as_bytes),
             headers: &[("accept", "application/json"), ("content-type", "application/json")]
                 [..fields],
             authorization: Some(&bearer),
             public: false,
-            enough: |_| false,
+            is_complete: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();
         let answer =
@@ -348,7 +348,7 @@ impl<'a> Platform<'a> {
     }
 
     /// Records the rate limit of an answer.
-    pub fn note(&mut self, endpoint: Endpoint, answer: &Answer) {
+    pub fn note(&mut self, endpoint: Endpoint, answer: &HttpResponse) {
         self.rates.note(
             endpoint,
             answer.header("x-rate-limit-remaining"),
@@ -358,7 +358,7 @@ impl<'a> Platform<'a> {
     }
 
     /// Interprets a refusal. A rate limit blocks the endpoint, whatever the headers say.
-    pub fn refused(&mut self, endpoint: Endpoint, answer: &Answer) -> PlatformFault {
+    pub fn refused(&mut self, endpoint: Endpoint, answer: &HttpResponse) -> PlatformFault {
         let now = (self.now)().div_euclid(1000);
         let fault = PlatformFault::of_answer(answer, now, self.token.expose());
         match fault.why {

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::fake::{FakeLink, answer};
 use crate::{AUTHOR, COLLECTED_AT, MEDIA, WINDOW_S};
-use brain_net::Trouble;
+use brain_net::Error as NetError;
 
 const NOW: i64 = 1_795_257_045;
 const TOKEN: &str = "AAAA-secret-token";
@@ -281,7 +281,7 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
             "{text}"
         );
     }
-    let link = FakeLink::new(|_| Err(Trouble::Refused));
+    let link = FakeLink::new(|_| Err(NetError::ConnectionRefused));
     let fault = with(&link, me).unwrap_err();
     assert_eq!(fault.why, Why::Unreachable);
     assert!(
@@ -289,7 +289,7 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
             && fault.hint.contains("collector.platform_api")
     );
     assert_eq!(
-        with(&FakeLink::new(|_| Err(Trouble::Large(9))), me).unwrap_err().why,
+        with(&FakeLink::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().why,
         Why::Unreadable
     );
 }
@@ -354,7 +354,7 @@ fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
         assert_eq!(said.is_err(), ends, "{status} {body}");
         assert!(said.is_err() || said == Ok(Verdict::Unknown), "{status} {body}");
     }
-    with(&FakeLink::new(|_| Err(Trouble::Slow(30))), |platform| {
+    with(&FakeLink::new(|_| Err(NetError::Timeout(30))), |platform| {
         assert_eq!(platform.lookup(&id("1")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("2")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("3")).unwrap_err().why, Why::Unreachable);
@@ -362,7 +362,7 @@ fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
     // Answers in between reset the count.
     let now_and_then = FakeLink::new(|asked| match asked.target.ends_with('0') {
         true => Ok(answer(500, &[], "")),
-        false => Err(Trouble::Slow(30)),
+        false => Err(NetError::Timeout(30)),
     });
     with(&now_and_then, |platform| {
         for post in ["1", "2", "10", "3", "4", "20", "5", "6"] {

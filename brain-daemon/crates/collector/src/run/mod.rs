@@ -21,7 +21,7 @@ use super::{
     Settings, State, Stream, StreamState, disk,
 };
 use brain_base::clock::{Clock, rfc3339};
-use brain_net::Link;
+use brain_net::RetryingClient;
 
 pub use incoming::IncomingPost;
 
@@ -51,7 +51,7 @@ pub struct Run<'a> {
     /// The platform's base URL.
     pub base: &'a url::Url,
     /// The connection to the platform.
-    pub link: &'a dyn Link,
+    pub link: &'a dyn RetryingClient,
     /// The bearer token.
     pub token: &'a Secret,
     /// The clock.

@@ -10,7 +10,7 @@ mod sieve;
 use std::time::Duration;
 
 use brain_protocol::{
-    Ask, Asked, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spent, usd,
+    Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spending, usd,
 };
 
 use self::model::model_fault;
@@ -18,8 +18,8 @@ use self::passages::{Passage, SYSTEM};
 use self::sieve::Sieve;
 use super::search::instant;
 use super::{Brain, Caller, Progress};
-use brain_costs::{Budget, CostFault};
-use brain_llm::{Finish, Model, ModelFault, Question, Reply, Why};
+use brain_costs::{Budget, CostError};
+use brain_llm::{Finish, Model, ModelError, ModelErrorKind, Question, Reply};
 
 /// Maximum number of pages read for a question.
 const MAX_LIMIT: u32 = 50;
@@ -36,7 +36,7 @@ impl Brain {
         caller: &Caller,
         request: &Ask,
         progress: &dyn Progress,
-    ) -> Result<Asked, Fault> {
+    ) -> Result<AskReply, Fault> {
         if request.question.trim().is_empty() {
             return Err(Fault::new(FaultCode::Usage, "there is no question")
                 .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
@@ -54,7 +54,7 @@ impl Brain {
                 explain: false,
             },
         )?;
-        let asked = Asked {
+        let asked = AskReply {
             question: request.question.clone(),
             answer: None,
             partial: false,
@@ -63,21 +63,21 @@ impl Brain {
             passages: Vec::new(),
             hint: None,
             model: None,
-            cost: Spent::default(),
+            cost: Spending::default(),
             degraded: found.degraded,
         };
         // Without passages no call is made.
         if found.hits.is_empty() {
-            return Ok(Asked { hint: Some(NOTHING.into()), ..asked });
+            return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
         }
         let Some(model) = self.language_model(request.model.as_deref())? else {
             let hint = "no language model is configured, so these are the passages; with llm.provider and llm.model set in the \
                         configuration (`brain config path`) they become an answer";
-            return Ok(Asked { passages: found.hits, hint: Some(hint.into()), ..asked });
+            return Ok(AskReply { passages: found.hits, hint: Some(hint.into()), ..asked });
         };
         let passages = self.passages(caller, found.hits)?;
         if passages.is_empty() {
-            return Ok(Asked { hint: Some(NOTHING.into()), ..asked });
+            return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
         }
         let budget = Budget::new(request.max_cost.unwrap_or_else(|| self.config.llm_max_cost()));
         let said = self.say(&model, &request.question, &passages, &budget, progress)?;
@@ -85,7 +85,7 @@ impl Brain {
             said.used.iter().filter_map(|number| citation(*number, &passages)).collect();
         let is_uncited = said.used.is_empty() && !said.text.is_empty();
         let hint = said.problem.or_else(|| is_uncited.then(|| UNCITED.into()));
-        Ok(Asked {
+        Ok(AskReply {
             answer: Some(said.text),
             partial: said.is_partial,
             citations,
@@ -114,7 +114,7 @@ impl Brain {
             text: &text,
             temperature: Some(0.2),
             max_tokens: TOKENS,
-            busy: BUSY,
+            max_retry_wait: BUSY,
             ..Question::default()
         };
         let mut sieve = Sieve::new(passages.len());
@@ -140,14 +140,14 @@ impl Brain {
                 Some(format!("the answer is not whole: {}; {}", fault.message, fault.hint))
             }
             Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
-                return Err(ask_fault(&ModelFault::cut(), budget));
+                return Err(ask_fault(&ModelError::truncated(), budget));
             }
             Ok(Reply { finish: Finish::Length, .. }) => Some(
                 "the answer was cut at its length: a narrower question has a shorter one".into(),
             ),
             // An answer with only an unknown part is valid.
             Ok(_) if text.is_empty() && rest.unknown.is_none() => {
-                return Err(ask_fault(&ModelFault::empty(model.name()), budget));
+                return Err(ask_fault(&ModelError::empty(model.name()), budget));
             }
             Ok(_) => None,
         };
@@ -195,10 +195,10 @@ fn citation(number: u32, passages: &[Passage]) -> Option<Citation> {
 }
 
 /// Converts a model fault, with hints for this command.
-fn ask_fault(fault: &ModelFault, budget: &Budget) -> Fault {
+fn ask_fault(fault: &ModelError, budget: &Budget) -> Fault {
     let spent = budget.spent();
-    match fault.why {
-        Why::Budget => Fault::new(
+    match fault.kind {
+        ModelErrorKind::Budget => Fault::new(
             FaultCode::OverBudget,
             match spent.actual {
                 0 => format!("not asked: {}", fault.message),
@@ -218,10 +218,10 @@ fn ask_fault(fault: &ModelFault, budget: &Budget) -> Fault {
     }
 }
 
-fn cost_fault(fault: &CostFault) -> Fault {
+fn cost_fault(fault: &CostError) -> Fault {
     let code = match fault {
-        CostFault::OverBudget { .. } => FaultCode::OverBudget,
-        CostFault::Ledger { .. } => FaultCode::Io,
+        CostError::OverBudget { .. } => FaultCode::OverBudget,
+        CostError::Ledger { .. } => FaultCode::Io,
     };
     Fault::new(code, fault.to_string()).hint("see what is at that place; `brain doctor` checks it")
 }

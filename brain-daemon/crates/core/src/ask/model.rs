@@ -5,8 +5,8 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
 use super::super::Brain;
-use brain_costs::{Price, Till};
-use brain_llm::{Model, ModelFault, Why};
+use brain_costs::{CostMeter, Price};
+use brain_llm::{Model, ModelError, ModelErrorKind};
 
 impl Brain {
     /// Returns the text model, or the one named. `None` without a provider or a model name.
@@ -19,7 +19,8 @@ impl Brain {
         let Some(name) = named.or_else(|| settings.model.clone()) else {
             return Ok(None);
         };
-        let model = Model::open(&settings, &name, self.llm_key()?, &*self.net, self.llm_till());
+        let model =
+            Model::open(&settings, &name, self.llm_key()?, &*self.net, self.llm_cost_meter());
         model.map(Some).map_err(|fault| model_fault(&fault))
     }
 
@@ -53,7 +54,7 @@ impl Brain {
         };
         let key =
             self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
-        let model = Model::open(&settings, name, key, &*self.net, self.llm_till())
+        let model = Model::open(&settings, name, key, &*self.net, self.llm_cost_meter())
             .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
         if settings.is_paid() && self.config.llm_price().is_free() {
             let problem = "the provider's own service is paid, but llm.price_in and llm.price_out are 0: nothing is counted, and no budget holds";
@@ -63,27 +64,27 @@ impl Brain {
         Ok(format!(
             "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
             model.name(),
-            model.place(),
+            model.endpoint(),
             usd(input),
             usd(output)
         ))
     }
 
     /// Returns the meter of paid model calls.
-    pub(crate) fn llm_till(&self) -> Till {
-        Till { ledger: Arc::clone(&self.ledger), price: self.config.llm_price() }
+    pub(crate) fn llm_cost_meter(&self) -> CostMeter {
+        CostMeter { ledger: Arc::clone(&self.ledger), price: self.config.llm_price() }
     }
 }
 
 /// Converts a model fault for the caller.
-pub(crate) fn model_fault(fault: &ModelFault) -> Fault {
-    let code = match fault.why {
-        Why::NoKey => FaultCode::NotSetUp,
-        Why::Budget => FaultCode::OverBudget,
-        Why::Ledger => FaultCode::Io,
-        Why::RateLimited(_) => FaultCode::RateLimited,
-        Why::Slow => FaultCode::Timeout,
-        Why::Stopped => FaultCode::Cancelled,
+pub(crate) fn model_fault(fault: &ModelError) -> Fault {
+    let code = match fault.kind {
+        ModelErrorKind::NoKey => FaultCode::NotSetUp,
+        ModelErrorKind::Budget => FaultCode::OverBudget,
+        ModelErrorKind::Ledger => FaultCode::Io,
+        ModelErrorKind::RateLimited(_) => FaultCode::RateLimited,
+        ModelErrorKind::Timeout => FaultCode::Timeout,
+        ModelErrorKind::Stopped => FaultCode::Cancelled,
         _ => FaultCode::ServiceFailed,
     };
     Fault::new(code, &fault.message).hint(&fault.hint)

@@ -45,7 +45,7 @@ impl Brain {
     /// Returns the passages of search hits, best first, up to the limits. Skips pages deleted
     /// meanwhile.
     pub(super) fn passages(&self, caller: &Caller, hits: Vec<Hit>) -> Result<Vec<Passage>, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (mut found, mut room) = (Vec::new(), ALL);
         for hit in hits {
             let Some(record) =

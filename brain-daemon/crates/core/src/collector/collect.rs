@@ -10,11 +10,11 @@ use url::Url;
 
 use super::super::{Brain, Progress, Silent};
 use super::{TOKEN, data_fault};
-use brain_base::schedule::Job;
+use brain_base::schedule::ScheduledTask;
 use brain_collector::{
     COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, RunListener, Settings, State, Stream,
 };
-use brain_net::Link;
+use brain_net::RetryingClient;
 
 /// The inputs of a run.
 pub(super) struct RunInputs {
@@ -52,10 +52,10 @@ impl RunListener for RunForwarder<'_> {
 
 /// Returns whether a scheduled run is due: a scheduled time lies between the last run and now.
 /// Without a last run, or with one in the future, it waits for its minute.
-fn is_due(job: &Job, last_started: Option<i64>, now: i64) -> bool {
+fn is_due(job: &ScheduledTask, last_started: Option<i64>, now: i64) -> bool {
     match last_started {
-        Some(started) if started <= now => job.last(now) > started,
-        _ => job.begins(now),
+        Some(started) if started <= now => job.last_start(now) > started,
+        _ => job.is_due(now),
     }
 }
 
@@ -152,12 +152,15 @@ impl Brain {
     ///
     /// # Errors
     /// If the URL is invalid or cannot be used.
-    pub(super) fn platform_link(&self, settings: &Settings) -> Result<(Url, Box<dyn Link>), Fault> {
+    pub(super) fn platform_link(
+        &self,
+        settings: &Settings,
+    ) -> Result<(Url, Box<dyn RetryingClient>), Fault> {
         let base = Url::parse(&settings.platform_api).map_err(|e| {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
                 .hint("write it as https://api.x.com")
         })?;
-        let link = self.net.link(&base).map_err(|trouble| {
+        let link = self.net.retrying_client(&base).map_err(|trouble| {
             Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {trouble}"))
                 .hint("check collector.platform_api and the network")
         })?;
@@ -245,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_run_is_due_once_in_each_slot() {
-        let job = Job::new("collector", 30 * 60, 0).unwrap();
+        let job = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
         for (last, now, due) in [
             ("10:00:00.050", "10:00:00.051", false),
             ("10:00:00.050", "10:29:59.999", false),
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_was_missed_is_made_up_once() {
-        let job = Job::new("collector", 30 * 60, 0).unwrap();
+        let job = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
         let woke = at("10:47:13.000");
         assert!(is_due(&job, Some(at("02:00:00.010")), woke), "17 slots were missed");
         assert!(!is_due(&job, Some(woke), woke + 1), "it has run");
@@ -271,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_first_run_waits_for_its_minute() {
-        let job = Job::new("collector", 3600, 5).unwrap();
+        let job = ScheduledTask::new("collector", 3600, 5).unwrap();
         for (now, due) in [
             ("10:04:59.999", false),
             ("10:05:00.000", true),

@@ -53,7 +53,7 @@ impl Brain {
             return Err(Fault::new(FaultCode::Usage, "this cursor belongs to another `since`")
                 .hint("give the same `since` as before, or none, or leave the cursor away"));
         }
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
         // Also for a continued answer: a post that another stream had before `since` is not new.
         let from = since.min(until - WEEK_MS);

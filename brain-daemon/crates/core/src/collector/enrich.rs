@@ -11,8 +11,8 @@ mod plan;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    CollectorEnrich, CollectorEnriched, EnrichedPage, Expect, Fault, FaultCode, Origin, PageRef,
-    Put, Slug, SourceId, Sync,
+    CollectorEnrich, CollectorEnrichReply, EnrichedPage, Fault, FaultCode, Origin, PageRef,
+    Precondition, Put, Slug, SourceId, Sync,
 };
 
 use super::super::intake::stored_document;
@@ -35,7 +35,7 @@ struct Draft {
     document: Document,
     outcome: Outcome,
     /// The expected version; for a new page, its absence.
-    expect: Expect,
+    expect: Precondition,
 }
 
 impl Brain {
@@ -44,7 +44,7 @@ impl Brain {
         caller: &Caller,
         request: &CollectorEnrich,
         progress: &dyn Progress,
-    ) -> Result<CollectorEnriched, Fault> {
+    ) -> Result<CollectorEnrichReply, Fault> {
         let files = CollectedFiles::of(self, caller)?;
         let now = self.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
@@ -73,7 +73,7 @@ impl Brain {
         if !request.dry_run {
             failures.extend(self.sync_enriched(caller, progress));
         }
-        Ok(CollectorEnriched {
+        Ok(CollectorEnrichReply {
             dry_run: request.dry_run,
             pages: enriched,
             below_gate,
@@ -123,7 +123,7 @@ impl Brain {
                 return Ok((None, Vec::new()));
             };
             let Outcome { body, lines, mut keys, failures } = outcome;
-            let created = expect == Expect::Absent;
+            let created = expect == Precondition::Absent;
             if let Some(body) = body.filter(|_| !dry_run) {
                 document.body = body;
                 match self.write_enriched(caller, target, &document, expect) {
@@ -154,13 +154,13 @@ impl Brain {
         target: &Target,
         done: &HashSet<String>,
     ) -> Result<Option<Draft>, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (document, expect) = match (reader.page(&target.source, &target.slug)?, &target.created)
         {
             (Some(record), _) => {
-                (stored_document(&reader.content(&record)?)?, Expect::Version(record.version))
+                (stored_document(&reader.content(&record)?)?, Precondition::Version(record.version))
             }
-            (None, Some(author)) => (newcomer::page(author), Expect::Absent),
+            (None, Some(author)) => (newcomer::page(author), Precondition::Absent),
             (None, None) => return Ok(None),
         };
         let outcome = target.work.apply(&document.body, &target.name(), done);
@@ -173,7 +173,7 @@ impl Brain {
         caller: &Caller,
         target: &Target,
         document: &Document,
-        expect: Expect,
+        expect: Precondition,
     ) -> Result<(), Fault> {
         let put = Put {
             page: PageRef { source: Some(target.source.clone()), slug: target.slug.clone() },

@@ -65,18 +65,20 @@ impl Brain {
             self.collector.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let late = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
-            && job.next(started).saturating_add(late) < now
+            && job.next_start(started).saturating_add(late) < now
             && self.started.elapsed() > MAX_DELAY
             && !at_work
         {
-            let problem =
-                format!("a run was due at {}, and there was none", rfc3339(job.next(started)));
+            let problem = format!(
+                "a run was due at {}, and there was none",
+                rfc3339(job.next_start(started))
+            );
             return unhealthy(problem, "brain collector collect");
         }
         let Some(last) = state.last_report else {
             return Ok(CollectorHealth::Healthy(format!(
                 "on; the first run is at {}",
-                rfc3339(job.next(now))
+                rfc3339(job.next_start(now))
             )));
         };
         let reason = last.reason.as_deref().unwrap_or_default();
@@ -99,7 +101,7 @@ impl Brain {
         Ok(CollectorHealth::Healthy(format!(
             "on; the last run was at {}, the next one is at {}",
             last.started_at,
-            rfc3339(job.next(now))
+            rfc3339(job.next_start(now))
         )))
     }
 }

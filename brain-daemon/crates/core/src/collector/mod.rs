@@ -25,7 +25,7 @@ use tokio::sync::Notify;
 
 use super::Brain;
 use brain_base::clock::rfc3339;
-use brain_base::secrets::Found;
+use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
 pub(super) use health::CollectorHealth;
 
@@ -98,7 +98,7 @@ impl Brain {
     }
 
     /// Reads the bearer token. Read each time, so that a new one needs no restart.
-    fn platform_token(&self) -> Result<Option<Found>, Fault> {
+    fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
         let file = self.config.platform_token_file(&self.home);
         self.secrets.find(TOKEN, file.as_deref())
     }

@@ -10,7 +10,7 @@ use brain_protocol::{Fault, NamedPage, Slug, SourceId};
 use super::super::Brain;
 use super::super::index::index_fault;
 use super::topics::is_handle;
-use brain_page::{Frontmatter, file_name_key, normal_name};
+use brain_page::{Frontmatter, file_name_key, normalize_name};
 use brain_search::Question;
 use brain_store::{Content, PageRecord, Reader, unless_damaged};
 
@@ -69,7 +69,7 @@ impl IndexedPage {
 
 /// A page's name as texts have it.
 struct Name {
-    /// Its words, normalised by [`normal_name`].
+    /// Its words, normalised by [`normalize_name`].
     words: Vec<String>,
     /// Its words as written, for case-sensitive names.
     exact: Option<Vec<String>>,
@@ -136,7 +136,7 @@ impl NameIndex {
             std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
         for title in titles {
             if somebody {
-                put(&mut self.called, normal_name(title));
+                put(&mut self.called, normalize_name(title));
             }
             if let Some(name) = name_of(title, somebody, page)
                 && let Some(first) = name.words.first()
@@ -145,7 +145,7 @@ impl NameIndex {
             }
         }
         if PROFILE_FOLDERS.iter().any(|place| known.slug.as_str().starts_with(place)) {
-            put(&mut self.slugs, normal_name(known.slug.name()));
+            put(&mut self.slugs, normalize_name(known.slug.name()));
         }
         self.pages.push(known);
     }
@@ -176,14 +176,14 @@ impl NameIndex {
             return Vec::new();
         }
         let keys: Vec<String> = name
-            .map(normal_name)
+            .map(normalize_name)
             .filter(|key| key.contains(char::is_alphanumeric))
             .into_iter()
             .flat_map(|key| [file_name_key(&key), Some(key)])
             .flatten()
             .collect();
         let called = keys.iter().filter_map(|key| self.called.get(key));
-        let slugs = keys.iter().cloned().chain(handle.map(normal_name));
+        let slugs = keys.iter().cloned().chain(handle.map(normalize_name));
         let slugs: Vec<usize> =
             slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
         let mut seen = HashSet::new();
@@ -263,7 +263,7 @@ fn words(text: &str) -> Vec<Word> {
         let mut run = String::new();
         let mut end = |run: &mut String| {
             if !run.trim_start_matches('@').is_empty() {
-                found.push(Word { normal: normal_name(run), raw: std::mem::take(run) });
+                found.push(Word { normal: normalize_name(run), raw: std::mem::take(run) });
             }
             run.clear();
         };

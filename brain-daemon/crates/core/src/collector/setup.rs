@@ -380,8 +380,8 @@ impl<'a> SetupRun<'a> {
                 "set it to true in config.toml and restart the daemon, or let something else run `brain collector collect`",
             );
         }
-        let next = job.next(self.brain.now());
-        let minutes = (job.next(next) - next) / 60_000;
+        let next = job.next_start(self.brain.now());
+        let minutes = (job.next_start(next) - next) / 60_000;
         passed(
             (),
             format!(

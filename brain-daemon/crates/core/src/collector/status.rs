@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    Alert, CollectorAlerts, CollectorCounts, CollectorCurve, CollectorDeletions, CollectorSince,
+    Alert, CollectorAlerts, CollectorCounts, CollectorCurve, CollectorDeletions, CollectorPeriod,
     CollectorStatus, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
 };
 
@@ -46,7 +46,7 @@ impl Brain {
             )
         };
         let next_run = match &off_because {
-            None => Some(rfc3339(self.config.collector_job()?.next(self.now()))),
+            None => Some(rfc3339(self.config.collector_job()?.next_start(self.now()))),
             Some(_) => None,
         };
         let now = self.now().div_euclid(1000);
@@ -112,7 +112,7 @@ impl Brain {
 
     pub(crate) fn collector_deletions(
         &self,
-        request: &CollectorSince,
+        request: &CollectorPeriod,
     ) -> Result<CollectorDeletions, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
@@ -135,7 +135,7 @@ impl Brain {
 
     pub(crate) fn collector_alerts(
         &self,
-        request: &CollectorSince,
+        request: &CollectorPeriod,
     ) -> Result<CollectorAlerts, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
@@ -217,7 +217,7 @@ fn likes_per_ms(snapshots: &[Snapshot]) -> f64 {
 ///
 /// # Errors
 /// `usage` for an invalid time or limit.
-fn parse_span(request: &CollectorSince) -> Result<(i64, usize), Fault> {
+fn parse_span(request: &CollectorPeriod) -> Result<(i64, usize), Fault> {
     let since = match &request.since {
         None => i64::MIN,
         Some(text) => parse_instant(text, false).ok_or_else(|| {
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn spans_and_limits_are_checked() {
         let ask = |since: Option<&str>, limit| {
-            parse_span(&CollectorSince { since: since.map(str::to_owned), limit })
+            parse_span(&CollectorPeriod { since: since.map(str::to_owned), limit })
         };
         assert_eq!(ask(None, 1).unwrap(), (i64::MIN, 1));
         assert_eq!(ask(Some("2026-11-21"), 1000).unwrap(), (1_795_219_200_000, 1000));

@@ -21,7 +21,7 @@ use brain_collector::{
     Data, Endpoint, Expansions, IncomingPost, Journal, JournalEvent, Line, Platform, PlatformFault,
     PostId, Record, Run, RunListener, Settings, State, Stream, Why, post_metrics,
 };
-use brain_net::{Call, Link, Part};
+use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
 /// Retry interval without a token or account.
 const RETRY_UNREADY: Duration = Duration::from_secs(2);
@@ -127,7 +127,12 @@ impl Brain {
         self.rest(wait, Some(&ready.token), || held.look());
     }
 
-    fn arrivals<'a>(&'a self, ready: &'a RunInputs, base: &'a Url, link: &'a dyn Link) -> Run<'a> {
+    fn arrivals<'a>(
+        &'a self,
+        ready: &'a RunInputs,
+        base: &'a Url,
+        link: &'a dyn RetryingClient,
+    ) -> Run<'a> {
         Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.clock }
     }
 
@@ -221,17 +226,17 @@ impl Connection<'_> {
         }
         let url = self.platform.url(&["tweets", "search", "stream"], &self.with.parameters());
         let bearer = Secret::new(format!("Bearer {}", token.expose()));
-        let call = Call {
+        let call = HttpRequest {
             url: &url,
             body: None,
             headers: &[("accept", "application/json")],
             authorization: Some(&bearer),
             public: false,
-            enough: |_| false,
+            is_complete: |_| false,
         };
         let link = self.run.link;
         let followed =
-            link.follow(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
+            link.stream(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
         match followed {
             Ok(answer) if self.since.is_none() && answer.status != 200 => {
                 self.platform.note(Endpoint::Connect, &answer);
@@ -250,10 +255,10 @@ impl Connection<'_> {
     }
 
     /// Handles a part of the stream. Returns whether to continue.
-    fn handle_part(&mut self, part: Part<'_>) -> bool {
+    fn handle_part(&mut self, part: StreamEvent<'_>) -> bool {
         match part {
-            Part::Nothing => {}
-            Part::Head => {
+            StreamEvent::Idle => {}
+            StreamEvent::Head => {
                 self.since = Some(Instant::now());
                 if let Some(status) = self.brain.collector.stream().as_mut() {
                     status.connections += 1;
@@ -265,7 +270,7 @@ impl Connection<'_> {
                 self.brain.tell_stream("connected", &format!("it listens{refused}"));
                 self.search_missed_posts();
             }
-            Part::Bytes(bytes) => {
+            StreamEvent::Bytes(bytes) => {
                 let mut posts = Vec::new();
                 for line in self.lines.take(bytes) {
                     match filtered_stream::message(&line) {
@@ -451,7 +456,7 @@ impl Brain {
             return json!({});
         }
         let caller = Caller::local(rustix::process::geteuid().as_raw());
-        let found = self.store.read(caller.view()).map_err(Into::into).and_then(|reader| {
+        let found = self.store.read(caller.visibility()).map_err(Into::into).and_then(|reader| {
             let names = NameIndex::read(&reader)?;
             let mut all = Map::new();
             for handle in handles {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::quote::{cut, plain};
 use brain_collector::Record;
-use brain_page::normal_name;
+use brain_page::normalize_name;
 
 /// Minimum posts within [`WEEK_MS`] for a recurring topic.
 const MIN_POSTS: usize = 3;
@@ -133,7 +133,7 @@ impl Topics {
 
 /// Returns the comparison key of a topic: case, `-`, `_` and spaces are ignored.
 pub(super) fn key(topic: &str) -> String {
-    let key = normal_name(topic);
+    let key = normalize_name(topic);
     if key.contains(char::is_alphanumeric) { key } else { String::new() }
 }
 

@@ -7,7 +7,7 @@ use brain_protocol::Fault;
 use super::kinds::{handle, span, texts};
 use super::{Config, invalid};
 use brain_base::home::Home;
-use brain_base::schedule::{self, Job};
+use brain_base::schedule::{self, ScheduledTask};
 use brain_collector::{Settings, UserId};
 
 /// Which of the collector's further patterns are switched on.
@@ -34,7 +34,7 @@ impl Config {
         // Checked even while it is off.
         self.collector_job()?;
         let jobs = self.planned_jobs()?;
-        if let Some((one, other, minute)) = schedule::conflict(&jobs) {
+        if let Some((one, other, minute)) = schedule::find_conflict(&jobs) {
             let (hour, minute) = (minute / 60, minute % 60);
             let what = format!(
                 "{one} and {other} would both begin at {hour:02}:{minute:02}; one minute is for one job"
@@ -65,7 +65,7 @@ impl Config {
     ///
     /// # Errors
     /// As [`Config::collector_job`].
-    pub fn planned_jobs(&self) -> Result<Vec<Job>, Fault> {
+    pub fn planned_jobs(&self) -> Result<Vec<ScheduledTask>, Fault> {
         let mut jobs = Vec::new();
         if self.collector_enabled() {
             jobs.push(self.collector_job()?);
@@ -102,19 +102,19 @@ impl Config {
     ///
     /// # Errors
     /// `invalid_config`; not after [`Config::load`] has passed.
-    pub fn collector_job(&self) -> Result<Job, Fault> {
+    pub fn collector_job(&self) -> Result<ScheduledTask, Fault> {
         let every = span(self.text("collector", "every")).unwrap_or_default();
-        Job::new("collector", every, self.number("collector", "at") as u32)
+        ScheduledTask::new("collector", every, self.number("collector", "at") as u32)
     }
 
     /// When posts are rated again; `None` when they are not.
     ///
     /// # Errors
     /// As [`Config::collector_job`].
-    pub fn ratings_job(&self) -> Result<Option<Job>, Fault> {
+    pub fn ratings_job(&self) -> Result<Option<ScheduledTask>, Fault> {
         let at = self.number("collector", "ratings_at") as u32;
         self.is_true("collector", "ratings")
-            .then(|| Job::new("collector.ratings", 30 * 60, at))
+            .then(|| ScheduledTask::new("collector.ratings", 30 * 60, at))
             .transpose()
     }
 

@@ -1,7 +1,7 @@
 //! Explains failed calls and unexpected answers, with the most common causes. No I/O.
 
 use super::{Failed, Target};
-use brain_net::{Answer, Tls, Trouble};
+use brain_net::{Error as NetError, HttpResponse, TlsError};
 
 /// Cuts remote text to `max` characters on one line, without control or bidirectional characters.
 pub(super) fn shown(text: &str, most: usize) -> String {
@@ -22,7 +22,7 @@ pub(super) fn shown(text: &str, most: usize) -> String {
 }
 
 /// Removes the secret from an answer. Some servers echo requests, and reports are shared.
-pub(super) fn without(mut answer: Answer, secret: &str) -> Answer {
+pub(super) fn without(mut answer: HttpResponse, secret: &str) -> HttpResponse {
     const HIDDEN: &str = "[secret]";
     // Shorter values are not secrets and would match anywhere.
     if secret.len() < 8 {
@@ -41,42 +41,49 @@ pub(super) fn without(mut answer: Answer, secret: &str) -> Answer {
 }
 
 /// Explains a call without an answer.
-pub(super) fn troubled(target: &Target<'_>, trouble: &Trouble) -> Failed {
+pub(super) fn troubled(target: &Target<'_>, trouble: &NetError) -> Failed {
     let hint = match trouble {
-        Trouble::Name(_) => {
+        NetError::NameNotFound(_) => {
             "look at the spelling; if it is right, the name's DNS record is missing, or the tunnel that makes it does not run"
         }
-        Trouble::Refused if target.is_local() => {
+        NetError::ConnectionRefused if target.is_local() => {
             "`brain status` shows where this brain serves HTTP; a port of your own is set by http.local and http.public"
         }
-        Trouble::Refused => "start the tunnel, or what else serves that host; look at the port",
-        Trouble::Silent | Trouble::Unreachable(_) => {
+        NetError::ConnectionRefused => {
+            "start the tunnel, or what else serves that host; look at the port"
+        }
+        NetError::ConnectTimeout | NetError::Unreachable(_) => {
             "a firewall is on the way, or the host is down; hosted clients come from the internet, so it must be reachable from there"
         }
-        Trouble::Tls(Tls::Absent | Tls::Cut) => {
+        NetError::Tls(TlsError::Absent | TlsError::Closed) => {
             "type http:// instead of https://, or let the tunnel serve https"
         }
-        Trouble::Tls(Tls::Expired) => {
+        NetError::Tls(TlsError::Expired) => {
             "renew the certificate; if it is new, look at this machine's clock"
         }
-        Trouble::Tls(Tls::Early) => "look at this machine's clock",
-        Trouble::Tls(Tls::Name) => {
+        NetError::Tls(TlsError::NotYetValid) => "look at this machine's clock",
+        NetError::Tls(TlsError::WrongName) => {
             "type the name that the certificate is for, or get one for this name"
         }
-        Trouble::Tls(Tls::Issuer) => {
+        NetError::Tls(TlsError::UnknownIssuer) => {
             "clients trust public certificate authorities only: use a tunnel or a server with such a certificate"
         }
-        Trouble::Tls(Tls::Other(_)) => "let another server or tunnel do TLS, at least TLS 1.2",
-        Trouble::NotPublic | Trouble::Address(_) => {
+        NetError::Tls(TlsError::Other(_)) => {
+            "let another server or tunnel do TLS, at least TLS 1.2"
+        }
+        NetError::NotPublic | NetError::InvalidAddress(_) => {
             "the endpoint names an address that is not public: behind a tunnel set http.base_url to the public address"
         }
-        Trouble::Slow(_) => {
+        NetError::Timeout(_) => {
             "clients give up after 10 seconds: look at the load of the host, and at what stands between"
         }
-        Trouble::Large(_) | Trouble::Broken(_) | Trouble::Status(_) | Trouble::Kind => {
+        NetError::TooLarge(_)
+        | NetError::ConnectionBroken(_)
+        | NetError::Status(_)
+        | NetError::NotJson => {
             "something else than this protocol is served there: look at the port and the path"
         }
-        Trouble::Setup(_) => {
+        NetError::Setup(_) => {
             "this machine cannot make the call: look at its certificates (ca-certificates) and its open files"
         }
     };
@@ -84,7 +91,7 @@ pub(super) fn troubled(target: &Target<'_>, trouble: &Trouble) -> Failed {
 }
 
 /// Explains an answer that does not come from a tool endpoint.
-pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
+pub(super) fn foreign(target: &Target<'_>, answer: &HttpResponse) -> Option<Failed> {
     let says = |message: String, hint: String| Some(Failed { message, hint });
     let status = answer.status;
     if (300..400).contains(&status) {
@@ -128,7 +135,7 @@ pub(super) fn foreign(target: &Target<'_>, answer: &Answer) -> Option<Failed> {
 }
 
 /// Explains any other unexpected answer.
-pub(super) fn unexpected(answer: &Answer, hint: &str) -> Failed {
+pub(super) fn unexpected(answer: &HttpResponse, hint: &str) -> Failed {
     let body = String::from_utf8_lossy(&answer.body);
     let said = reason(&body).unwrap_or_else(|| shown(&body, 120));
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
@@ -147,13 +154,13 @@ pub(super) fn reason(body: &str) -> Option<String> {
 }
 
 /// Returns the code of a JSON error.
-pub(super) fn code(answer: &Answer) -> String {
+pub(super) fn code(answer: &HttpResponse) -> String {
     let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     value["error"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns the title of an HTML page.
-fn title(answer: &Answer) -> String {
+fn title(answer: &HttpResponse) -> String {
     let text = String::from_utf8_lossy(&answer.body);
     let lower = text.to_ascii_lowercase();
     let found = lower.find("<title").and_then(|at| {
@@ -167,7 +174,7 @@ fn title(answer: &Answer) -> String {
 
 /// Returns a parameter of the Bearer challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1).
 /// `None` without such a challenge; empty without the parameter.
-pub(super) fn challenged(answer: &Answer, parameter: &str) -> Option<String> {
+pub(super) fn challenged(answer: &HttpResponse, parameter: &str) -> Option<String> {
     let values = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
     values.filter_map(|(_, value)| bearer(value, parameter)).next()
 }
@@ -236,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_secret_that_comes_back_is_not_told() {
-        let said = |body: &[u8]| Answer {
+        let said = |body: &[u8]| HttpResponse {
             status: 401,
             headers: vec![("www-authenticate".into(), "Bearer error=\"brain_pt_x\"".into())],
             body: body.to_vec(),

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::answer::{challenged, code, foreign, shown, troubled, unexpected};
 use super::{Ended, Failed, Target, failed, is_loopback, passed, warned};
-use brain_net::{Answer, Call};
+use brain_net::{HttpRequest, HttpResponse};
 
 /// The authorization server, as far as a client needs it.
 pub(super) struct Server {
@@ -25,14 +25,14 @@ pub(super) struct Server {
 
 /// Checks that the host answers.
 pub(super) fn reach(target: &Target<'_>) -> Ended<()> {
-    let answer = target.net.call(&Call {
+    let answer = target.net.call(&HttpRequest {
         url: &target.url,
         body: None,
         headers: &[("accept", "text/event-stream")],
         authorization: None,
         public: false,
         // Only the response head matters.
-        enough: |_| true,
+        is_complete: |_| true,
     });
     let answer = answer.map_err(|trouble| troubled(target, &trouble))?;
     let host = target.url.host_str().unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
         "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "brain connect test", "version": "1" } },
     })
     .to_string();
-    let answer = target.net.call(&Call {
+    let answer = target.net.call(&HttpRequest {
         url: &target.url,
         body: Some(hello.as_bytes()),
         headers: &[
@@ -67,7 +67,7 @@ pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
         ],
         authorization: None,
         public: false,
-        enough: |answer| answer.kind() == "text/event-stream",
+        is_complete: |answer| answer.kind() == "text/event-stream",
     });
     let answer = answer.map_err(|trouble| troubled(target, &trouble))?;
     let origin = target.origin();
@@ -106,7 +106,7 @@ pub(super) fn challenge(target: &Target<'_>) -> Ended<Url> {
     passed(url, message)
 }
 
-fn unchallenged(target: &Target<'_>, answer: &Answer) -> Failed {
+fn unchallenged(target: &Target<'_>, answer: &HttpResponse) -> Failed {
     let origin = target.origin();
     if code(answer) == "forbidden_host" {
         let hint = format!(

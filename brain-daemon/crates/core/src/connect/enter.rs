@@ -13,7 +13,7 @@ use super::discover::Server;
 use super::{Ended, Failed, Target, failed, passed};
 use crate::Brain;
 use brain_base::random;
-use brain_net::{Answer, Call};
+use brain_net::{HttpRequest, HttpResponse};
 
 /// Lifetime of a temporary token, in seconds, if it cannot be revoked.
 const LIFE: u64 = 10 * 60;
@@ -118,7 +118,7 @@ fn by_secret<'a>(
         None
     };
     let form = form.finish();
-    let answer = target.net.call(&Call {
+    let answer = target.net.call(&HttpRequest {
         url: &server.token,
         body: Some(form.as_bytes()),
         headers: &[
@@ -127,7 +127,7 @@ fn by_secret<'a>(
         ],
         authorization: basic.as_ref(),
         public: target.is_strange(&server.token),
-        enough: |_| false,
+        is_complete: |_| false,
     });
     let answer = answer.map_err(|trouble| troubled(target, &trouble))?;
     if answer.status != 200 {
@@ -150,7 +150,7 @@ fn by_secret<'a>(
     passed(Pass::of(token, hint), format!("by the client's secret{scope}"))
 }
 
-fn refused(target: &Target<'_>, url: &Url, answer: &Answer) -> Failed {
+fn refused(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> Failed {
     let hint = match code(answer).as_str() {
         "invalid_client" => {
             "id or secret is wrong, or the client was revoked: brain clients list --all"

@@ -18,11 +18,11 @@ use url::{Host, Url};
 
 use super::Brain;
 use super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use brain_net::{Answer, Call, Outgoing, Trouble};
+use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
 /// The endpoint and the network.
 struct Target<'a> {
-    net: &'a dyn Outgoing,
+    net: &'a dyn HttpClient,
     url: Url,
     /// The endpoint as typed, because clients compare texts.
     typed: String,
@@ -51,14 +51,14 @@ impl Target<'_> {
     }
 
     /// Reads `url`.
-    fn get(&self, url: &Url) -> Result<Answer, Trouble> {
-        self.net.call(&Call {
+    fn get(&self, url: &Url) -> Result<HttpResponse, NetError> {
+        self.net.call(&HttpRequest {
             url,
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
             public: self.is_strange(url),
-            enough: |_| false,
+            is_complete: |_| false,
         })
     }
 }

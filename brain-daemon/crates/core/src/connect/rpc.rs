@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Target;
 use super::answer::{challenged, foreign, reason, shown, troubled, without};
 use super::enter::Pass;
-use brain_net::{Answer, Call};
+use brain_net::{HttpRequest, HttpResponse};
 
 /// The newest revision with a handshake.
 pub(super) const LEGACY: &str = "2025-11-25";
@@ -95,7 +95,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn post(&self, message: &Value, method: &str, name: Option<&str>) -> Result<Answer, Snag> {
+    fn post(
+        &self,
+        message: &Value,
+        method: &str,
+        name: Option<&str>,
+    ) -> Result<HttpResponse, Snag> {
         let body = message.to_string();
         let mut headers = vec![
             ("content-type", "application/json"),
@@ -110,13 +115,13 @@ impl<'a> Session<'a> {
             None => {}
         }
         headers.extend(self.id.as_deref().map(|id| ("mcp-session-id", id)));
-        let call = Call {
+        let call = HttpRequest {
             url: &self.target.url,
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: Some(&self.pass.bearer),
             public: false,
-            enough: |answer| answer.kind() == "text/event-stream" && reply(answer).is_some(),
+            is_complete: |answer| answer.kind() == "text/event-stream" && reply(answer).is_some(),
         };
         let answer = self.target.net.call(&call).map_err(|trouble| {
             let failed = troubled(self.target, &trouble);
@@ -127,7 +132,7 @@ impl<'a> Session<'a> {
     }
 
     /// Explains an answer without a message.
-    fn unanswered(&self, answer: &Answer) -> Snag {
+    fn unanswered(&self, answer: &HttpResponse) -> Snag {
         let status = answer.status;
         let said = reason(&String::from_utf8_lossy(&answer.body));
         let said = said.map_or_else(String::new, |said| format!(": {said}"));
@@ -160,7 +165,7 @@ fn ourselves() -> Value {
 }
 
 /// Returns the response in an answer: its body or an event of its stream.
-fn reply(answer: &Answer) -> Option<Value> {
+fn reply(answer: &HttpResponse) -> Option<Value> {
     let body = std::str::from_utf8(&answer.body).ok()?;
     let is_reply = |value: &Value| value.get("result").is_some() || value["error"].is_object();
     if answer.kind() != "text/event-stream" {
@@ -183,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_response_is_found_in_a_body_and_in_a_stream() {
-        let answer = |kind: &str, body: &str| Answer {
+        let answer = |kind: &str, body: &str| HttpResponse {
             status: 200,
             headers: vec![("content-type".into(), kind.into())],
             body: body.into(),

@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq;
 use super::table::digest;
 use crate::Brain;
 use brain_base::random::{self, Random};
-use brain_base::secrets::{Found, Origin, Secrets};
+use brain_base::secrets::{FoundSecret, Origin, Secrets};
 use brain_store::Hash;
 
 /// The secret's name.
@@ -35,8 +35,8 @@ struct Known {
 }
 
 impl Known {
-    fn new(found: Found) -> Result<Self, Fault> {
-        let Found { secret, origin } = found;
+    fn new(found: FoundSecret) -> Result<Self, Fault> {
+        let FoundSecret { secret, origin } = found;
         let text = secret.expose();
         if text.len() < SHORTEST || !text.bytes().all(|b| b.is_ascii_graphic()) {
             let message = format!(
@@ -76,7 +76,7 @@ impl Admin {
         let secret = random::secret(random, "brain_ad_")?;
         let path = self.secrets.keep(NAME, &secret)?;
         tracing::info!(path = %path.display(), "an admin token was made");
-        Known::new(Found { secret, origin: Origin::Home(path) })
+        Known::new(FoundSecret { secret, origin: Origin::Home(path) })
     }
 
     /// Whether this is the digest of the token, in a time that does not tell how near it is.
@@ -102,7 +102,7 @@ impl Admin {
     fn rotate(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         match self.secrets.find(NAME, self.configured.as_deref()) {
-            Ok(Some(Found { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
+            Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
                 let message =
                     format!("the admin token comes from {origin}, so it is not brain's to change");
                 return Err(Fault::new(FaultCode::Conflict, message)

@@ -1,7 +1,7 @@
 //! Clients: registered, changed, revoked by the owner.
 
 use brain_protocol::{
-    Client as Shown, ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke,
+    Client as Shown, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
     ClientUpdate, Clients, Fault, FaultCode, GrantType, Scope, Scopes,
 };
 
@@ -24,7 +24,7 @@ impl Brain {
     pub(crate) fn client_register(
         &self,
         request: ClientRegister,
-    ) -> Result<ClientRegistered, Fault> {
+    ) -> Result<ClientRegisterReply, Fault> {
         let name = checked_name(&request.name)?;
         let grant_types = checked_grants(&request)?;
         check_addresses(&request.redirect_uris, &grant_types)?;
@@ -55,7 +55,7 @@ impl Brain {
             GrantUpdate { clients, ..GrantUpdate::default() },
         )?;
         tracing::info!(client = id, scopes = %record.scopes, "a client was registered");
-        Ok(ClientRegistered {
+        Ok(ClientRegisterReply {
             client_id: id,
             client_secret: secret,
             client_name: record.name,
@@ -77,7 +77,7 @@ impl Brain {
         })
     }
 
-    pub(crate) fn client_update(&self, request: ClientUpdate) -> Result<ClientChanged, Fault> {
+    pub(crate) fn client_update(&self, request: ClientUpdate) -> Result<ClientReply, Fault> {
         let ttl = request.token_ttl.map(checked_ttl).transpose()?;
         let sources = request.sources.map(|sources| self.granted_sources(&sources)).transpose()?;
         let mut turn = self.grants.turn();
@@ -110,7 +110,7 @@ impl Brain {
         self.client_changed(&id, status, 0)
     }
 
-    pub(crate) fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientChanged, Fault> {
+    pub(crate) fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientReply, Fault> {
         let mut turn = self.grants.turn();
         let (id, client) = self.named_client(&request.client)?;
         if client.revoked_at.is_some() {
@@ -141,14 +141,10 @@ impl Brain {
         id: &str,
         status: &str,
         tokens_revoked: u64,
-    ) -> Result<ClientChanged, Fault> {
+    ) -> Result<ClientReply, Fault> {
         let table = self.grants.table();
         let client = table.client(id).ok_or_else(|| unknown(id))?;
-        Ok(ClientChanged {
-            status: status.into(),
-            client: client_shown(id, client),
-            tokens_revoked,
-        })
+        Ok(ClientReply { status: status.into(), client: client_shown(id, client), tokens_revoked })
     }
 
     fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {
@@ -279,7 +275,7 @@ fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
 
 /// An administrator reaches everything: a list of sources would only pretend otherwise.
 pub(super) fn check_reach(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
-    if scopes.most() == Scope::Admin && !sources.is_empty() {
+    if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(wrong(
             "the scope admin reaches every source, so it cannot be limited to some",
             "leave away the sources, or grant read or write only",

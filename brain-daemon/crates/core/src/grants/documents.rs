@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{OAuthError, OAuthFault, redirect, validate};
-use brain_net::{self as net, Outgoing, Trouble};
+use brain_net::{self as net, Error as NetError, HttpClient};
 
 /// Documents that are kept; beyond, the one that was not asked for longest is forgotten.
 const KEPT: NonZeroUsize = NonZeroUsize::new(200).unwrap();
@@ -47,7 +47,7 @@ pub(super) struct Introduced {
 
 /// Fetches documents, and keeps them for a while.
 pub(super) struct Documents {
-    net: Arc<dyn Outgoing>,
+    net: Arc<dyn HttpClient>,
     memory: Mutex<Memory>,
 }
 
@@ -76,7 +76,7 @@ fn has_path(id: &str) -> bool {
 
 impl Documents {
     /// Fetches by way of `net`.
-    pub(super) fn new(net: Arc<dyn Outgoing>) -> Self {
+    pub(super) fn new(net: Arc<dyn HttpClient>) -> Self {
         let memory = Memory { kept: LruCache::new(KEPT), fetched: VecDeque::new() };
         Self { net, memory: Mutex::new(memory) }
     }
@@ -101,7 +101,7 @@ impl Documents {
         let (found, lasts) = match self.net.document(id) {
             Ok(document) => match read(id, &document.body) {
                 Ok(client) => {
-                    let said = document.fresh.map_or(LONGEST, |fresh| {
+                    let said = document.max_age.map_or(LONGEST, |fresh| {
                         i64::try_from(fresh.as_millis()).unwrap_or(LONGEST)
                     });
                     (Ok(client), said.clamp(SHORTEST, LONGEST))
@@ -143,27 +143,30 @@ const ADDRESS: &str = "the client names itself by an address that brain does not
 
 /// What the person is told of a document that could not be had. A name that leads inside of this network looks like one that does
 /// not exist.
-fn unread(trouble: &Trouble) -> &'static str {
+fn unread(trouble: &NetError) -> &'static str {
     match trouble {
-        Trouble::Address(_) => ADDRESS,
-        Trouble::Name(_) | Trouble::NotPublic => {
+        NetError::InvalidAddress(_) => ADDRESS,
+        NetError::NameNotFound(_) | NetError::NotPublic => {
             "the client's document cannot be fetched: its host has no public address"
         }
-        Trouble::Tls(_) => {
+        NetError::Tls(_) => {
             "the client's document cannot be fetched: its host cannot be verified (TLS)"
         }
-        Trouble::Large(_) => "the client's document is larger than 64 KiB",
-        Trouble::Kind => "the client's document is not JSON (application/json)",
-        Trouble::Status(300..=399) => {
+        NetError::TooLarge(_) => "the client's document is larger than 64 KiB",
+        NetError::NotJson => "the client's document is not JSON (application/json)",
+        NetError::Status(300..=399) => {
             "the client's document is elsewhere, and brain does not follow"
         }
-        Trouble::Status(_) => {
+        NetError::Status(_) => {
             "the client's document cannot be fetched: its host refuses it. Register the client yourself: brain clients register"
         }
-        Trouble::Slow(_) | Trouble::Silent => {
+        NetError::Timeout(_) | NetError::ConnectTimeout => {
             "the client's document cannot be fetched: its host does not answer within 5 seconds"
         }
-        Trouble::Refused | Trouble::Unreachable(_) | Trouble::Broken(_) | Trouble::Setup(_) => {
+        NetError::ConnectionRefused
+        | NetError::Unreachable(_)
+        | NetError::ConnectionBroken(_)
+        | NetError::Setup(_) => {
             "the client's document cannot be fetched: its host cannot be reached"
         }
     }

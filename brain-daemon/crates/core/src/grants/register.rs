@@ -137,7 +137,7 @@ fn checked_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
     };
     let refuse = |why: &str| unfit(OAuthError::InvalidScope, why);
     let scopes = Scopes::parse(text).map_err(|_| refuse("there are the scopes read and write"))?;
-    if scopes.most() == Scope::Admin {
+    if scopes.highest() == Scope::Admin {
         return Err(refuse("a client that registers itself may ask for read and write only"));
     }
     Ok(scopes)

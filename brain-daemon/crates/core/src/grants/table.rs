@@ -16,7 +16,7 @@ use crate::Brain;
 use brain_base::caller::Visibility;
 use brain_base::random::Random;
 use brain_base::secrets::Secrets;
-use brain_net::Outgoing;
+use brain_net::HttpClient;
 use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenKind, TokenRecord};
 
 /// When a client was last let in is kept to the minute, in milliseconds.
@@ -226,7 +226,7 @@ impl Grants {
         secrets: Arc<Secrets>,
         admin_file: Option<PathBuf>,
         random: Arc<dyn Random>,
-        net: Arc<dyn Outgoing>,
+        net: Arc<dyn HttpClient>,
     ) -> Result<Self, Fault> {
         Ok(Self {
             table: RwLock::new(Table::load(store)?),

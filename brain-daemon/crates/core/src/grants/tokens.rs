@@ -1,8 +1,8 @@
 //! Tokens that the owner makes and takes back.
 
 use brain_protocol::{
-    Fault, FaultCode, Scope, TokenCreate, TokenInfo, TokenList, TokenMade, TokenRevoke,
-    TokenRevoked, Tokens,
+    Fault, FaultCode, Scope, TokenCreate, TokenCreateReply, TokenInfo, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens,
 };
 
 use super::clients::{check_reach, checked_name};
@@ -23,7 +23,7 @@ const USUAL_ADMIN: u64 = 30 * DAY;
 const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
 
 impl Brain {
-    pub(crate) fn token_create(&self, request: &TokenCreate) -> Result<TokenMade, Fault> {
+    pub(crate) fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
         let name = checked_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
         check_reach(request.scopes, &sources)?;
@@ -67,7 +67,7 @@ impl Brain {
         self.change_grants(&mut turn, GrantUpdate { tokens, ..GrantUpdate::default() })?;
         let info = info(&self.grants.table(), &hash, &record);
         tracing::info!(token = info.id, scopes = info.scope, "a token was made");
-        Ok(TokenMade { token, info })
+        Ok(TokenCreateReply { token, info })
     }
 
     pub(crate) fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
@@ -82,7 +82,7 @@ impl Brain {
         })
     }
 
-    pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevoked, Fault> {
+    pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevokeReply, Fault> {
         let now = self.clock.now();
         let mut turn = self.grants.turn();
         let mut change = GrantUpdate::default();
@@ -106,7 +106,7 @@ impl Brain {
         if revoked {
             tracing::info!(token = info.id, "a token was revoked");
         }
-        Ok(TokenRevoked {
+        Ok(TokenRevokeReply {
             status: if revoked { "revoked" } else { "already_revoked" }.into(),
             info,
         })

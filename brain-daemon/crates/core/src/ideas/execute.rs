@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
-use brain_protocol::{Fault, IdeaPrompt, Ideas, IdeasReply, Spent, usd};
+use brain_protocol::{Fault, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
 
 use super::estimate::estimate;
 use super::idea_model::{FailureReason, ModelError};
@@ -95,7 +95,7 @@ impl Brain {
         };
         let ended = work.phases(&models);
         let mut run = work.run.into_inner().unwrap_or_else(PoisonError::into_inner);
-        run.cost = Spent { estimated: run.cost.estimated, ..models.budget.spent() };
+        run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.clock.now();
         run.state = if ended.is_some() { RunState::Stopped } else { RunState::Done };
         reply_context.status = if ended.is_some() { "stopped" } else { "done" };
@@ -158,7 +158,7 @@ impl Brain {
     /// Returns notes about the expected cost.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
-        let far = self.config.llm().is_some_and(|models| !models.is_near());
+        let far = self.config.llm().is_some_and(|models| !models.is_local());
         if models.price.is_free() && far {
             notes.push(
                 "no price is configured, so neither an estimate nor a budget can be right: set llm.price_in and llm.price_out"
@@ -208,7 +208,7 @@ impl Brain {
         caller: &Caller,
         pages: impl Iterator<Item = &'p RunPage>,
     ) -> Result<Vec<Option<String>>, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let text = |page: &RunPage| {
             let record = reader.page(&page.source, &page.slug)?;
             let content = record.map(|record| reader.content(&record)).transpose()?;
@@ -269,7 +269,7 @@ impl Brain {
 
     /// Returns whether the run's saved page still exists.
     fn has_saved(&self, caller: &Caller, run: &Run) -> bool {
-        let Ok(reader) = self.store.read(caller.view()) else { return true };
+        let Ok(reader) = self.store.read(caller.visibility()) else { return true };
         let Ok((source, ..)) = self.source(caller, &reader, None) else { return true };
         run.saved
             .as_ref()

@@ -6,7 +6,7 @@ use brain_protocol::IdeaProfile;
 
 use super::prompt::Prompt;
 use brain_costs::Budget;
-use brain_llm::{Model, ModelFault, Question, Why};
+use brain_llm::{Model, ModelError as LlmError, ModelErrorKind, Question};
 
 /// Maximum time to wait for an overloaded service per question.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(120);
@@ -37,15 +37,17 @@ pub(super) struct ModelError {
     pub(super) hint: String,
 }
 
-impl From<ModelFault> for ModelError {
-    fn from(fault: ModelFault) -> Self {
-        let reason = match fault.why {
-            Why::Budget => FailureReason::Budget,
-            Why::Stopped => FailureReason::Stopped,
-            Why::Slow | Why::ServerError | Why::Overloaded | Why::RateLimited(_) | Why::Broken => {
-                FailureReason::Passing
-            }
-            why if why.is_the_services() => FailureReason::Service,
+impl From<LlmError> for ModelError {
+    fn from(fault: LlmError) -> Self {
+        let reason = match fault.kind {
+            ModelErrorKind::Budget => FailureReason::Budget,
+            ModelErrorKind::Stopped => FailureReason::Stopped,
+            ModelErrorKind::Timeout
+            | ModelErrorKind::ServerError
+            | ModelErrorKind::Overloaded
+            | ModelErrorKind::RateLimited(_)
+            | ModelErrorKind::Interrupted => FailureReason::Passing,
+            why if why.is_service_failure() => FailureReason::Service,
             _ => FailureReason::Question,
         };
         Self { reason, message: fault.message, hint: fault.hint }
@@ -83,7 +85,7 @@ impl IdeaModel for BudgetedModel<'_> {
             temperature: Some(prompt.temperature),
             max_tokens: prompt.max_tokens,
             json: true,
-            busy: MAX_BUSY_WAIT,
+            max_retry_wait: MAX_BUSY_WAIT,
             ..Question::default()
         };
         Ok(self.model.ask(&question, Some(self.budget), should_continue)?.text)

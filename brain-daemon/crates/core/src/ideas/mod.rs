@@ -159,7 +159,7 @@ fn check(request: &Ideas) -> Result<(), Fault> {
 
 /// Returns whether the caller may see the sources of all pages of a run.
 fn is_visible(caller: &Caller, run: &Run) -> bool {
-    let view = caller.view();
+    let view = caller.visibility();
     let mut pages =
         run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
     pages.all(|page| view.shows(page.source.as_str()))

@@ -30,7 +30,7 @@ impl Brain {
         close: usize,
         far: usize,
     ) -> Result<(), Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let near = self
             .close_set(caller, &reader, run, close)
             .map_err(|fault| with_phase("close set", fault))?;

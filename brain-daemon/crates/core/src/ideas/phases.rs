@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use brain_protocol::{Fault, Judged, Spent, usd};
+use brain_protocol::{Fault, Judgement, Spending, usd};
 
 use super::cross::{self, CrossOutcome};
 use super::estimate::estimate;
@@ -149,7 +149,7 @@ impl RunExecution<'_> {
                     if let Some(idea) = idea {
                         let Verdict { scores, note, .. } = verdict;
                         let weighted = self.profile.weighted(&scores);
-                        idea.judge = Some(Judged { scores, weighted, note });
+                        idea.judge = Some(Judgement { scores, weighted, note });
                     }
                 }
             })?;
@@ -199,7 +199,7 @@ impl RunExecution<'_> {
     ) -> Result<(), ModelError> {
         let mut run = self.run();
         change(&mut run);
-        run.cost = Spent { estimated: run.cost.estimated, ..models.budget.spent() };
+        run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.brain.clock.now();
         self.store.save(&run).map_err(|fault| error(&fault))
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spent, usd};
+use brain_protocol::{ClosePage, FarPage, Idea, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
 
 use super::profile::Profile;
 use super::run_state::{CrossState, Run};
@@ -17,7 +17,7 @@ pub(super) struct ReplyContext {
     /// The estimate for this call.
     pub(super) estimated: u64,
     /// The cost of the run before this call.
-    pub(super) cost_before: Spent,
+    pub(super) cost_before: Spending,
     pub(super) judge_failed: bool,
     pub(super) save_problem: Option<String>,
     pub(super) notes: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         origin: if pick.domain { "domain" } else { "corpus" }.into(),
         source_id: pick.page.source.clone(),
     });
-    let cost = Spent {
+    let cost = Spending {
         estimated,
         actual: run.cost.actual.saturating_sub(cost_before.actual),
         tokens_in: run.cost.tokens_in.saturating_sub(cost_before.tokens_in),
@@ -142,7 +142,7 @@ fn failures(run: &Run) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_protocol::{IdeaProfile, Judged, Scores, Slug, SourceId};
+    use brain_protocol::{IdeaProfile, Judgement, Scores, Slug, SourceId};
 
     use super::super::run_state::{ClosePageRef, FarPageRef, RunIdea, RunPage};
     use super::*;
@@ -156,7 +156,7 @@ mod tests {
                 grounding: score,
                 load_bearing: score,
             };
-            Judged { scores, weighted: score, note: String::new() }
+            Judgement { scores, weighted: score, note: String::new() }
         });
         RunIdea { text: text.into(), judge }
     }
@@ -202,9 +202,10 @@ mod tests {
     #[test]
     fn reply_has_the_cost_of_this_call() {
         let mut run = run();
-        run.cost = Spent { estimated: 9, actual: 500_000, tokens_in: 50, tokens_out: 20, calls: 5 };
+        run.cost =
+            Spending { estimated: 9, actual: 500_000, tokens_in: 50, tokens_out: 20, calls: 5 };
         let cost_before =
-            Spent { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
+            Spending { estimated: 9, actual: 200_000, tokens_in: 30, tokens_out: 15, calls: 3 };
         let context = ReplyContext {
             status: "done",
             estimated: 310_000,
@@ -225,8 +226,13 @@ mod tests {
             estimate: false,
         };
         let reply = build(&run, &request, context);
-        let cost =
-            Spent { estimated: 310_000, actual: 300_000, tokens_in: 20, tokens_out: 5, calls: 2 };
+        let cost = Spending {
+            estimated: 310_000,
+            actual: 300_000,
+            tokens_in: 20,
+            tokens_out: 5,
+            calls: 2,
+        };
         assert_eq!(reply.cost, cost);
         assert!(reply.notes[0].contains("$0.50"), "{:?}", reply.notes);
         assert_eq!((reply.far_set[0].distance, reply.far_set[0].origin.as_str()), (0.4, "corpus"));

@@ -1,6 +1,6 @@
 //! The state of a run: its pages, crosses and ideas. No I/O; `run_store` saves it.
 
-use brain_protocol::{IdeaProfile, IdeaRunRow, Judged, Slug, SourceId, Spent};
+use brain_protocol::{IdeaProfile, IdeaRunRow, Judgement, Slug, SourceId, Spending};
 use serde::{Deserialize, Serialize};
 
 use super::profile::Profile;
@@ -28,7 +28,7 @@ pub(super) struct Run {
     /// Every close page with every far page.
     pub(super) crosses: Vec<Cross>,
     /// The cost of all calls for this run.
-    pub(super) cost: Spent,
+    pub(super) cost: Spending,
     /// The reason why it stopped.
     pub(super) problem: Option<String>,
     pub(super) saved: Option<SavedPage>,
@@ -119,7 +119,7 @@ pub(super) enum CrossState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunIdea {
     pub(super) text: String,
-    pub(super) judge: Option<Judged>,
+    pub(super) judge: Option<Judgement>,
 }
 
 /// The page that a run was saved as.
@@ -148,7 +148,7 @@ impl Run {
             short_of_target: false,
             degraded: None,
             crosses: Vec::new(),
-            cost: Spent::default(),
+            cost: Spending::default(),
             problem: None,
             saved: None,
         }

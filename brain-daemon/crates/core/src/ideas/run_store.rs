@@ -14,7 +14,7 @@ use brain_protocol::{Fault, FaultCode};
 use serde::Deserialize;
 
 use super::run_state::{Cross, FORMAT, Run};
-use brain_base::home::make_private;
+use brain_base::home::create_private_dir;
 
 /// Suffix of a file during its write.
 const TEMP_SUFFIX: &str = ".tmp";
@@ -86,7 +86,7 @@ impl RunStore {
     pub(super) fn save(&self, run: &Run) -> Result<(), Fault> {
         let path = self.path(&run.run_id);
         let write = || {
-            make_private(&self.dir)?;
+            create_private_dir(&self.dir)?;
             let unfinished = path.with_extension(format!("json{TEMP_SUFFIX}"));
             // Active runs are locked, so no other writer uses this name; a leftover is overwritten.
             let mut file = File::options()
@@ -240,7 +240,7 @@ fn io_fault(what: &str, path: &Path, error: &io::Error) -> Fault {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_protocol::{IdeaProfile, Judged, Slug, SourceId};
+    use brain_protocol::{IdeaProfile, Judgement, Slug, SourceId};
 
     use super::super::run_state::{ClosePageRef, CrossState, FarPageRef, RunIdea, RunPage};
     use super::*;
@@ -271,7 +271,7 @@ mod tests {
         let (_dir, store) = store();
         assert_eq!(store.all().unwrap(), (vec![], vec![]));
         let mut run = run("abcdefgh", 5);
-        let judge = Judged {
+        let judge = Judgement {
             scores: brain_protocol::Scores {
                 originality: 1.0,
                 resistance: 2.0,

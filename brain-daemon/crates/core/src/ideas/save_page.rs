@@ -3,7 +3,7 @@
 //! `source_kind` names the command, so that models do not take the text for the owner's words.
 
 use brain_protocol::{
-    Expect, Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Put, Slug, SourceId,
+    Fault, FaultCode, Idea, IdeaProfile, Origin, PageRef, Precondition, Put, Slug, SourceId,
 };
 
 use super::run_state::{Run, RunPage};
@@ -32,7 +32,7 @@ impl Brain {
         run: &Run,
         ideas: &[Idea],
     ) -> Result<Slug, Fault> {
-        let source = self.source(caller, &self.store.read(caller.view())?, None)?.0;
+        let source = self.source(caller, &self.store.read(caller.visibility())?, None)?.0;
         let door = match run.profile {
             IdeaProfile::Brainstorm => &BRAINSTORM,
             IdeaProfile::Lsd => &LSD,
@@ -51,7 +51,7 @@ impl Brain {
                 content: content.clone().into_bytes(),
                 origin: Origin::Argument,
                 allow_empty: false,
-                expect: Some(Expect::Absent),
+                expect: Some(Precondition::Absent),
             };
             let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
             match self.put_through(caller, &put, door, uri) {

@@ -176,7 +176,7 @@ impl Brain {
             }
             Some(id) => Ok(id),
             None => {
-                let first = || match caller.view() {
+                let first = || match caller.visibility() {
                     Visibility::All => None,
                     Visibility::Only(own) => own.into_iter().find(known),
                 };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use brain_protocol::{Embed, Embedded, Fault, FaultCode};
+use brain_protocol::{Embed, EmbedReply, Fault, FaultCode};
 
 use super::{Brain, Progress};
 use brain_embed::{EmbedError, EmbedErrorKind};
@@ -13,11 +13,11 @@ impl Brain {
         &self,
         request: &Embed,
         progress: &dyn Progress,
-    ) -> Result<Embedded, Fault> {
+    ) -> Result<EmbedReply, Fault> {
         let before = self.meaning_status();
         let Some(model) = before.model.clone() else { return Err(nothing(before.problem)) };
         let wanted = if request.all { before.pages + before.missing } else { before.missing };
-        let mut made = Embedded {
+        let mut made = EmbedReply {
             provider: before.provider,
             model,
             pages: 0,

@@ -12,8 +12,8 @@ use url::Url;
 
 use super::known_models::{MORE, NEEDED, WEIGHTS};
 use super::origin::{Origin, Place};
-use brain_base::home::make_private;
-use brain_net::{DownloadTrouble, Outgoing, Trouble};
+use brain_base::home::create_private_dir;
+use brain_net::{DownloadError, Error as NetError, HttpClient};
 
 /// Maximum size of the weights, in bytes.
 const LARGEST: u64 = 4 * 1024 * 1024 * 1024;
@@ -36,7 +36,7 @@ pub(super) type ProgressListener<'a> = &'a dyn Fn(u64, u64) -> bool;
 pub(super) fn gather(
     origin: &Origin,
     dir: &Path,
-    net: &dyn Outgoing,
+    net: &dyn HttpClient,
     progress: ProgressListener<'_>,
 ) -> Result<&'static str, Fault> {
     let from =
@@ -44,7 +44,7 @@ pub(super) fn gather(
     let same = fs::read_to_string(dir.join(FROM)).is_ok_and(|before| before == from);
     if !same || matches!(origin.place, Place::Directory(_)) {
         clear(dir)?;
-        make_private(dir)
+        create_private_dir(dir)
             .and_then(|()| fs::write(dir.join(FROM), from))
             .map_err(|e| disk(dir, &e))?;
     }
@@ -146,7 +146,7 @@ fn copy(from: &Path, to: &Path, most: u64, progress: ProgressListener<'_>) -> Re
     }
     let wrong = |e: &io::Error| disk(to, e);
     if let Some(parent) = to.parent() {
-        make_private(parent).map_err(|e| wrong(&e))?;
+        create_private_dir(parent).map_err(|e| wrong(&e))?;
     }
     let mut target = File::create(to).map_err(|e| wrong(&e))?;
     let (mut piece, mut bytes) = (vec![0; PIECE], 0);
@@ -168,7 +168,7 @@ fn fetch(
     base: &Url,
     name: &str,
     to: &Path,
-    net: &dyn Outgoing,
+    net: &dyn HttpClient,
     progress: ProgressListener<'_>,
 ) -> Result<bool, Fault> {
     if to.exists() {
@@ -179,7 +179,7 @@ fn fetch(
     part.push(".part");
     let part = Path::new(&part);
     if let Some(parent) = to.parent() {
-        make_private(parent).map_err(|e| disk(parent, &e))?;
+        create_private_dir(parent).map_err(|e| disk(parent, &e))?;
     }
     let mut pauses = PAUSES.into_iter();
     loop {
@@ -191,14 +191,17 @@ fn fetch(
                 fs::rename(part, to).map_err(|e| disk(to, &e))?;
                 return Ok(true);
             }
-            Err(DownloadTrouble::Stopped) => return Err(stopped()),
-            Err(DownloadTrouble::Disk(e)) => return Err(disk(part, &e)),
-            Err(DownloadTrouble::Call(Trouble::Status(404 | 410))) => return Ok(false),
-            Err(DownloadTrouble::Call(trouble)) => trouble,
+            Err(DownloadError::Stopped) => return Err(stopped()),
+            Err(DownloadError::Disk(e)) => return Err(disk(part, &e)),
+            Err(DownloadError::Request(NetError::Status(404 | 410))) => return Ok(false),
+            Err(DownloadError::Request(trouble)) => trouble,
         };
         let passing = matches!(
             trouble,
-            Trouble::Broken(_) | Trouble::Slow(_) | Trouble::Silent | Trouble::Status(429 | 500..)
+            NetError::ConnectionBroken(_)
+                | NetError::Timeout(_)
+                | NetError::ConnectTimeout
+                | NetError::Status(429 | 500..)
         );
         match pauses.next().filter(|_| passing) {
             Some(seconds) => rest(seconds, progress)?,
@@ -207,12 +210,12 @@ fn fetch(
     }
 }
 
-fn unfetched(url: &Url, trouble: &Trouble) -> Fault {
+fn unfetched(url: &Url, trouble: &NetError) -> Fault {
     let hint = match trouble {
-        Trouble::Status(401 | 403) => {
+        NetError::Status(401 | 403) => {
             "it is not for everybody: fetch its files yourself, and give their directory"
         }
-        Trouble::NotPublic | Trouble::Address(_) => {
+        NetError::NotPublic | NetError::InvalidAddress(_) => {
             "only public https addresses are fetched from: fetch the files yourself, and give their directory"
         }
         _ => {
@@ -249,25 +252,25 @@ mod tests {
         asked: Mutex<Vec<String>>,
     }
 
-    impl Outgoing for Web {
+    impl HttpClient for Web {
         fn download(
             &self,
             url: &str,
             to: &Path,
             on: &mut dyn FnMut(u64, Option<u64>) -> bool,
-        ) -> Result<u64, DownloadTrouble> {
+        ) -> Result<u64, DownloadError> {
             self.asked.lock().unwrap().push(url.to_owned());
             let found = self.files.iter().find(|(name, _)| url.ends_with(name));
-            let Some((_, text)) = found else { return Err(Trouble::Status(404).into()) };
+            let Some((_, text)) = found else { return Err(NetError::Status(404).into()) };
             let mut breaks = self.breaks.lock().unwrap();
             if url.ends_with("model.safetensors") && *breaks > 0 {
                 *breaks -= 1;
                 fs::write(to, &text[..1])?;
-                return Err(Trouble::Broken("cut".into()).into());
+                return Err(NetError::ConnectionBroken("cut".into()).into());
             }
             if !on(1, Some(text.len() as u64)) {
                 fs::write(to, &text[..1])?;
-                return Err(DownloadTrouble::Stopped);
+                return Err(DownloadError::Stopped);
             }
             fs::write(to, text)?;
             Ok(text.len() as u64)
@@ -319,7 +322,7 @@ mod tests {
     fn what_came_from_elsewhere_is_not_gone_on_with() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
-        make_private(&dir).unwrap();
+        create_private_dir(&dir).unwrap();
         fs::write(dir.join(FROM), "https://elsewhere.example/\n").unwrap();
         fs::write(dir.join("tokenizer.json"), "other").unwrap();
         gather(&hub("multilingual-e5-small"), &dir, &web(&FILES, 0), &|_, _| true).unwrap();
@@ -341,7 +344,7 @@ mod tests {
             assert!(fault.message.contains(what), "{fault}");
         }
         let source = home.path().join("source");
-        make_private(&source).unwrap();
+        create_private_dir(&source).unwrap();
         let origin = Origin {
             name: "x".into(),
             place: Place::Directory(source.clone()),
@@ -351,7 +354,7 @@ mod tests {
         assert!(gather(&origin, &dir, &web(&[], 0), &|_, _| true).is_err());
         for (name, text) in FILES {
             let to = source.join(name.trim_start_matches('/'));
-            make_private(to.parent().unwrap()).unwrap();
+            create_private_dir(to.parent().unwrap()).unwrap();
             fs::write(to, text).unwrap();
         }
         let named = Origin { weights: Some("model.safetensors".into()), ..origin };

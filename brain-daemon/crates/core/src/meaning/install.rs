@@ -5,7 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstalled};
+use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
 use super::fetch_files::{clear, disk, gather, stopped};
@@ -15,7 +15,7 @@ use super::models::{OLD, TMP, installed};
 use super::origin::{Origin, Place};
 use super::{Brain, Progress};
 use brain_base::clock::rfc3339;
-use brain_base::home::make_private;
+use brain_base::home::create_private_dir;
 use brain_embed::{
     EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
 };
@@ -32,11 +32,11 @@ impl Brain {
         &self,
         request: &ModelInstall,
         progress: &dyn Progress,
-    ) -> Result<ModelInstalled, Fault> {
+    ) -> Result<ModelInstallReply, Fault> {
         let wanted = wanted_hash(request)?;
         let origin = Origin::of(request)?;
         let models = self.home.models();
-        make_private(&models).map_err(|e| disk(&models, &e))?;
+        create_private_dir(&models).map_err(|e| disk(&models, &e))?;
         let _alone = others_removed(&models)?;
         let place = models.join(&origin.name);
         refuse_own(&models, &origin)?;
@@ -109,7 +109,7 @@ impl Brain {
         place: &Path,
         facts: ModelFacts,
         already: bool,
-    ) -> ModelInstalled {
+    ) -> ModelInstallReply {
         let (provider, named) = self.config.embedding_named();
         let background =
             "pages get their vectors in the background: `brain model list` shows how far";
@@ -127,7 +127,7 @@ impl Brain {
             }
             _ => format!("search uses \"{named}\"; to use this one: embedding.model = \"{name}\""),
         };
-        ModelInstalled {
+        ModelInstallReply {
             name: name.to_owned(),
             path: place.display().to_string(),
             bytes: size(place),

@@ -75,7 +75,7 @@ pub(super) struct Degradation {
 impl Degradation {
     /// Formats one line. Only administrators see the problem.
     pub(super) fn text(&self, caller: &Caller) -> String {
-        let why = self.why.as_deref().filter(|_| caller.scopes().most() >= Scope::Admin);
+        let why = self.why.as_deref().filter(|_| caller.scopes().highest() >= Scope::Admin);
         match (self.share, why) {
             (Some(share), Some(why)) => {
                 format!("search by meaning: {share} % of the pages have their vectors: {why}")

@@ -50,7 +50,7 @@ impl Brain {
         let until = instant(request.until.as_deref(), true)?;
         let sources = match &request.source {
             Some(named) => {
-                let reader = self.store.read(caller.view())?;
+                let reader = self.store.read(caller.visibility())?;
                 Some(vec![self.source(caller, &reader, Some(named))?.0])
             }
             None => None,
@@ -64,12 +64,12 @@ impl Brain {
             text: request.query.clone(),
             limit,
             sources,
-            view: match caller.view() {
+            view: match caller.visibility() {
                 Visibility::All => None,
                 Visibility::Only(sources) => Some(sources),
             },
             page_type: request.page_type,
-            tags: request.tags.iter().map(|tag| page::normal_tag(tag)).collect(),
+            tags: request.tags.iter().map(|tag| page::normalize_tag(tag)).collect(),
             since,
             until,
             explain: request.explain,
@@ -90,7 +90,7 @@ impl Brain {
             .search(&Question { limit: depth, ..question.clone() })
             .map_err(|e| index_fault(&e))?;
         // Taken after the search: a page that was deleted meanwhile is not shown.
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let order = order(&found.hits, &meant);
         let relations = relations(&reader, &asked, &order, &|id| conditions.admit(id))?;
         conditions.result()?;
@@ -230,7 +230,7 @@ fn shown(reader: &Reader, page: Fused, snippets: &Snippeter) -> Result<Option<Hi
     let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
     let Content { frontmatter, body } = reader.content(&record)?;
     let snippet = passage(&body, page.window, snippets);
-    let url = page::own_address(&frontmatter, record.provenance.source_uri.as_deref());
+    let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
     let mut hit = hit(source, slug, record, page.score);
     hit.snippet = snippet.text;
     hit.highlights = snippet.highlights;

@@ -75,7 +75,7 @@ impl Brain {
         // A dry run changes nothing, and stands in nobody's way.
         let _turn = if request.dry_run { None } else { Some(self.turn(progress)?) };
         let _quiet = (!request.embed).then(|| self.meaning.suppress_embedding());
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let chosen = match request.all {
             true => reader.sources()?,
             false => vec![self.source(caller, &reader, request.source.as_ref())?],

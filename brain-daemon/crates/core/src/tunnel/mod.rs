@@ -17,7 +17,7 @@ use brain_protocol::{Fault, FaultCode, TunnelStatus};
 use tokio::sync::Notify;
 
 use super::Brain;
-use brain_base::secrets::Found;
+use brain_base::secrets::FoundSecret;
 use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
 pub use requests::PublicRequest;
@@ -202,7 +202,7 @@ impl Brain {
     }
 
     /// Reads the agent's token. Read each time, so that a new token needs no restart.
-    fn tunnel_token(&self) -> Result<Option<Found>, Fault> {
+    fn tunnel_token(&self) -> Result<Option<FoundSecret>, Fault> {
         self.secrets.find(TOKEN, self.config.tunnel_token_file(&self.home).as_deref())
     }
 

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 
 use brain_protocol::{
-    Fault, FaultCode, JobId, JobState, Slug, SourceId, TunnelReplay, TunnelReplayed, TunnelRequest,
-    TunnelRequests, TunnelRequestsReply,
+    Fault, FaultCode, JobId, JobState, Slug, SourceId, TunnelReplay, TunnelReplayReply,
+    TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
 
 use super::super::Brain;
@@ -91,7 +91,7 @@ impl Brain {
         Ok(self.tunnel.requests.newest(request.failed, limit))
     }
 
-    pub(crate) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayed, Fault> {
+    pub(crate) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
         let id = JobId(self.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
@@ -122,7 +122,7 @@ impl Brain {
             "duplicate" => "the same content counts as taken in already; nothing was added",
             _ => "it was taken in once more, as if its sender had sent it now",
         };
-        Ok(TunnelReplayed {
+        Ok(TunnelReplayReply {
             job_id: id,
             new_job_id: accepted.job_id,
             status: accepted.status,

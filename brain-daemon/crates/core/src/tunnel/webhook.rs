@@ -7,7 +7,7 @@ use brain_protocol::Fault;
 
 use super::super::Brain;
 use super::WatchdogState;
-use brain_voice::number::{Led, lead};
+use brain_voice::webhook::{self as number_webhook, WebhookUpdate};
 
 /// The route that answers calls.
 const PATH: &str = "/voice";
@@ -119,14 +119,14 @@ impl Brain {
             Fault::new(NotSetUp, "there is no token of the telephony account")
                 .hint(format!("put the account's auth token into {} with mode 600", file.display()))
         })?;
-        let led = lead(&*self.net, &number, &token.secret, &webhook)
+        let led = number_webhook::update_webhook(&*self.net, &number, &token.secret, &webhook)
             .map_err(|said| Fault::new(ServiceFailed, said.message).hint(said.hint))?;
         work.webhook_state =
             WebhookState { leads_to: Some(webhook.clone()), ..WebhookState::default() };
         self.show_webhook(work);
         Ok(match led {
-            Led::Already => format!("the telephone number leads to {webhook}"),
-            Led::Changed { from } => {
+            WebhookUpdate::Unchanged => format!("the telephone number leads to {webhook}"),
+            WebhookUpdate::Changed { from } => {
                 let before = if from.is_empty() { "nowhere".to_owned() } else { from };
                 format!("the telephone number leads to {webhook} now; before it led to {before}")
             }

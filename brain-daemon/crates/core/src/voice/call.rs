@@ -3,14 +3,14 @@
 //! The page grows turn by turn, so an interrupted call is complete up to that point. A repeated
 //! turn is not written again.
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId, Spoken, VoiceEvent, VoiceTurn};
+use brain_protocol::{Fault, FaultCode, Slug, SourceId, VoiceEvent, VoiceReply, VoiceTurn};
 
 use super::super::intake::{stored_document, written_page};
 use super::super::provenance::VOICE;
 use super::super::{Brain, Caller};
 use super::callers::uri;
 use brain_base::clock::{day, rfc3339};
-use brain_page::{self as page, Document, Frontmatter, escaped, normal_name, plain};
+use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
 use brain_store::{Provenance, Reader, StoreError};
 use brain_voice::is_of_provider;
 
@@ -35,7 +35,7 @@ impl Brain {
         turn: &VoiceTurn,
         text: &str,
     ) -> Result<bool, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, _) = self.source(caller, &reader, None)?;
         let Some(slug) = slug_of(&reader, &source, turn)? else { return Ok(false) };
         let Some(record) = reader.page(&source, &slug)? else { return Ok(false) };
@@ -48,10 +48,10 @@ impl Brain {
         &self,
         caller: &Caller,
         turn: &VoiceTurn,
-        said: &Spoken,
+        said: &VoiceReply,
     ) -> Result<(), Fault> {
         let now = self.clock.now();
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let (source, _) = self.source(caller, &reader, None)?;
         let known = slug_of(&reader, &source, turn)?;
         drop(reader);
@@ -96,7 +96,7 @@ fn still_outside(provenance: Provenance) -> Provenance {
 
 /// Finds the page of a call by the call's id.
 fn slug_of(reader: &Reader, source: &SourceId, turn: &VoiceTurn) -> Result<Option<Slug>, Fault> {
-    let found = reader.named(source, &normal_name(&turn.call), 2)?;
+    let found = reader.named(source, &normalize_name(&turn.call), 2)?;
     Ok(found.into_iter().map(|(_, slug, _)| slug).find(|slug| slug.as_str().starts_with(FOLDER)))
 }
 
@@ -126,7 +126,7 @@ fn begun(turn: &VoiceTurn, now: i64) -> Document {
 type Lines = Vec<(&'static str, String, String)>;
 
 /// Returns the lines of a turn.
-fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
+fn lines(turn: &VoiceTurn, said: &VoiceReply) -> Lines {
     let caller = |text: String| (TRANSCRIPT, mark("Caller", turn), text);
     let mut lines = match &turn.event {
         VoiceEvent::Incoming | VoiceEvent::Ended(_) => Vec::new(),
@@ -159,7 +159,7 @@ fn lines(turn: &VoiceTurn, said: &Spoken) -> Lines {
 
 /// Escapes untrusted text within a line.
 fn shown(text: &str) -> String {
-    escaped(&plain(text))
+    escape_inline(&single_line(text))
 }
 
 /// Returns whether a text is a URL of the provider that is valid between `<` and `>`.
@@ -190,7 +190,7 @@ fn add(document: &mut Document, turn: &VoiceTurn, lines: &Lines) -> Result<bool,
         changed = true;
     }
     if let VoiceEvent::Ended(state) = &turn.event {
-        let state: String = plain(state).chars().take(STATE).collect();
+        let state: String = single_line(state).chars().take(STATE).collect();
         changed |= document.frontmatter.get("call_status").as_deref() != Some(&state);
         document.frontmatter.set("call_status", &state);
     }
@@ -200,7 +200,7 @@ fn add(document: &mut Document, turn: &VoiceTurn, lines: &Lines) -> Result<bool,
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use brain_protocol::VoiceThen;
+    use brain_protocol::VoiceAction;
 
     use super::*;
 
@@ -215,11 +215,11 @@ mod tests {
         VoiceEvent::Speech { text: text.into(), confidence: Some(90) }
     }
 
-    fn said(text: &str) -> Spoken {
-        Spoken { say: vec![text.into()], then: VoiceThen::HangUp }
+    fn said(text: &str) -> VoiceReply {
+        VoiceReply { say: vec![text.into()], then: VoiceAction::HangUp }
     }
 
-    fn grown(document: &mut Document, turn: &VoiceTurn, said: &Spoken) -> bool {
+    fn grown(document: &mut Document, turn: &VoiceTurn, said: &VoiceReply) -> bool {
         add(document, turn, &lines(turn, said)).unwrap()
     }
 

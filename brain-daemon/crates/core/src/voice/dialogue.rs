@@ -2,7 +2,7 @@
 //!
 //! The request carries what was asked before.
 
-use brain_protocol::{Spoken, VoiceEvent, VoiceThen, VoiceTurn};
+use brain_protocol::{VoiceAction, VoiceEvent, VoiceReply, VoiceTurn};
 
 use super::phrases::Phrases;
 
@@ -18,7 +18,7 @@ const QUESTION: &str = "question";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Move {
     /// Only speak.
-    Say(Spoken),
+    Say(VoiceReply),
     /// Save a note.
     Note(String),
     /// Search.
@@ -44,50 +44,53 @@ pub(super) fn next(
         VoiceEvent::Silence => Move::Say(end(&[phrases.goodbye])),
         VoiceEvent::Recording { .. } => Move::Say(end(&[phrases.thanks, phrases.goodbye])),
         VoiceEvent::Transcription { .. } | VoiceEvent::Ended(_) => {
-            Move::Say(Spoken { say: Vec::new(), then: VoiceThen::Nothing })
+            Move::Say(VoiceReply { say: Vec::new(), then: VoiceAction::Nothing })
         }
     }
 }
 
 /// Returns the reply after a failure. A failed note can be left as a recording; a question can be
 /// repeated.
-pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> Spoken {
+pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> VoiceReply {
     let Some(turn) = turn else { return end(&[phrases.sorry, phrases.goodbye]) };
     match turn.event {
         VoiceEvent::Speech { .. } => match next(turn, true, None, phrases) {
             Move::Search(_) => more(vec![phrases.sorry.into()], phrases),
             Move::Say(_) | Move::Note(_) => {
-                Spoken { say: vec![phrases.record.into()], then: VoiceThen::Record }
+                VoiceReply { say: vec![phrases.record.into()], then: VoiceAction::Record }
             }
         },
         VoiceEvent::Transcription { .. } | VoiceEvent::Ended(_) => {
-            Spoken { say: Vec::new(), then: VoiceThen::Nothing }
+            VoiceReply { say: Vec::new(), then: VoiceAction::Nothing }
         }
         _ => end(&[phrases.sorry, phrases.goodbye]),
     }
 }
 
 /// Speaks these sentences and asks for more.
-pub(super) fn more(mut say: Vec<String>, phrases: &Phrases) -> Spoken {
+pub(super) fn more(mut say: Vec<String>, phrases: &Phrases) -> VoiceReply {
     say.push(phrases.more.into());
-    Spoken { say, then: VoiceThen::Listen { asked: None, silences: 0 } }
+    VoiceReply { say, then: VoiceAction::Listen { asked: None, silences: 0 } }
 }
 
-fn listen(say: &[&str], asked: Option<&str>, silences: u32) -> Spoken {
-    let then = VoiceThen::Listen { asked: asked.map(Into::into), silences };
-    Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
+fn listen(say: &[&str], asked: Option<&str>, silences: u32) -> VoiceReply {
+    let then = VoiceAction::Listen { asked: asked.map(Into::into), silences };
+    VoiceReply { say: say.iter().map(|text| (*text).to_owned()).collect(), then }
 }
 
-fn end(say: &[&str]) -> Spoken {
-    Spoken { say: say.iter().map(|text| (*text).to_owned()).collect(), then: VoiceThen::HangUp }
+fn end(say: &[&str]) -> VoiceReply {
+    VoiceReply {
+        say: say.iter().map(|text| (*text).to_owned()).collect(),
+        then: VoiceAction::HangUp,
+    }
 }
 
-fn message(phrases: &Phrases) -> Spoken {
-    Spoken { say: vec![phrases.message.into()], then: VoiceThen::Record }
+fn message(phrases: &Phrases) -> VoiceReply {
+    VoiceReply { say: vec![phrases.message.into()], then: VoiceAction::Record }
 }
 
 /// Asks again, or ends the call.
-fn unheard(turn: &VoiceTurn, why: &str, phrases: &Phrases) -> Spoken {
+fn unheard(turn: &VoiceTurn, why: &str, phrases: &Phrases) -> VoiceReply {
     let silences = turn.silences.saturating_add(1);
     if silences >= SILENCES {
         return end(&[why, phrases.goodbye]);
@@ -196,7 +199,7 @@ mod tests {
         match found {
             Move::Note(text) => format!("note: {text}"),
             Move::Search(text) => format!("search: {text}"),
-            Move::Say(Spoken { then: VoiceThen::Listen { asked, silences }, .. }) => {
+            Move::Say(VoiceReply { then: VoiceAction::Listen { asked, silences }, .. }) => {
                 format!("listen {} {silences}", asked.as_deref().unwrap_or("-"))
             }
             Move::Say(spoken) => format!("{:?}", spoken.then),
@@ -315,16 +318,16 @@ mod tests {
     #[test]
     fn when_something_fails_nothing_that_was_said_is_lost() {
         let failed = |event, asked| apology(Some(&turn(event, asked, 0)), english());
-        assert_eq!(failed(speech("x"), None).then, VoiceThen::Record);
-        assert_eq!(failed(speech("What is it?"), Some("note")).then, VoiceThen::Record);
-        assert_eq!(failed(VoiceEvent::Incoming, None).then, VoiceThen::HangUp);
-        assert_eq!(failed(VoiceEvent::Ended("completed".into()), None).then, VoiceThen::Nothing);
+        assert_eq!(failed(speech("x"), None).then, VoiceAction::Record);
+        assert_eq!(failed(speech("What is it?"), Some("note")).then, VoiceAction::Record);
+        assert_eq!(failed(VoiceEvent::Incoming, None).then, VoiceAction::HangUp);
+        assert_eq!(failed(VoiceEvent::Ended("completed".into()), None).then, VoiceAction::Nothing);
         assert_eq!(apology(None, english()), end(&[english().sorry, english().goodbye]));
         // A question is never repeated for a recording.
         for (question, asked) in [("What is it", None), ("the boat", Some("question"))] {
             let spoken = failed(speech(question), asked);
             assert_eq!(spoken.say, [english().sorry, english().more]);
-            assert_eq!(spoken.then, VoiceThen::Listen { asked: None, silences: 0 });
+            assert_eq!(spoken.then, VoiceAction::Listen { asked: None, silences: 0 });
         }
     }
 }

@@ -11,13 +11,14 @@ mod dialogue;
 mod phrases;
 
 use brain_protocol::{
-    Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, Spoken, VoiceEvent, VoiceTurn,
+    Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, VoiceEvent, VoiceReply,
+    VoiceTurn,
 };
 
 use super::provenance::VOICE;
 use super::{Brain, Caller, preferred};
 use brain_base::caller::Visibility;
-use brain_page::{Document, Frontmatter, paragraph, plain};
+use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
 
 use call::TYPE;
 use callers::{is_among, uri};
@@ -60,12 +61,12 @@ impl Brain {
 
     /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
     #[must_use]
-    pub fn apology(&self, turn: Option<&VoiceTurn>) -> Spoken {
+    pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
         let language = self.config.voice().map(|voice| voice.language).unwrap_or_default();
         dialogue::apology(turn, Phrases::of(&language))
     }
 
-    pub(super) fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<Spoken, Fault> {
+    pub(super) fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {
         let settings = self.config.voice().ok_or_else(|| {
             Fault::new(FaultCode::NotSetUp, "the telephone is not switched on")
                 .hint("set voice.enabled to true: `brain config path` names the file")
@@ -110,7 +111,7 @@ impl Brain {
         if let VoiceEvent::Speech { confidence: Some(confidence), .. } = turn.event {
             frontmatter.set("confidence", &confidence.to_string());
         }
-        let body = paragraph(&plain(text)) + "\n";
+        let body = escape_paragraph(&single_line(text)) + "\n";
         let request = Capture {
             content: Document { frontmatter, body }.render().into_bytes(),
             origin: Origin::Argument,
@@ -134,7 +135,7 @@ impl Brain {
         let Some(hit) = found.hits.first() else {
             return Ok(Answer { say: vec![phrases.nothing.into()], elsewhere: false });
         };
-        let (here, _) = self.source(caller, &self.store.read(caller.view())?, None)?;
+        let (here, _) = self.source(caller, &self.store.read(caller.visibility())?, None)?;
         let say = aloud::answer(&hit.title, &hit.snippet, phrases);
         Ok(Answer { say, elsewhere: hit.source_id != here })
     }

@@ -1,4 +1,4 @@
-//! Spoken phrases and recognised words by language. No I/O.
+//! VoiceReply phrases and recognised words by language. No I/O.
 
 /// Phrases and words of one language. Words are in lower case, without punctuation.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{EmbedError, EmbedErrorKind};
-use brain_net::{Answer, Trouble};
+use brain_net::{Error as NetError, HttpResponse};
 
 /// Seconds before an account without credit is tried again.
 const CREDIT_RETRY_SECONDS: u64 = 3600;
@@ -54,12 +54,12 @@ impl EndpointLabel {
     }
 
     /// Handles a request without a complete response.
-    pub(super) fn unreachable(&self, trouble: &Trouble) -> NextStep {
+    pub(super) fn unreachable(&self, trouble: &NetError) -> NextStep {
         let hint = "is it running? check embedding.base_url and the network; search goes on with full text";
         let fault =
             self.fault(EmbedErrorKind::Later(None), &format!("does not answer: {trouble}"), hint);
         match trouble {
-            Trouble::Address(_) | Trouble::Setup(_) => {
+            NetError::InvalidAddress(_) | NetError::Setup(_) => {
                 NextStep::Fail(EmbedError { kind: EmbedErrorKind::Refused, ..fault })
             }
             _ => NextStep::Retry(None, fault),
@@ -88,7 +88,7 @@ impl EndpointLabel {
     }
 
     /// Handles a status other than 200.
-    pub(super) fn refusal(&self, answer: &Answer) -> NextStep {
+    pub(super) fn refusal(&self, answer: &HttpResponse) -> NextStep {
         use EmbedErrorKind::{Later, Refused, Text};
         let (status, wait) = (answer.status, retry_after(answer));
         let said = String::from_utf8_lossy(&answer.body).to_lowercase();
@@ -142,7 +142,7 @@ impl EndpointLabel {
 }
 
 /// Returns the seconds in a `Retry-After` header; dates are ignored.
-fn retry_after(answer: &Answer) -> Option<u64> {
+fn retry_after(answer: &HttpResponse) -> Option<u64> {
     answer.header("retry-after")?.trim().parse().ok()
 }
 

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
-use brain_costs::{CostFault, Ledger, Price};
-use brain_net::{Call, Link, Outgoing, Part, Trouble};
+use brain_costs::{CostError, Ledger, Price};
+use brain_net::{Error as NetError, HttpClient, HttpRequest, RetryingClient, StreamEvent};
 
 use error::{EndpointLabel, NextStep};
 use response::EmbeddingResponse;
@@ -95,7 +95,7 @@ pub struct EndpointSettings {
 pub struct Endpoint {
     settings: EndpointSettings,
     url: Url,
-    link: Box<dyn Link>,
+    link: Box<dyn RetryingClient>,
     key: KeyProvider,
     price: Price,
     ledger: Arc<Ledger>,
@@ -111,7 +111,7 @@ impl Endpoint {
     /// [`EmbedErrorKind::Model`] when no model is named or the address is invalid.
     pub fn open(
         settings: EndpointSettings,
-        net: &dyn Outgoing,
+        net: &dyn HttpClient,
         key: KeyProvider,
         price: Price,
         ledger: Arc<Ledger>,
@@ -133,7 +133,7 @@ impl Endpoint {
             )
         };
         let url = Url::parse(&format!("{base}/embeddings")).map_err(|e| address(e.to_string()))?;
-        let link = net.link(&url).map_err(|trouble| address(trouble.to_string()))?;
+        let link = net.retrying_client(&url).map_err(|trouble| address(trouble.to_string()))?;
         let dimensions = OnceLock::new();
         if let Some(length) = settings.dimensions {
             // The configured length holds from the beginning.
@@ -250,17 +250,17 @@ impl Endpoint {
         };
         let body = self.body(texts, at.purpose).to_string();
         let headers = [("content-type", "application/json"), ("accept", "application/json")];
-        let call = Call {
+        let call = HttpRequest {
             url: &self.url,
             body: Some(body.as_bytes()),
             headers: &headers,
             authorization: at.bearer.as_ref(),
             public: false,
-            enough: |_| false,
+            is_complete: |_| false,
         };
         let (mut received, mut end) = (Vec::new(), None);
-        let answer = self.link.follow(&call, at.policy.idle_timeout, &mut |part| {
-            if let Part::Bytes(bytes) = part {
+        let answer = self.link.stream(&call, at.policy.idle_timeout, &mut |part| {
+            if let StreamEvent::Bytes(bytes) = part {
                 received.extend_from_slice(bytes);
             }
             end = if !(at.should_continue)() {
@@ -285,13 +285,13 @@ impl Endpoint {
             }
             (Err(trouble), None) => {
                 if let Some(entry) = entry.filter(|_| is_unsent(&trouble)) {
-                    entry.free();
+                    entry.cancel();
                 }
                 Err(at.label.unreachable(&trouble))
             }
             (Ok(answer), None) if answer.status != 200 => {
                 if let Some(entry) = entry.filter(|_| answer.status < 500) {
-                    entry.free();
+                    entry.cancel();
                 }
                 Err(at.label.refusal(&answer))
             }
@@ -411,16 +411,26 @@ fn truncate(text: &str, max_bytes: usize) -> &str {
 }
 
 /// Whether the request has certainly not reached the service.
-fn is_unsent(trouble: &Trouble) -> bool {
-    use Trouble::{Address, Name, NotPublic, Refused, Setup, Silent, Tls, Unreachable};
+fn is_unsent(trouble: &NetError) -> bool {
+    use NetError::{
+        ConnectTimeout, ConnectionRefused, InvalidAddress, NameNotFound, NotPublic, Setup, Tls,
+        Unreachable,
+    };
     matches!(
         trouble,
-        Address(_) | Name(_) | NotPublic | Refused | Unreachable(_) | Silent | Tls(_) | Setup(_)
+        InvalidAddress(_)
+            | NameNotFound(_)
+            | NotPublic
+            | ConnectionRefused
+            | Unreachable(_)
+            | ConnectTimeout
+            | Tls(_)
+            | Setup(_)
     )
 }
 
 /// A call that cannot be entered in the ledger is not made.
-fn over_budget(fault: &CostFault) -> EmbedError {
+fn over_budget(fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,
         message: format!("the embedding model was not asked: {fault}"),

@@ -6,16 +6,16 @@ use tempfile::TempDir;
 
 use super::*;
 use brain_base::clock::SystemClock;
-use brain_net::Answer;
+use brain_net::HttpResponse;
 use brain_net::fake::{KEY, Net};
 
-fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<Answer, Trouble> {
+fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
     let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-    Ok(Answer { status, headers, body: body.to_string().into_bytes(), from: None })
+    Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
 }
 
 /// A vector a text, by its length, last text first.
-fn vectors(body: &Value) -> Result<Answer, Trouble> {
+fn vectors(body: &Value) -> Result<HttpResponse, NetError> {
     let texts = body["input"].as_array().unwrap();
     let rows = texts.iter().enumerate().rev().map(
         |(index, text)| json!({ "index": index, "embedding": [text.as_str().unwrap().len(), 1] }),
@@ -34,7 +34,7 @@ struct Lab {
 
 impl Lab {
     fn new(
-        answers: impl Fn(usize, &Value) -> Result<Answer, Trouble> + Send + Sync + 'static,
+        answers: impl Fn(usize, &Value) -> Result<HttpResponse, NetError> + Send + Sync + 'static,
     ) -> Self {
         let settings = EndpointSettings {
             base: Some(Url::parse("http://127.0.0.1:11434/v1/").unwrap()),
@@ -164,7 +164,7 @@ fn only_temporary_errors_are_retried() {
     let later = |before: usize, body: &Value| match before {
         0 => answer(429, &json!({}), &[("retry-after", "0")]),
         1 => answer(503, &json!({ "error": { "type": "overloaded" } }), &[]),
-        2 => Err(Trouble::Broken("x".into())),
+        2 => Err(NetError::ConnectionBroken("x".into())),
         _ => vectors(body),
     };
     let lab = Lab::new(later);
@@ -175,7 +175,7 @@ fn only_temporary_errors_are_retried() {
     assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Later(Some(3600)));
     assert_eq!(limited.sent().len(), 1, "an hour is not waited for");
 
-    let down = Lab::new(|_, _| Err(Trouble::Refused));
+    let down = Lab::new(|_, _| Err(NetError::ConnectionRefused));
     assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Later(None));
     assert_eq!(down.sent().len(), 6);
 
@@ -252,14 +252,14 @@ fn large_batches_are_split_and_long_texts_truncated() {
 fn an_invalid_response_is_an_error() {
     for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
         let lab = Lab::new(move |_, _| {
-            Ok(Answer { status: 200, headers: Vec::new(), body: body.into(), from: None })
+            Ok(HttpResponse { status: 200, headers: Vec::new(), body: body.into(), from: None })
         });
         let fault = lab.fails(&["a text"]);
         assert_eq!(fault.kind, EmbedErrorKind::Later(None), "{body}");
         assert!(fault.message.contains("does not answer with vectors"), "{fault}");
     }
     let mut endless = Lab::new(|_, _| {
-        Ok(Answer {
+        Ok(HttpResponse {
             status: 200,
             headers: Vec::new(),
             body: vec![b' '; 4 * MAX_RESPONSE_BYTES],

@@ -316,9 +316,7 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
     }
     let within = |name: &str, value: Option<usize>, max: usize| match value {
         Some(value) if (1..=max).contains(&value) => Ok(value),
-        Some(value) => {
-            Err(damaged(path, format_args!("has {name} = {value}, not 1 to {max}")))
-        }
+        Some(value) => Err(damaged(path, format_args!("has {name} = {value}, not 1 to {max}"))),
         None => Err(damaged(path, format_args!("has no {name}"))),
     };
     let shape = Shape {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    ClientChanged, ClientList, ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate,
+    ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate,
     Clients, Reply, Request,
 };
 use serde::Deserialize;
@@ -93,13 +93,13 @@ struct Which {
     tag = "admin",
     security(("bearer" = [])),
     request_body(content = NewClient, description = "At most 64 KiB. Members that are null are absent."),
-    responses((status = 201, description = "The client, with its secret", body = ClientRegistered), Refusals)
+    responses((status = 201, description = "The client, with its secret", body = ClientRegisterReply), Refusals)
 )]
 async fn register(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Object(new): Object<NewClient>,
-) -> Result<(StatusCode, Json<ClientRegistered>), Refusal> {
+) -> Result<(StatusCode, Json<ClientRegisterReply>), Refusal> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::ClientRegister(ClientRegister {
         name: new.name,
@@ -110,7 +110,7 @@ async fn register(
         token_ttl: new.token_ttl,
         public: new.public.unwrap_or_default(),
     });
-    ask!(desk, caller, request, Reply::ClientRegistered)
+    ask!(desk, caller, request, Reply::ClientRegister)
         .map(|client| (StatusCode::CREATED, Json(client)))
 }
 
@@ -142,21 +142,21 @@ async fn list(
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
     request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null are absent."),
-    responses((status = 200, description = "The client now", body = ClientChanged), Refusals)
+    responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn update(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Path(client): Path<String>,
     Object(changes): Object<Changes>,
-) -> Result<Json<ClientChanged>, Refusal> {
+) -> Result<Json<ClientReply>, Refusal> {
     let request = Request::ClientUpdate(ClientUpdate {
         client,
         scopes: words::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
         sources: words::sources(changes.sources)?,
         token_ttl: changes.token_ttl,
     });
-    ask!(desk, caller, request, Reply::ClientChanged).map(Json)
+    ask!(desk, caller, request, Reply::Client).map(Json)
 }
 
 /// Revokes a client, with every token it has.
@@ -166,14 +166,14 @@ async fn update(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
-    responses((status = 200, description = "The client now", body = ClientChanged), Refusals)
+    responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn revoke(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Path(client): Path<String>,
-) -> Result<Json<ClientChanged>, Refusal> {
+) -> Result<Json<ClientReply>, Refusal> {
     // Whoever sends DELETE has been asked.
     let request = Request::ClientRevoke(ClientRevoke { client, yes: true });
-    ask!(desk, caller, request, Reply::ClientChanged).map(Json)
+    ask!(desk, caller, request, Reply::Client).map(Json)
 }

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use brain_protocol::{
-    Audit, AuditList, Fault, FaultCode, Job, JobId, JobList, JobRetry, JobShow, JobState, Jobs,
-    JobsRetried, Reply, Request, StatusReply,
+    Audit, AuditList, Fault, FaultCode, IngestJob, JobId, JobList, JobRetry, JobRetryReply,
+    JobShow, JobState, Jobs, Reply, Request, StatusReply,
 };
 use serde::Deserialize;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
@@ -154,13 +154,13 @@ async fn jobs(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The item's id", pattern = "^job_[0-9]{1,19}$")),
-    responses((status = 200, description = "The item", body = Job), Refusals)
+    responses((status = 200, description = "The item", body = IngestJob), Refusals)
 )]
 async fn job(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Path(id): Path<String>,
-) -> Result<Json<Job>, Refusal> {
+) -> Result<Json<IngestJob>, Refusal> {
     let request = Request::JobShow(JobShow { id: job_id(&id)? });
     ask!(desk, caller, request, Reply::Job).map(Json)
 }
@@ -172,15 +172,15 @@ async fn job(
     tag = "admin",
     security(("bearer" = [])),
     request_body(content = Option<Again>, description = "At most 64 KiB. No body: all that failed."),
-    responses((status = 200, description = "How many wait anew", body = JobsRetried), Refusals)
+    responses((status = 200, description = "How many wait anew", body = JobRetryReply), Refusals)
 )]
 async fn retry(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Object(again): Object<Again>,
-) -> Result<Json<JobsRetried>, Refusal> {
+) -> Result<Json<JobRetryReply>, Refusal> {
     let id = again.job_id.as_deref().map(job_id).transpose()?;
-    ask!(desk, caller, Request::JobRetry(JobRetry { id }), Reply::JobsRetried).map(Json)
+    ask!(desk, caller, Request::JobRetry(JobRetry { id }), Reply::JobRetry).map(Json)
 }
 
 /// Tells how the daemon is, and how much it has.

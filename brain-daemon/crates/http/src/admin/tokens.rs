@@ -4,8 +4,8 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    Fault, FaultCode, Reply, Request, TokenCreate, TokenList, TokenMade, TokenRevoke, TokenRevoked,
-    Tokens,
+    Fault, FaultCode, Reply, Request, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -66,13 +66,13 @@ struct Which {
     tag = "admin",
     security(("bearer" = [])),
     request_body(content = NewToken, description = "At most 64 KiB. Members that are null are absent."),
-    responses((status = 201, description = "The token", body = TokenMade), Refusals)
+    responses((status = 201, description = "The token", body = TokenCreateReply), Refusals)
 )]
 async fn create(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Object(new): Object<NewToken>,
-) -> Result<(StatusCode, Json<TokenMade>), Refusal> {
+) -> Result<(StatusCode, Json<TokenCreateReply>), Refusal> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::TokenCreate(TokenCreate {
         name: new.name,
@@ -80,7 +80,7 @@ async fn create(
         sources: words::sources(new.sources)?.unwrap_or_default(),
         expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
     });
-    ask!(desk, caller, request, Reply::TokenMade).map(|made| (StatusCode::CREATED, Json(made)))
+    ask!(desk, caller, request, Reply::TokenCreate).map(|made| (StatusCode::CREATED, Json(made)))
 }
 
 /// The lifetime as the brain takes it: 0 for a token that never ends.
@@ -121,13 +121,13 @@ async fn list(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The token's id, or its name")),
-    responses((status = 200, description = "The token now", body = TokenRevoked), Refusals)
+    responses((status = 200, description = "The token now", body = TokenRevokeReply), Refusals)
 )]
 async fn revoke(
     State(desk): State<Desk>,
     Owner(caller): Owner,
     Path(token): Path<String>,
-) -> Result<Json<TokenRevoked>, Refusal> {
+) -> Result<Json<TokenRevokeReply>, Refusal> {
     let request = Request::TokenRevoke(TokenRevoke { token });
-    ask!(desk, caller, request, Reply::TokenRevoked).map(Json)
+    ask!(desk, caller, request, Reply::TokenRevoke).map(Json)
 }

@@ -166,8 +166,8 @@ fn choices(asked: Scopes) -> Vec<(&'static str, &'static str)> {
             "do everything: read, write, and administer this brain with its clients and tokens"
         }
     };
-    let less = Scope::ALL.into_iter().rev().filter(|scope| *scope < asked.most());
-    let all = ("all", words(asked.most()));
+    let less = Scope::ALL.into_iter().rev().filter(|scope| *scope < asked.highest());
+    let all = ("all", words(asked.highest()));
     std::iter::once(all).chain(less.map(|scope| (scope.as_str(), words(scope)))).collect()
 }
 
@@ -177,7 +177,7 @@ pub(super) fn chosen(asked: Scopes, choice: Option<&str>) -> Option<Scopes> {
         None | Some("all") => Some(asked),
         Some(choice) => {
             let scope = Scope::ALL.into_iter().find(|scope| scope.as_str() == choice)?;
-            (scope < asked.most()).then(|| scope.into())
+            (scope < asked.highest()).then(|| scope.into())
         }
     }
 }

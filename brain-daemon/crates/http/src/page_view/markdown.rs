@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Tag, TagEnd};
 
 use crate::escape;
-use brain_page::each_event;
+use brain_page::for_each_event;
 
 /// How many times as long as the text its HTML may be; what is longer is shown as plain text.
 const MAX_GROWTH: usize = 6;
@@ -26,7 +26,7 @@ pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Strin
         head: false,
     };
     let most = MAX_GROWTH * text.len() + MAX_GROWTH * 1024;
-    each_event(text, options, |event, _| {
+    for_each_event(text, options, |event, _| {
         out.event(event);
         if out.html.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use brain_protocol::{Reply, Spoken, VoiceEvent, VoiceTurn};
+use brain_protocol::{Reply, VoiceEvent, VoiceReply, VoiceTurn};
 use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa::{OpenApi, PartialSchema as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -22,7 +22,7 @@ use utoipa_axum::routes;
 
 use super::{Desk, Refusal};
 use brain_core::Brain;
-use brain_voice::twiml::{Manner, twiml};
+use brain_voice::twiml::{VoiceStyle, twiml};
 
 use signed::{Signed, signed};
 use upstream::Tunnels;
@@ -292,9 +292,9 @@ async fn answered(desk: &Desk, call: &Signed, event: VoiceEvent) -> Response {
 async fn in_time(
     deadline: Duration,
     asking: impl Future<Output = Result<Result<Reply, brain_protocol::Fault>, Refusal>>,
-) -> Result<Spoken, String> {
+) -> Result<VoiceReply, String> {
     match tokio::time::timeout(deadline, asking).await {
-        Ok(Ok(Ok(Reply::Spoken(spoken)))) => Ok(spoken),
+        Ok(Ok(Ok(Reply::Voice(spoken)))) => Ok(spoken),
         Ok(Ok(Ok(_))) => Err("the brain answered something else".into()),
         Ok(Ok(Err(fault))) => Err(fault.to_string()),
         Ok(Err(refusal)) => Err(refusal.message().into()),
@@ -303,15 +303,15 @@ async fn in_time(
 }
 
 /// An answer as the provider reads it.
-fn markup(desk: &Desk, spoken: &Spoken, next: u32) -> Response {
+fn markup(desk: &Desk, spoken: &VoiceReply, next: u32) -> Response {
     let voice = desk.brain.config().voice();
-    let manner = Manner {
+    let style = VoiceStyle {
         language: voice.as_ref().map_or("en-US", |voice| &voice.language),
         voice: voice.as_ref().and_then(|voice| voice.voice.as_deref()),
         base: FIRST,
         next,
     };
-    ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(spoken, &manner)).into_response()
+    ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(spoken, &style)).into_response()
 }
 
 /// A probability as a percentage.
@@ -328,7 +328,8 @@ mod tests {
     async fn a_brain_that_fails_or_is_too_slow_is_not_waited_for() {
         let told = in_time(Duration::from_millis(10), std::future::pending()).await;
         assert!(told.is_err_and(|why| why.contains("took longer")), "it never answers");
-        let spoken = Spoken { say: vec!["x".into()], then: brain_protocol::VoiceThen::HangUp };
+        let spoken =
+            VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
         // A panic comes as a refusal.
         assert!(
             in_time(DEADLINE, async { Err(super::super::defect()) })
@@ -341,7 +342,7 @@ mod tests {
         assert!(told.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
-            Ok(Ok(Reply::Spoken(spoken.clone())))
+            Ok(Ok(Reply::Voice(spoken.clone())))
         };
         assert_eq!(in_time(DEADLINE, soon).await, Ok(spoken.clone()));
     }

@@ -9,7 +9,7 @@ use brain_protocol::{Fault, Secret};
 
 use super::super::{Desk, Refusal, body, log, peer};
 use brain_core::TELEPHONE;
-use brain_voice::signature::{Signature, holds};
+use brain_voice::signature::{Signature, is_valid};
 
 const SIGNATURE: &str = "x-twilio-signature";
 const SETTINGS: &str = "x-twilio-webhooks-signature-settings";
@@ -70,10 +70,10 @@ async fn check(desk: &Desk, parts: Parts, sent: Body) -> Result<Signed, Refusal>
     let other = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{public}{path}");
-    let mut held = holds(&token, &signature, &url, &posted, other);
+    let mut held = is_valid(&token, &signature, &url, &posted, other);
     if parts.method == Method::GET {
         // A WebSocket is called by its own scheme.
-        held |= holds(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
+        held |= is_valid(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
     }
     if !held {
         desk.room.telephone.doubt(&public);

@@ -1,6 +1,6 @@
 //! What every write shares: how a model says what it expects, and how it hears what was done.
 
-use brain_protocol::{Fault, FaultCode, Reply, Request, WriteStatus, Written};
+use brain_protocol::{Fault, FaultCode, Reply, Request, WriteReply, WriteStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub(crate) struct Done {
 
 impl Done {
     /// What the brain says of a write, as a model reads it.
-    pub(super) fn of(desk: &Desk, written: Written) -> Result<Self, Fault> {
+    pub(super) fn of(desk: &Desk, written: WriteReply) -> Result<Self, Fault> {
         let status = match written.status {
             WriteStatus::Created => "created",
             WriteStatus::Updated => "updated",
@@ -77,7 +77,7 @@ pub(super) fn unframed(text: &str) -> String {
 /// Asks for a write.
 pub(super) fn written(desk: &Desk, request: Request) -> Result<Done, Fault> {
     match desk.ask(request).map_err(in_words_of_tools)? {
-        Reply::Written(written) => Done::of(desk, written),
+        Reply::Write(written) => Done::of(desk, written),
         _ => Err(defect()),
     }
 }

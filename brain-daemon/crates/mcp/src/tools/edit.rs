@@ -1,7 +1,9 @@
 //! Changing a part of a page. What is asked for is worked out on the page as it was read; the brain writes it only if nobody else has
 //! written since, and then it is worked out anew.
 
-use brain_protocol::{Expect, Fault, FaultCode, Get, Origin, Page, PageRef, Put, Reply, Request};
+use brain_protocol::{
+    Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Reply, Request,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -194,7 +196,7 @@ impl Call for AddTimelineEntry {
             source: self.source.map(trimmed).filter(|source| !source.is_empty()),
         };
         rewrite(desk, &place::page(&self.slug)?, None, |mut it| {
-            let added = page::add_dated(&it.body, &entry)
+            let added = page::add_timeline_entry(&it.body, &entry)
                 .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
             Ok(added.map(|body| {
                 it.body = body;
@@ -216,7 +218,7 @@ pub(super) fn rewrite(
     let mut turn = None;
     loop {
         let now = read(desk, page, hash)?;
-        let expect = Some(Expect::Version(now.version));
+        let expect = Some(Precondition::Version(now.version));
         let changed = change(document(&now)?).map_err(|fault| quoting(fault, &now))?;
         let Some(changed) = changed else { return Done::stays(desk, now, UNCHANGED) };
         let content = changed.render().into_bytes();
@@ -276,15 +278,15 @@ fn refused(error: &EditError) -> Fault {
         EditError::Empty => {
             "give the text in `content`; put_page and delete_page replace and remove pages"
         }
-        EditError::Missing(_) => "copy the text from get_page to the character, or use append",
-        EditError::Several { .. } => {
+        EditError::TextNotFound(_) => "copy the text from get_page to the character, or use append",
+        EditError::Ambiguous { .. } => {
             "give more of the text around it in `find`, or the section that it is in"
         }
-        EditError::NoSection { .. } => {
+        EditError::HeadingNotFound { .. } => {
             "name one of these headings, or append the new section with its heading"
         }
-        EditError::NotPlain(_) => "write the whole page with put_page",
-        EditError::BadKey(_) => "use a key like status",
+        EditError::NotScalar(_) => "write the whole page with put_page",
+        EditError::InvalidKey(_) => "use a key like status",
     };
     Fault::new(FaultCode::InvalidRequest, error.to_string()).hint(hint)
 }

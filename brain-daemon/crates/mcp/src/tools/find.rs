@@ -13,7 +13,7 @@ use crate::tool::{Call, Effect};
 use crate::trust::{FRAME, Trust, origin};
 use crate::{Desk, defect, near, place};
 use brain_base::caller::Scope;
-use brain_page::own_address;
+use brain_page::page_url;
 
 /// How many pages a search answers with.
 const FOUND: usize = 10;
@@ -108,7 +108,7 @@ impl Call for Fetch {
             ("source", page.source_id.to_string()),
             ("origin", origin(page.source_kind.as_deref(), page.source_uri.as_deref())),
         ]);
-        let url = own_address(&page.frontmatter, page.source_uri.as_deref())
+        let url = page_url(&page.frontmatter, page.source_uri.as_deref())
             .unwrap_or_else(|| desk.address(&name));
         let id = wanted
             .section

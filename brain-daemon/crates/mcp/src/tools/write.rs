@@ -1,8 +1,8 @@
 //! Writing pages whole: taking in, putting, deleting, bringing back.
 
 use brain_protocol::{
-    Capture as Taken, Delete, Expect, Fault, FaultCode, Get, Origin, PageRef, Put, Reply, Request,
-    Revert,
+    Capture as Taken, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put, Reply,
+    Request, Revert,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,10 +93,10 @@ with expected_hash or overwrite; its former version is kept. For a part of a pag
                 if let Some(done) = replace_text_of(desk, &page, &hash, &content)? {
                     return Ok(done);
                 }
-                Some(Expect::Hash(hash))
+                Some(Precondition::Hash(hash))
             }
             (None, true) => None,
-            (None, false) => Some(Expect::Absent),
+            (None, false) => Some(Precondition::Absent),
         };
         let put = Put {
             page,
@@ -156,9 +156,9 @@ impl Call for DeletePage {
     type Output = Gone;
 
     fn call(self, desk: &Desk) -> Result<Gone, Fault> {
-        let expect = expected(self.expected_hash)?.map(Expect::Hash);
+        let expect = expected(self.expected_hash)?.map(Precondition::Hash);
         let delete = Delete { page: place::page(&self.slug)?, expect };
-        let Reply::Deleted(deleted) = desk.ask(Request::Delete(delete))? else {
+        let Reply::Delete(deleted) = desk.ask(Request::Delete(delete))? else {
             return Err(defect());
         };
         Ok(Gone {
@@ -190,7 +190,7 @@ impl Call for RestorePage {
     fn call(self, desk: &Desk) -> Result<Done, Fault> {
         let page = place::page(&self.slug)?;
         let warnings = match desk.ask(Request::Restore(page.clone())) {
-            Ok(Reply::Restored(restored)) => Some(restored.warnings),
+            Ok(Reply::Restore(restored)) => Some(restored.warnings),
             Ok(_) => return Err(defect()),
             // It is there, and a version of it is wanted.
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,

@@ -144,10 +144,10 @@ fn hostile_pages_are_capped() {
 #[test]
 fn names_meet() {
     for text in ["ann-lee", "Ann  Lee", " ANN_LEE ", "ann\u{00A0}-_lee", "ａｎｎ ｌｅｅ"] {
-        assert_eq!(normal_name(text), "ann lee");
+        assert_eq!(normalize_name(text), "ann lee");
     }
-    assert_eq!(normal_name("Cafe\u{301} İ"), normal_name("CAFÉ i\u{307}"));
-    assert_eq!(normal_name(" -_ "), "");
+    assert_eq!(normalize_name("Cafe\u{301} İ"), normalize_name("CAFÉ i\u{307}"));
+    assert_eq!(normalize_name(" -_ "), "");
 }
 
 proptest! {
@@ -163,14 +163,14 @@ proptest! {
                     prop_assert!(Slug::parse(slug.as_str()).is_ok());
                     prop_assert!(also.is_none_or(|a| Slug::parse(a.as_str()).is_ok()));
                 }
-                Target::Name(name) => prop_assert_eq!(normal_name(&name), name),
+                Target::Name(name) => prop_assert_eq!(normalize_name(&name), name),
             }
         }
     }
 
     #[test]
     fn a_normal_name_is_its_own(text in "\\PC{0,12}|(?s:.{0,8})") {
-        let name = normal_name(&text);
-        prop_assert_eq!(normal_name(&name), name);
+        let name = normalize_name(&text);
+        prop_assert_eq!(normalize_name(&name), name);
     }
 }

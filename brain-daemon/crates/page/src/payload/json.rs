@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, usable_title};
 use super::{Payload, PayloadError, fenced};
-use crate::{normal_tag, title};
+use crate::{normalize_tag, title};
 
 /// The members that carry the text, the first that is there.
 const TEXTS: [&str; 3] = ["content", "text", "markdown"];
@@ -101,7 +101,7 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
         }
     };
     let (mut tags, mut seen) = (Vec::new(), HashSet::new());
-    for tag in given.iter().map(|tag| normal_tag(tag)).filter(|tag| !tag.is_empty()) {
+    for tag in given.iter().map(|tag| normalize_tag(tag)).filter(|tag| !tag.is_empty()) {
         if seen.insert(tag.clone()) {
             tags.push(tag);
         }

@@ -8,7 +8,7 @@ use super::fake_platform::{
 use crate::fake::{FakeLink, answer};
 use crate::{Endpoint, Stream, WINDOW_S};
 use brain_base::clock::rfc3339;
-use brain_net::Trouble;
+use brain_net::Error as NetError;
 
 fn problem(status: u16, kind: &str) -> Failure {
     let body = json!({"title": "T", "detail": "D", "type": format!("https://api.x.com/2/problems/{kind}")});
@@ -35,8 +35,8 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
         (Ok(answer(200, &[], r#"{"data":null,"meta":null}"#)), "unreadable"),
         (Ok(answer(200, &[], r#"{"errors":[{"title":"Over capacity"}]}"#)), "unreadable"),
         (Ok(answer(200, &[], r#"{"meta":{"result_count":2}}"#)), "unreadable"),
-        (Err(Trouble::Slow(30)), "unreachable"),
-        (Err(Trouble::Refused), "unreachable"),
+        (Err(NetError::Timeout(30)), "unreachable"),
+        (Err(NetError::ConnectionRefused), "unreachable"),
     ];
     for (failure, reason) in cases {
         for (endpoint, stream, post) in
@@ -189,8 +189,8 @@ fn numbers_that_came_before_a_refusal_are_followed() {
 #[test]
 fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
     for (failure, reason) in [
-        (Err(Trouble::Refused), "unreachable"),
-        (Err(Trouble::Slow(30)), "unreachable"),
+        (Err(NetError::ConnectionRefused), "unreachable"),
+        (Err(NetError::Timeout(30)), "unreachable"),
         (status(503), "server_error"),
         (Ok(answer(200, &[], "{}")), "unreadable"),
     ] {
@@ -211,9 +211,9 @@ fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
     }
     // Without searches there are two streams.
     let world = FakePlatform::new(&[]);
-    world.fail("own", Err(Trouble::Refused));
+    world.fail("own", Err(NetError::ConnectionRefused));
     assert_eq!(world.run().0.status, "complete", "one of two had an answer");
-    world.fail("mentions", Err(Trouble::Refused));
+    world.fail("mentions", Err(NetError::ConnectionRefused));
     assert_eq!(world.run().0.reason.as_deref(), Some("unreachable"));
     // A refusal is an answer.
     for refusal in [429, 403] {
@@ -233,7 +233,7 @@ fn a_lookup_that_proves_nothing_is_made_again() {
         Ok(answer(200, &[], "<html>")),
         Ok(answer(200, &[], r#"{"data":{"id":"2"}}"#)),
         Ok(answer(200, &[], r#"{"errors":[{"title":"?","type":"about:blank","value":"1"}]}"#)),
-        Err(Trouble::Slow(30)),
+        Err(NetError::Timeout(30)),
     ] {
         let world = three_posts();
         world.delete(1);
@@ -302,7 +302,7 @@ fn one_refused_search_does_not_keep_the_others_from_being_asked() {
             .any(|warning| warning.starts_with("the search `two` is refused: HTTP 400: T: D"))
     );
     // Waiting for each of them would take long.
-    world.fail("search", Err(Trouble::Slow(30)));
+    world.fail("search", Err(NetError::Timeout(30)));
     assert_eq!(world.run().0.requests, 3);
 }
 

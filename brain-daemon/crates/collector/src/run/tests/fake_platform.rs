@@ -15,7 +15,7 @@ use crate::{
     Data, DataFault, Line, PostId, Record, Run, RunListener, Settings, State, Stream, UserId,
 };
 use brain_base::clock::{Clock, rfc3339};
-use brain_net::{Answer, Trouble};
+use brain_net::{Error as NetError, HttpResponse};
 
 /// The start time.
 pub(super) const T0: i64 = 1_795_257_000_000;
@@ -41,7 +41,7 @@ pub(super) struct Post {
 }
 
 /// A failure of an endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
-pub(super) type Failure = Result<Answer, Trouble>;
+pub(super) type Failure = Result<HttpResponse, NetError>;
 
 /// The state of the platform.
 #[derive(Default)]
@@ -285,7 +285,7 @@ impl PlatformState {
         Ok(said)
     }
 
-    fn looked_up(&self, id: &str) -> Answer {
+    fn looked_up(&self, id: &str) -> HttpResponse {
         let post = self.posts.get_key_value(&id.parse().unwrap()).filter(|(_, post)| post.there);
         match post {
             Some((id, post)) => answer(200, &[], json!({"data": json(*id, post)}).to_string()),
@@ -297,7 +297,7 @@ impl PlatformState {
         }
     }
 
-    fn page(&self, endpoint: &str, query: &str, token: Option<&str>) -> Answer {
+    fn page(&self, endpoint: &str, query: &str, token: Option<&str>) -> HttpResponse {
         let shows = |post: &Post| match endpoint {
             "own" => post.author == OWNER,
             "mentions" => post.mentions_owner,

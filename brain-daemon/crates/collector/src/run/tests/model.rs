@@ -8,7 +8,7 @@ use super::fake_platform::{Failure, FakePlatform, OWNER, RecordingListener, post
 use crate::fake::answer;
 use crate::{COLLECTED_AT, LAST_UPDATED, SEARCHES, Stream};
 use brain_base::clock::Clock;
-use brain_net::Trouble;
+use brain_net::Error as NetError;
 
 const QUERIES: [&str; 3] = ["rust", "brain", "tide"];
 const PAGES: usize = 2;
@@ -44,7 +44,7 @@ fn failures() -> [(Failure, Broken, bool); 8] {
         (Ok(answer(200, &[], "<html>")), Broken::Source, false),
         (status(403), Broken::Stream, true),
         (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), Broken::Stream, true),
-        (Err(Trouble::Slow(30)), Broken::Stream, false),
+        (Err(NetError::Timeout(30)), Broken::Stream, false),
     ]
 }
 

@@ -50,7 +50,7 @@ impl PageEdit {
             if done.contains(key) {
                 continue;
             }
-            match page::add_dated(&now, entry) {
+            match page::add_timeline_entry(&now, entry) {
                 Ok(added) => {
                     outcome.keys.push(key.clone());
                     if let Some(body) = added {

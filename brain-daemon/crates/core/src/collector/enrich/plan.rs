@@ -16,7 +16,7 @@ use super::page_name;
 use super::pattern::Pattern;
 use brain_base::clock::day;
 use brain_collector::{PostId, Record, Stream};
-use brain_page::{TimelineEntry, escaped};
+use brain_page::{TimelineEntry, escape_inline};
 
 /// Maximum words and characters of a quoted post.
 const MAX_QUOTE_WORDS: usize = 8;
@@ -108,7 +108,7 @@ impl Brain {
         since: i64,
         now: i64,
     ) -> Result<Plan, Fault> {
-        let reader = self.store.read(caller.view())?;
+        let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
         let noticed = files.noticed(since.min(now - MAX_NOTE_AGE_MS), now)?;
         let week = since.min(now - WEEK_MS);
@@ -261,7 +261,7 @@ fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
     for topic in recurring(&dated) {
         let Some(author) = collected.authors.get(&topic.author) else { continue };
         found.entry(topic.author).or_default().push(Pattern {
-            topic: escaped(&cut(&topic.topic, MAX_TOPIC_CHARS)),
+            topic: escape_inline(&cut(&topic.topic, MAX_TOPIC_CHARS)),
             count: topic.posts.len(),
             first: day(topic.span.0),
             last: day(topic.span.1),
@@ -284,7 +284,7 @@ fn dated(
         let date = day(brief.written);
         lines.push(Dated {
             entry: TimelineEntry {
-                text: format!("Tweeted about {}", escaped(about)),
+                text: format!("Tweeted about {}", escape_inline(about)),
                 source: Some(format!("X, {}, {date}", whose(author))),
                 date,
             },
@@ -295,7 +295,10 @@ fn dated(
         let date = day(*at);
         lines.push(Dated {
             entry: TimelineEntry {
-                text: format!("Deleted tweet: {}", escaped(&cut(&plain(text), MAX_DELETED_CHARS))),
+                text: format!(
+                    "Deleted tweet: {}",
+                    escape_inline(&cut(&plain(text), MAX_DELETED_CHARS))
+                ),
                 source: Some(format!("X deletion, detected {date}")),
                 date,
             },

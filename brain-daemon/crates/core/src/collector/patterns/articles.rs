@@ -18,7 +18,7 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{COLLECTOR, Caller, Scopes};
 use brain_base::clock::rfc3339;
 use brain_collector::{DataFault, PostId};
-use brain_net::{Trouble, WebPage};
+use brain_net::{Error as NetError, WebPage};
 use brain_page::MediaType;
 
 const KIND: &str = "articles";
@@ -242,13 +242,14 @@ fn media_type(page: &WebPage) -> Option<MediaType> {
     }
 }
 
-fn missed(trouble: &Trouble) -> ArticleError {
+fn missed(trouble: &NetError) -> ArticleError {
     let why = trouble.to_string();
     match trouble {
-        Trouble::Address(_) | Trouble::NotPublic | Trouble::Large(_) | Trouble::Kind => {
-            ArticleError::Never(why)
-        }
-        Trouble::Status(status)
+        NetError::InvalidAddress(_)
+        | NetError::NotPublic
+        | NetError::TooLarge(_)
+        | NetError::NotJson => ArticleError::Never(why),
+        NetError::Status(status)
             if (400..500).contains(status) && !matches!(status, 408 | 425 | 429) =>
         {
             ArticleError::Never(why)

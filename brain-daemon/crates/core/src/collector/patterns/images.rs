@@ -6,7 +6,7 @@ use super::address::{Photo, photos};
 use super::{Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, PatternRun};
 use brain_base::clock::rfc3339;
 use brain_collector::{DataFault, PostId, Record};
-use brain_llm::{Finish, Image, Model, ModelFault, Question, Reply};
+use brain_llm::{Finish, Image, Model, ModelError, Question, Reply};
 
 const KIND: &str = "images";
 /// Maximum number of images per post, as on the platform.
@@ -47,7 +47,7 @@ enum ImageError {
     /// An image could not be downloaded.
     Picture(String),
     /// The model did not answer.
-    Model(ModelFault),
+    Model(ModelError),
 }
 
 impl PatternRun<'_> {
@@ -90,7 +90,7 @@ impl PatternRun<'_> {
                         ImageError::Model(fault) => {
                             faults += 1;
                             (
-                                fault.why.may_be_the_questions(),
+                                fault.kind.may_be_input_failure(),
                                 self.heard(ModelKind::Pictures, fault) || faults >= MAX_FAILURES,
                             )
                         }
@@ -153,7 +153,7 @@ impl PatternRun<'_> {
             "pictures read"
         );
         if reply.text.is_empty() && reply.finish == Finish::Length {
-            return Err(ImageError::Model(ModelFault::cut()));
+            return Err(ImageError::Model(ModelError::truncated()));
         }
         Ok(reply)
     }
@@ -161,9 +161,9 @@ impl PatternRun<'_> {
     /// Returns an image for the model: its URL, or its bytes for a local model, which fetches
     /// nothing.
     fn image(&self, picture: &Photo) -> Result<Image, ImageError> {
-        let near = self.models.as_ref().is_some_and(brain_llm::Settings::is_near);
+        let near = self.models.as_ref().is_some_and(brain_llm::Settings::is_local);
         if !near || !picture.url.starts_with("https://") {
-            return Ok(Image::At(picture.url.clone()));
+            return Ok(Image::Url(picture.url.clone()));
         }
         let page = self
             .brain

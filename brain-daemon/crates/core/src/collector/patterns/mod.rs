@@ -32,7 +32,7 @@ use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{
     Data, DataFault, Journal, JournalEvent, PostId, Record, Settings, State, Stream,
 };
-use brain_llm::{Model, ModelFault, Settings as Models, Why};
+use brain_llm::{Model, ModelError, ModelErrorKind, Settings as Models};
 
 /// Maximum age of posts that are processed, in milliseconds.
 const WINDOW_MS: i64 = 24 * 60 * 60 * 1000;
@@ -264,7 +264,7 @@ impl<'a> PatternRun<'a> {
             &name,
             key,
             &*self.brain.net,
-            self.brain.llm_till(),
+            self.brain.llm_cost_meter(),
         ) {
             Ok(model) => Some(model),
             Err(fault) => {
@@ -275,12 +275,12 @@ impl<'a> PatternRun<'a> {
     }
 
     /// Records a model failure. Returns whether to skip the model for this call.
-    fn heard(&mut self, reads: ModelKind, fault: &ModelFault) -> bool {
+    fn heard(&mut self, reads: ModelKind, fault: &ModelError) -> bool {
         tracing::warn!(%fault, reads = ?reads, "a language model did not answer");
-        match fault.why {
-            Why::RateLimited(wait) => self.rest(reads, wait),
-            Why::Stopped => {}
-            why if why.is_the_services() => self.rest(reads, None),
+        match fault.kind {
+            ModelErrorKind::RateLimited(wait) => self.rest(reads, wait),
+            ModelErrorKind::Stopped => {}
+            why if why.is_service_failure() => self.rest(reads, None),
             _ => return false,
         }
         true

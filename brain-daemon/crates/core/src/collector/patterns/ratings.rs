@@ -17,7 +17,7 @@ use super::{Attempts, MAX_FAILURES, MAX_POSTS, ModelKind, PatternRun, model_rati
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{DataFault, JournalEvent, PostId, Record, SEARCHES, Stream};
-use brain_llm::{Model, ModelFault, Question};
+use brain_llm::{Model, ModelError, Question};
 
 const KIND: &str = "ratings";
 /// Posts per question.
@@ -211,7 +211,7 @@ impl PatternRun<'_> {
                 Err(BatchError::Model(fault)) => {
                     faults += 1;
                     let ends = self.heard(ModelKind::Text, &fault) || faults >= MAX_FAILURES;
-                    if fault.why.may_be_the_questions() {
+                    if fault.kind.may_be_input_failure() {
                         self.in_vain(batch.iter())?;
                     }
                     if ends {
@@ -277,7 +277,7 @@ impl PatternRun<'_> {
 /// Why a batch has no result.
 enum BatchError {
     /// The model did not answer.
-    Model(ModelFault),
+    Model(ModelError),
     /// The result could not be stored.
     CollectedFiles(DataFault),
 }

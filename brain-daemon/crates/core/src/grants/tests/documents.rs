@@ -11,11 +11,11 @@ const APP: &str = "https://app.example/client.json";
 /// A document at this address, as a client of good will has it.
 fn written(id: &str, uris: &[&str]) -> Document {
     let text = json!({ "client_id": id, "client_name": "An app", "redirect_uris": uris });
-    Document { body: text.to_string().into_bytes(), fresh: None }
+    Document { body: text.to_string().into_bytes(), max_age: None }
 }
 
 impl Lab {
-    fn put(&self, id: &str, found: Result<Document, Trouble>) {
+    fn put(&self, id: &str, found: Result<Document, NetError>) {
         self.shelf.documents.lock().unwrap().insert(id.into(), found);
     }
 
@@ -74,7 +74,7 @@ fn a_client_is_what_its_document_says_today() {
         AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
     lab.brain().approve(&moved, Scopes::READ_WRITE).unwrap();
     // What cannot be had any more stays what the owner agreed to last.
-    lab.put(APP, Err(Trouble::Refused));
+    lab.put(APP, Err(NetError::ConnectionRefused));
     lab.turn(DAY);
     assert!(lab.brain().consent(&moved).is_ok());
     assert_eq!(told(lab.brain().consent(&ask(APP))), OAuthError::InvalidRequest);
@@ -91,7 +91,7 @@ fn a_document_is_kept_as_long_as_it_says_within_bounds() {
     ] {
         let lab = Lab::new();
         let fresh = fresh.map(Duration::from_secs);
-        lab.put(APP, Ok(Document { fresh, ..written(APP, &[CALLBACK]) }));
+        lab.put(APP, Ok(Document { max_age: fresh, ..written(APP, &[CALLBACK]) }));
         for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
             lab.turn(turned);
             lab.brain().consent(&ask(APP)).unwrap();
@@ -105,11 +105,11 @@ fn what_is_wrong_is_told_and_remembered_for_a_minute() {
     let lab = Lab::new();
     let other = written("https://other.example/client.json", &[CALLBACK]);
     for (n, (found, told)) in [
-        (Err(Trouble::NotPublic), "no public address"),
-        (Err(Trouble::Name("x".into())), "no public address"),
-        (Err(Trouble::Status(403)), "brain clients register"),
-        (Err(Trouble::Status(302)), "does not follow"),
-        (Err(Trouble::Slow(5)), "5 seconds"),
+        (Err(NetError::NotPublic), "no public address"),
+        (Err(NetError::NameNotFound("x".into())), "no public address"),
+        (Err(NetError::Status(403)), "brain clients register"),
+        (Err(NetError::Status(302)), "does not follow"),
+        (Err(NetError::Timeout(5)), "5 seconds"),
         (Ok(other), "another client"),
     ]
     .into_iter()

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{
-    ClientRegister, ClientRegistered, ClientRevoke, ClientUpdate, Fault, FaultCode, GrantType,
+    ClientRegister, ClientRegisterReply, ClientRevoke, ClientUpdate, Fault, FaultCode, GrantType,
     Scopes, Secret, SourceId, TokenCreate,
 };
 use sha2::{Digest, Sha256};
@@ -32,7 +32,7 @@ use crate::{Brain, Outside};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::Random;
-use brain_net::{Answer, Call, Document, Outgoing, Trouble};
+use brain_net::{Document, Error as NetError, HttpClient, HttpRequest, HttpResponse};
 use brain_store::SourceRecord;
 
 const MINUTE: i64 = 60_000;
@@ -65,18 +65,18 @@ impl Random for Counted {
 /// A network in which documents are, and in which every fetch is counted.
 #[derive(Default)]
 struct Shelf {
-    documents: Mutex<HashMap<String, Result<Document, Trouble>>>,
+    documents: Mutex<HashMap<String, Result<Document, NetError>>>,
     fetched: Mutex<Vec<String>>,
 }
 
-impl Outgoing for Shelf {
-    fn document(&self, url: &str) -> Result<Document, Trouble> {
+impl HttpClient for Shelf {
+    fn document(&self, url: &str) -> Result<Document, NetError> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.documents.lock().unwrap().get(url).cloned();
-        found.unwrap_or_else(|| Err(Trouble::Name("there is none".into())))
+        found.unwrap_or_else(|| Err(NetError::NameNotFound("there is none".into())))
     }
 
-    fn call(&self, call: &Call<'_>) -> Result<Answer, Trouble> {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         panic!("nothing here calls {}", call.url)
     }
 }
@@ -160,7 +160,7 @@ impl Lab {
         name: &str,
         scopes: &str,
         sources: &[&str],
-    ) -> (Credentials, ClientRegistered) {
+    ) -> (Credentials, ClientRegisterReply) {
         let request = ClientRegister { sources: ids(sources), ..wish(name, scopes) };
         let made = self.brain().client_register(request).unwrap();
         (

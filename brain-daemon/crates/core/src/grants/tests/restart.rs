@@ -37,8 +37,8 @@ fn a_start_keeps_every_grant() {
     assert_eq!((listed(&clients(&lab)), tokens(&lab)), (listed(&before.0), before.1));
     let again = lab.brain().bearer(access.access_token.expose()).unwrap();
     assert_eq!(
-        (again.name.as_str(), again.scopes(), again.view()),
-        (&*caller.name, caller.scopes(), caller.view())
+        (again.name.as_str(), again.scopes(), again.visibility()),
+        (&*caller.name, caller.scopes(), caller.visibility())
     );
     assert!(
         lab.is_let_in(&personal) && lab.is_let_in(&consented.access_token) && !lab.is_let_in(&gone)

@@ -56,12 +56,12 @@ fn http(status: &str, body: &str) -> String {
 fn paid(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
     let price = Price { input: 1_000_000, output: 2_000_000 };
-    let till = Till { ledger: Arc::clone(&ledger), price };
+    let meter = CostMeter { ledger: Arc::clone(&ledger), price };
     let silence = Duration::from_secs(20);
     let provider = Provider::OpenAi;
     let settings =
         Settings { provider, base: Some(base), model: None, vision_model: None, silence };
-    (Model::open(&settings, "m", None, &Client::new(), till).unwrap(), ledger)
+    (Model::open(&settings, "m", None, &Client::new(), meter).unwrap(), ledger)
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_model_that_is_busy_and_closes_is_asked_again_and_costs_one_answer() {
     let answer = http("200 OK", &completion(&json!("hi"), "stop").to_string());
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid(server(vec![busy, answer]), dir.path());
-    let question = Question { busy: Duration::from_secs(10), ..plain() };
+    let question = Question { max_retry_wait: Duration::from_secs(10), ..plain() };
     let reply = model.ask(&question, None, &|| true).unwrap();
     assert_eq!((reply.text.as_str(), reply.tokens_in, reply.tokens_out), ("hi", 11, 3));
     let costs = ledger.read(None, None, 10).unwrap();
@@ -86,7 +86,7 @@ fn a_count_of_tokens_that_cannot_be_is_not_passed_on() {
     let dir = tempfile::tempdir().unwrap();
     let (model, ledger) = paid(server(vec![http("200 OK", &absurd.to_string())]), dir.path());
     let reply = model.ask(&plain(), None, &|| true).unwrap();
-    let worst = plain().worst_tokens();
+    let worst = plain().max_input_tokens();
     assert_eq!((reply.tokens_in, reply.tokens_out), (worst, 7));
     let costs = ledger.read(None, None, 10).unwrap();
     assert_eq!((costs.implausible, costs.total.actual), (1, worst + 14));

@@ -19,18 +19,23 @@ fn base(server: &Server) -> Url {
 }
 
 /// A request with a body, by `call` and by `follow`.
-fn post(link: &dyn Link, url: &Url, body: &[u8], followed: bool) -> Result<Answer, Trouble> {
-    let asked = Call { body: Some(body), ..call(url) };
+fn post(
+    link: &dyn RetryingClient,
+    url: &Url,
+    body: &[u8],
+    followed: bool,
+) -> Result<HttpResponse, Error> {
+    let asked = HttpRequest { body: Some(body), ..call(url) };
     if followed {
         let mut come = Vec::new();
-        let answer = link.follow(&asked, SILENCE, &mut |part| {
-            if let Part::Bytes(bytes) = part {
+        let answer = link.stream(&asked, SILENCE, &mut |part| {
+            if let StreamEvent::Bytes(bytes) = part {
                 come.extend_from_slice(bytes);
             }
             true
         })?;
         let body = if answer.status == 200 { come } else { answer.body };
-        return Ok(Answer { body, ..answer });
+        return Ok(HttpResponse { body, ..answer });
     }
     link.call(&asked)
 }
@@ -71,7 +76,7 @@ fn closing(idle: Duration) -> (Server, Arc<AtomicUsize>) {
 fn an_end_that_came_while_idle_is_noticed_before_the_next_request() {
     for followed in [false, true] {
         let (server, requests) = closing(Duration::from_millis(20));
-        let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         for nth in 1..=20 {
             assert_eq!(post(&*link, &url, b"{}", followed).unwrap().body, b"ok", "{nth}");
             assert_eq!(requests.load(Ordering::SeqCst), nth, "each was sent once");
@@ -88,7 +93,7 @@ fn a_connection_is_kept_for_less_than_five_seconds() {
             let _ = stream.write_all(OK);
         }
     });
-    let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+    let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
     for (pause, connections) in [(0, 1), (1000, 1), (4900, 2)] {
         std::thread::sleep(Duration::from_millis(pause));
         post(&*link, &url, b"{}", true).unwrap();
@@ -115,7 +120,7 @@ fn a_request_that_meets_the_end_of_a_kept_connection_is_sent_once_more() {
                 requests.fetch_add(1, Ordering::SeqCst);
             }
         });
-        let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         for nth in 1..=3 {
             assert_eq!(
                 post(&*link, &url, &[b'x'; 5000], followed).unwrap().body,
@@ -141,12 +146,12 @@ fn a_request_that_may_have_been_done_is_sent_once() {
                 std::thread::sleep(Duration::from_millis(pause));
             }
         });
-        let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         if kept {
             post(&*link, &url, b"{}", true).unwrap();
         }
         let ended = post(&*link, &url, b"{}", true);
-        assert!(matches!(ended, Err(Trouble::Broken(_))), "{ended:?}");
+        assert!(matches!(ended, Err(Error::ConnectionBroken(_))), "{ended:?}");
         assert_eq!(requests.load(Ordering::SeqCst), 1);
         assert_eq!(server.connections.load(Ordering::SeqCst), 1);
     }
@@ -162,9 +167,9 @@ fn what_is_no_http_is_no_end_of_a_connection() {
             let _ = stream.write_all(b"\x16\x03 nonsense\r\n\r\n");
         }
     });
-    let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+    let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
     post(&*link, &url, b"{}", false).unwrap();
-    assert!(matches!(post(&*link, &url, b"{}", false), Err(Trouble::Broken(_))));
+    assert!(matches!(post(&*link, &url, b"{}", false), Err(Error::ConnectionBroken(_))));
     assert_eq!(requests.load(Ordering::SeqCst), 1);
 }
 
@@ -186,7 +191,8 @@ fn a_refusal_that_comes_while_the_body_is_still_sent_is_heard() {
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 }
             });
-            let (link, url) = (Client::new().link(&base(&server)).unwrap(), base(&server));
+            let (link, url) =
+                (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
             let body = vec![b'x'; size];
             for nth in 1..=5 {
                 let began = Instant::now();

@@ -1,13 +1,15 @@
-//! Where the control socket is when the home cannot hold one. Both ends work it out in the same way.
+//! The directory of the control socket for a read-only home. Client and daemon share the rule.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The directory for the socket of a brain whose home is on a read-only file system: in `runtime` (`XDG_RUNTIME_DIR`), else
-/// in `/tmp`. The name has the user's id and a digest of the home's path, so that two homes never share one.
+/// Returns the socket directory of a home on a read-only file system.
+///
+/// It is in `runtime` (`XDG_RUNTIME_DIR`), else in `/tmp`. Its name has the user's id and a digest of
+/// the home's path, so that two homes never share one.
 #[must_use]
 pub fn fallback_run_dir(home: &Path, runtime: Option<&Path>, uid: u32) -> PathBuf {
-    // FNV-1a: stable across versions, and nobody gains by a collision within one user's directory.
+    // FNV-1a: stable across versions. A collision within one user's directory helps no attacker.
     let digest =
         home.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
@@ -21,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_homes_have_two_places() {
+    fn two_homes_have_two_directories() {
         let place = |home: &str, runtime: Option<&str>| {
             fallback_run_dir(Path::new(home), runtime.map(Path::new), 7)
         };

@@ -1,99 +1,106 @@
-//! The ledger is added up, line by line. What is held is bounded: the open calls, the sums, and the newest calls.
+//! Adds up the ledger line by line, in bounded memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufRead, BufReader, Read};
 
-use brain_protocol::{CostCall, CostSum, CostsReply, Spent};
+use brain_protocol::{CostCall, CostSum, CostsReply, Spending};
 
 use super::budget::add;
-use super::line::{LONGEST, Line, Step, believed};
+use super::line::{Line, MAX_LINE_BYTES, Step, plausible_tokens};
 use brain_base::clock::parse_instant;
 
-/// So many open calls are waited for at once. More are only there when that many were interrupted; the oldest of them is taken as never settled then.
-const OPEN: usize = 1024;
+/// Maximum number of open calls held at once. Beyond it, the oldest counts as never settled.
+const MAX_OPEN_CALLS: usize = 1024;
 
-/// Which calls count.
-pub(super) struct Wanted {
-    /// From this moment on, Unix milliseconds.
+/// Selects calls.
+pub(super) struct CallFilter {
+    /// First moment, in Unix milliseconds.
     pub(super) since: Option<i64>,
-    /// Up to this moment.
+    /// Last moment, in Unix milliseconds.
     pub(super) until: Option<i64>,
-    /// How many single calls to give.
+    /// Maximum number of single calls to return.
     pub(super) limit: usize,
 }
 
 /// Adds up a ledger.
 ///
 /// # Errors
-/// What the disk says.
-pub(super) fn add_up(file: impl Read, wanted: &Wanted) -> io::Result<CostsReply> {
-    let mut sums = Sums::new(wanted);
+/// When the file cannot be read.
+pub(super) fn summarize(file: impl Read, filter: &CallFilter) -> io::Result<CostsReply> {
+    let mut sums = Sums::new(filter);
     let mut open: BTreeMap<u64, Line> = BTreeMap::new();
-    let mut lines = BufReader::with_capacity(LONGEST, file);
+    let mut lines = BufReader::with_capacity(MAX_LINE_BYTES, file);
     let mut bytes = Vec::new();
-    while next(&mut lines, &mut bytes)? {
+    while next_line(&mut lines, &mut bytes)? {
         let line =
-            Line::read(&bytes).and_then(|line| Some((parse_instant(&line.at, false)?, line)));
+            Line::parse(&bytes).and_then(|line| Some((parse_instant(&line.at, false)?, line)));
         let Some((at, line)) = line else {
             sums.damaged += 1;
             continue;
         };
         match line.step {
             Step::Enter => {
-                // Two calls have one number when the file was put away by hand in between: the former one was never settled.
+                // Two calls share a number when the file was moved away in between. The former one
+                // was never settled.
                 let former = open.insert(line.call, line);
-                let oldest =
-                    if open.len() > OPEN { open.pop_first().map(|(_, line)| line) } else { None };
-                former.into_iter().chain(oldest).for_each(|line| sums.open(&line));
+                let oldest = if open.len() > MAX_OPEN_CALLS {
+                    open.pop_first().map(|(_, line)| line)
+                } else {
+                    None
+                };
+                former.into_iter().chain(oldest).for_each(|line| sums.add_open(&line));
             }
             Step::Done | Step::Failed => {
                 let entered = open.remove(&line.call);
                 let line = match &entered {
-                    Some(entered) => plausible(line, entered),
+                    Some(entered) => at_most_estimated(line, entered),
                     None => line,
                 };
                 let estimated = entered.map_or(line.micro_usd, |entered| entered.micro_usd);
                 let state = if line.step == Step::Done { "done" } else { "failed" };
-                sums.add(at, &line, state, Spent { estimated, ..line.spent() });
+                sums.add(at, &line, state, Spending { estimated, ..line.spent() });
             }
         }
     }
-    open.values().for_each(|line| sums.open(line));
+    open.values().for_each(|line| sums.add_open(line));
     Ok(sums.reply())
 }
 
-/// The second line of a call; at its worst where an older version wrote down what cannot be.
-fn plausible(line: Line, entered: &Line) -> Line {
-    let over = |counted, worst| believed(counted, worst).1;
+/// Returns the second line of a call, with the estimate in place of implausible counts, which older
+/// versions wrote.
+fn at_most_estimated(line: Line, entered: &Line) -> Line {
+    let over = |counted, worst| plausible_tokens(counted, worst).1;
     if over(line.tokens_in, entered.tokens_in) || over(line.tokens_out, entered.tokens_out) {
         return Line { step: line.step, implausible: true, ..entered.clone() };
     }
     line
 }
 
-/// The next line without its end, in `bytes`; of one that is too long only the beginning, which is no JSON then. `false` at the end.
-fn next(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
+/// Reads the next line into `bytes`; returns `false` at the end of the file.
+///
+/// Of a line that is too long only the beginning is kept, which is not valid JSON.
+fn next_line(lines: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
     bytes.clear();
-    let mut part = lines.by_ref().take(LONGEST as u64);
+    let mut part = lines.by_ref().take(MAX_LINE_BYTES as u64);
     if part.read_until(b'\n', bytes)? == 0 {
         return Ok(false);
     }
-    let mut is_whole = bytes.last() == Some(&b'\n') || bytes.len() < LONGEST;
+    let mut is_whole = bytes.last() == Some(&b'\n') || bytes.len() < MAX_LINE_BYTES;
     let mut rest = Vec::new();
     while !is_whole {
         rest.clear();
-        let read = lines.by_ref().take(LONGEST as u64).read_until(b'\n', &mut rest)?;
-        is_whole = read < LONGEST || rest.last() == Some(&b'\n');
+        let read = lines.by_ref().take(MAX_LINE_BYTES as u64).read_until(b'\n', &mut rest)?;
+        is_whole = read < MAX_LINE_BYTES || rest.last() == Some(&b'\n');
     }
     Ok(true)
 }
 
-/// What was found.
+/// The sums so far.
 struct Sums<'a> {
-    wanted: &'a Wanted,
-    total: Spent,
-    by_kind: HashMap<(String, String), Spent>,
-    /// The newest calls, by when they were made, and the order in which they were found.
+    filter: &'a CallFilter,
+    total: Spending,
+    by_kind: HashMap<(String, String), Spending>,
+    /// The newest calls, by time and position in the file.
     newest: BTreeMap<(i64, u64), CostCall>,
     found: u64,
     damaged: u64,
@@ -101,10 +108,10 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    fn new(wanted: &'a Wanted) -> Self {
+    fn new(filter: &'a CallFilter) -> Self {
         Self {
-            wanted,
-            total: Spent::default(),
+            filter,
+            total: Spending::default(),
             by_kind: HashMap::new(),
             newest: BTreeMap::new(),
             found: 0,
@@ -113,15 +120,15 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// A call that nobody settled.
-    fn open(&mut self, line: &Line) {
+    /// Adds a call that was never settled.
+    fn add_open(&mut self, line: &Line) {
         if let Some(at) = parse_instant(&line.at, false) {
             self.add(at, line, "open", line.spent());
         }
     }
 
-    fn add(&mut self, at: i64, line: &Line, state: &str, spent: Spent) {
-        let Wanted { since, until, limit } = *self.wanted;
+    fn add(&mut self, at: i64, line: &Line, state: &str, spent: Spending) {
+        let CallFilter { since, until, limit } = *self.filter;
         if since.is_some_and(|since| at < since) || until.is_some_and(|until| at > until) {
             return;
         }

@@ -1,23 +1,26 @@
-//! What strangers wrote or said, made fit for a page: text that shows itself and does nothing else. Nothing of theirs may end a line, begin a
-//! link, a tag, a comment or HTML, or be read as the `[Source: …]` of a dated line. Knows nothing of posts or calls.
+//! Escapes untrusted text, so that a page shows it literally.
+//!
+//! Untrusted text must not end a line, start a link, a tag, a comment or HTML, or form the
+//! `[Source: …]` of a dated line. The module knows neither posts nor calls.
 
 use std::iter::Peekable;
 
-/// The longest thing between `&` and `;` that may be an entity.
-const ENTITY: usize = 32;
-/// The most digits that the number of a list has (CommonMark 5.2).
-const NUMBER: usize = 9;
+/// Maximum length of an entity between `&` and `;`.
+const MAX_ENTITY: usize = 32;
+/// Maximum number of digits of a list number (CommonMark 5.2).
+const MAX_LIST_DIGITS: usize = 9;
 
-/// `text` on one line: white space as one space, and without characters that nobody sees or that steer what is seen (control, direction,
-/// tag characters).
+/// Returns `text` on one line, with single spaces and without invisible characters.
+///
+/// Invisible are control characters, direction marks and tag characters.
 #[must_use]
-pub fn plain(text: &str) -> String {
-    let seen: String = text.chars().filter(|c| c.is_whitespace() || !is_unseen(*c)).collect();
+pub fn single_line(text: &str) -> String {
+    let seen: String = text.chars().filter(|c| c.is_whitespace() || !is_invisible(*c)).collect();
     seen.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Characters without a shape of their own. The joiners stay: scripts and emoji need them.
-fn is_unseen(c: char) -> bool {
+/// Returns whether a character is invisible. Joiners are not: scripts and emoji need them.
+fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(
             c,
@@ -27,10 +30,12 @@ fn is_unseen(c: char) -> bool {
         || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e01ef}')
 }
 
-/// A [`plain`] text as markdown that shows it, for somewhere in a line. Brackets become parentheses: behind a backslash they would still
-/// be a `[Source: …]` or a `[[link]]` for who does not know markdown.
+/// Returns a [`single_line`] text as markdown that shows it literally within a line.
+///
+/// Brackets become parentheses. Escaped ones would still form a `[Source: …]` or a `[[link]]` for
+/// readers that do not parse markdown.
 #[must_use]
-pub fn escaped(text: &str) -> String {
+pub fn escape_inline(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut chars = text.chars().peekable();
     let mut before = ' ';
@@ -39,10 +44,10 @@ pub fn escaped(text: &str) -> String {
             '[' => out.push('('),
             ']' => out.push(')'),
             '\\' | '`' | '*' | '_' | '<' | '>' | '#' | '|' | '~' => out.extend(['\\', c]),
-            // Two of them mean something: a comment, a mark, a formula.
+            // Doubled, they start a comment, a highlight or a formula.
             '%' | '=' | '$' if before == c => out.extend(['\\', c]),
             '&' if is_entity(&chars) => out.push_str("\\&"),
-            // Addresses that would become links by themselves.
+            // Addresses that would become autolinks.
             '/' if before == ':' => out.push_str("\\/"),
             '@' if before.is_alphanumeric() => out.push_str("\\@"),
             '.' if is_www(&out) => out.push_str("\\."),
@@ -53,24 +58,27 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// A [`plain`] text as a paragraph that shows it: as [`escaped`], and nothing at its beginning makes a list or a rule of it.
+/// Returns a [`single_line`] text as a paragraph that shows it literally.
+///
+/// Escapes like [`escape_inline`], and also what would start a list or a rule.
 #[must_use]
-pub fn paragraph(text: &str) -> String {
-    let mut shown = escaped(text);
+pub fn escape_paragraph(text: &str) -> String {
+    let mut shown = escape_inline(text);
     let digits = shown.bytes().take_while(u8::is_ascii_digit).count();
     let mut rest = shown.chars().skip(digits);
-    let begins = matches!(
+    let starts_block = matches!(
         (digits, rest.next(), rest.next()),
-        (0, Some('-' | '+'), _) | (1..=NUMBER, Some('.' | ')'), None | Some(' '))
+        (0, Some('-' | '+'), _) | (1..=MAX_LIST_DIGITS, Some('.' | ')'), None | Some(' '))
     );
-    if begins {
+    if starts_block {
         shown.insert(digits, '\\');
     }
     shown
 }
 
 fn is_entity(rest: &Peekable<std::str::Chars<'_>>) -> bool {
-    let mut rest = rest.clone().take(ENTITY).skip_while(|c| c.is_ascii_alphanumeric() || *c == '#');
+    let mut rest =
+        rest.clone().take(MAX_ENTITY).skip_while(|c| c.is_ascii_alphanumeric() || *c == '#');
     rest.next() == Some(';')
 }
 
@@ -89,17 +97,17 @@ mod tests {
     use crate::{self as page, Frontmatter, TimelineEntry};
 
     #[test]
-    fn a_text_comes_on_one_line_without_what_nobody_sees() {
-        assert_eq!(plain(" a\r\n---\n\tb\u{2028}c\u{0}\u{1b}[31m\u{202e} "), "a --- b c[31m");
-        assert_eq!(plain("ab\u{202e}cd\u{200b}e\u{feff}\u{ffff}"), "abcde");
-        assert_eq!(plain("hi\u{e0069}\u{e0067}"), "hi");
-        assert_eq!(plain("👩\u{200d}🚀 é \u{fffd}"), "👩\u{200d}🚀 é \u{fffd}");
-        assert_eq!(plain("\n---\n"), "---");
-        assert_eq!(plain(&"é ".repeat(9000)).chars().count(), 17_999, "nothing is left out");
+    fn a_single_line_has_no_invisible_characters() {
+        assert_eq!(single_line(" a\r\n---\n\tb\u{2028}c\u{0}\u{1b}[31m\u{202e} "), "a --- b c[31m");
+        assert_eq!(single_line("ab\u{202e}cd\u{200b}e\u{feff}\u{ffff}"), "abcde");
+        assert_eq!(single_line("hi\u{e0069}\u{e0067}"), "hi");
+        assert_eq!(single_line("👩\u{200d}🚀 é \u{fffd}"), "👩\u{200d}🚀 é \u{fffd}");
+        assert_eq!(single_line("\n---\n"), "---");
+        assert_eq!(single_line(&"é ".repeat(9000)).chars().count(), 17_999, "nothing is left out");
     }
 
     #[test]
-    fn markdown_of_strangers_shows_itself() {
+    fn inline_text_is_escaped() {
         for (text, shown) in [
             ("[a](https://x.org)", "(a)(https:\\//x.org)"),
             ("[[people/ann|you]] #tag", "((people/ann\\|you)) \\#tag"),
@@ -113,12 +121,12 @@ mod tests {
             ("- a - b", "- a - b"),
             ("Buy milk, and 3 eggs.", "Buy milk, and 3 eggs."),
         ] {
-            assert_eq!(escaped(text), shown, "{text}");
+            assert_eq!(escape_inline(text), shown, "{text}");
         }
     }
 
     #[test]
-    fn a_paragraph_begins_no_list() {
+    fn a_paragraph_starts_no_list() {
         for (text, shown) in [
             ("- a - b", "\\- a - b"),
             ("+++", "\\+++"),
@@ -135,17 +143,17 @@ mod tests {
             ("# a", "\\# a"),
             ("", ""),
         ] {
-            assert_eq!(paragraph(text), shown, "{text}");
+            assert_eq!(escape_paragraph(text), shown, "{text}");
         }
     }
 
-    /// What strangers may come upon.
+    /// Hostile text.
     const HOSTILE: &str = "([\\[\\]()|`*_<>#%=&;:/\\\\!@~$^{}+-]|source:|https://x|www[.]|a|\\n|\\r|1[.)]|\u{2028}|\u{202e}| |\\PC){1,40}";
 
     proptest! {
         #[test]
-        fn whatever_strangers_write_is_one_dated_line(text in HOSTILE) {
-            let text = escaped(&plain(&text));
+        fn any_untrusted_text_is_one_dated_line(text in HOSTILE) {
+            let text = escape_inline(&single_line(&text));
             prop_assume!(!text.is_empty());
             let entry = TimelineEntry {
                 date: "2026-11-21".into(),
@@ -153,7 +161,7 @@ mod tests {
                 source: Some("X deletion, detected 2026-11-21".into()),
             };
             let body = "# Ann\n\nHello.\n\n## Timeline\n\n- 2026-11-20 | old\n";
-            let new = page::add_dated(body, &entry).unwrap().unwrap();
+            let new = page::add_timeline_entry(body, &entry).unwrap().unwrap();
             prop_assert_eq!(new.lines().count(), body.lines().count() + 1);
             prop_assert_eq!(page::headings(&new).len(), 2);
             prop_assert!(page::timeline(&new).contains(&entry));
@@ -163,9 +171,9 @@ mod tests {
         }
 
         #[test]
-        fn whatever_strangers_say_is_a_paragraph_that_shows_it(text in HOSTILE) {
-            let said = plain(&text);
-            let body = paragraph(&said);
+        fn any_untrusted_text_is_a_literal_paragraph(text in HOSTILE) {
+            let said = single_line(&text);
+            let body = escape_paragraph(&said);
             let slug = brain_protocol::Slug::parse("calls/x").unwrap();
             prop_assert!(page::links(&slug, &body, &Frontmatter::empty()).is_empty(), "{}", body);
             prop_assert!(page::body_tags(&body).is_empty(), "{}", body);

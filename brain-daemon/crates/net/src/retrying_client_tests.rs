@@ -20,8 +20,8 @@ fn base(server: &Server) -> Url {
     Url::parse(&format!("http://127.0.0.1:{}", server.address.port())).unwrap()
 }
 
-fn linked(server: &Server) -> Box<dyn Link> {
-    Client::new().link(&base(server)).unwrap()
+fn linked(server: &Server) -> Box<dyn RetryingClient> {
+    Client::new().retrying_client(&base(server)).unwrap()
 }
 
 /// Answers as many requests of each connection as `each` says.
@@ -104,8 +104,8 @@ fn a_request_that_meets_the_end_of_a_connection_is_asked_once_more_if_it_only_re
     // On a new connection it is not known whether it was done.
     let gone = server_that_only_reads();
     let (link, url) = (linked(&gone), base(&gone));
-    let writes = Call { body: Some(b"{}"), ..call(&url) };
-    assert!(matches!(link.call(&writes), Err(Trouble::Broken(_))));
+    let writes = HttpRequest { body: Some(b"{}"), ..call(&url) };
+    assert!(matches!(link.call(&writes), Err(Error::ConnectionBroken(_))));
     assert_eq!(gone.connections.load(Ordering::SeqCst), 1);
 }
 
@@ -116,7 +116,7 @@ fn nothing_is_looked_up_before_the_first_call_and_then_once() {
     let client = Client::with(names.clone(), Vec::new(), Rules::STRICT);
     let url =
         Url::parse(&format!("http://api.example:{}/2/users/me", server.address.port())).unwrap();
-    let link = client.link(&url).unwrap();
+    let link = client.retrying_client(&url).unwrap();
     assert_eq!(names.asked.load(Ordering::SeqCst), 0);
     for _ in 0..2 {
         assert_eq!(link.call(&call(&url)).unwrap().status, 200);
@@ -131,8 +131,8 @@ fn a_server_that_is_gone_is_looked_up_again() {
     let names = told(&[&["127.0.0.9"], &["127.0.0.1"]]);
     let client = Client::with(names.clone(), Vec::new(), Rules::STRICT);
     let url = Url::parse(&format!("http://api.example:{}/", server.address.port())).unwrap();
-    let link = client.link(&url).unwrap();
-    assert_eq!(link.call(&call(&url)), Err(Trouble::Refused));
+    let link = client.retrying_client(&url).unwrap();
+    assert_eq!(link.call(&call(&url)), Err(Error::ConnectionRefused));
     assert_eq!(link.call(&call(&url)).unwrap().status, 200);
     assert_eq!(names.asked.load(Ordering::SeqCst), 2);
 }
@@ -145,8 +145,8 @@ fn a_token_goes_to_its_own_server_only() {
     let url = base(&theirs);
     for url in [url.as_str(), "http://localhost:1/", "https://127.0.0.1/"] {
         let url = Url::parse(url).unwrap();
-        let refused = link.call(&Call { authorization: Some(&token), ..call(&url) });
-        assert!(matches!(refused, Err(Trouble::Address(_))), "{refused:?}");
+        let refused = link.call(&HttpRequest { authorization: Some(&token), ..call(&url) });
+        assert!(matches!(refused, Err(Error::InvalidAddress(_))), "{refused:?}");
     }
     assert_eq!(theirs.connections.load(Ordering::SeqCst), 0);
     // Nor where the server itself would send it.
@@ -154,13 +154,13 @@ fn a_token_goes_to_its_own_server_only() {
         answering(&format!("HTTP/1.1 302 Found\r\nLocation: {url}\r\nContent-Length: 0\r\n\r\n"));
     let url = base(&leading);
     let answer =
-        linked(&leading).call(&Call { authorization: Some(&token), ..call(&url) }).unwrap();
+        linked(&leading).call(&HttpRequest { authorization: Some(&token), ..call(&url) }).unwrap();
     assert_eq!(answer.status, 302);
     assert_eq!(theirs.connections.load(Ordering::SeqCst), 0);
     assert!(leading.heard.lock().unwrap().contains("authorization: Bearer hidden"));
     for bad in ["ftp://a/", "mailto:a@b", "file:///etc/passwd"] {
-        let refused = Client::new().link(&Url::parse(bad).unwrap()).err();
-        assert!(matches!(refused, Some(Trouble::Address(_))), "{bad}");
+        let refused = Client::new().retrying_client(&Url::parse(bad).unwrap()).err();
+        assert!(matches!(refused, Some(Error::InvalidAddress(_))), "{bad}");
     }
 }
 
@@ -174,7 +174,7 @@ fn an_answer_may_be_large_but_not_endless() {
     let full = sized(most);
     assert_eq!(linked(&full).call(&call(&base(&full))).unwrap().body.len(), most);
     let over = sized(most + 1);
-    assert_eq!(linked(&over).call(&call(&base(&over))), Err(Trouble::Large(most)));
+    assert_eq!(linked(&over).call(&call(&base(&over))), Err(Error::TooLarge(most)));
     let endless = streaming(|stream| {
         let text = "x".repeat(1 << 20);
         for _ in 0..9 {
@@ -182,17 +182,17 @@ fn an_answer_may_be_large_but_not_endless() {
         }
         linger(stream);
     });
-    assert_eq!(linked(&endless).call(&call(&base(&endless))), Err(Trouble::Large(most)));
+    assert_eq!(linked(&endless).call(&call(&base(&endless))), Err(Error::TooLarge(most)));
 }
 
 /// Follows to the end; everything that came, and how it ended.
-fn followed(server: &Server, silence: Duration) -> (bool, String, Result<Answer, Trouble>) {
+fn followed(server: &Server, silence: Duration) -> (bool, String, Result<HttpResponse, Error>) {
     let (mut begun, mut text) = (false, String::new());
-    let end = linked(server).follow(&call(&base(server)), silence, &mut |part| {
+    let end = linked(server).stream(&call(&base(server)), silence, &mut |part| {
         match part {
-            Part::Nothing => {}
-            Part::Head => begun = true,
-            Part::Bytes(bytes) => text.push_str(std::str::from_utf8(bytes).unwrap()),
+            StreamEvent::Idle => {}
+            StreamEvent::Head => begun = true,
+            StreamEvent::Bytes(bytes) => text.push_str(std::str::from_utf8(bytes).unwrap()),
         }
         true
     });
@@ -217,7 +217,7 @@ fn one_that_is_cut_is_no_end() {
     let server = streaming(|stream| chunk(stream, "{\"a\":1}\r\n"));
     let (_, text, end) = followed(&server, LONG);
     assert_eq!(text, "{\"a\":1}\r\n");
-    assert!(matches!(end, Err(Trouble::Broken(_))), "{end:?}");
+    assert!(matches!(end, Err(Error::ConnectionBroken(_))), "{end:?}");
 }
 
 #[test]
@@ -231,7 +231,7 @@ fn silence_is_told_before_and_after_the_head() {
     for (server, expected) in [(after, (true, "one\r\n")), (before, (false, ""))] {
         let (begun, text, end) = followed(&server, Duration::from_secs(2));
         assert_eq!((begun, text.as_str()), expected);
-        assert_eq!(end, Err(Trouble::Slow(2)));
+        assert_eq!(end, Err(Error::Timeout(2)));
     }
 }
 
@@ -257,8 +257,8 @@ fn who_follows_may_stop_at_any_time() {
     for server in [silent, headless] {
         let (link, url, began) = (linked(&server), base(&server), Instant::now());
         let mut asked = 0;
-        let end = link.follow(&call(&url), LONG, &mut |part| {
-            asked += usize::from(part == Part::Nothing);
+        let end = link.stream(&call(&url), LONG, &mut |part| {
+            asked += usize::from(part == StreamEvent::Idle);
             asked == 0
         });
         assert!(end.is_ok(), "{end:?}");
@@ -280,8 +280,8 @@ fn whoever_follows_may_call_meanwhile() {
     });
     let (link, url) = (linked(&server), base(&server));
     let mut found = Vec::new();
-    let end = link.follow(&call(&url), LONG, &mut |part| {
-        if part == Part::Bytes(b"one\r\n") {
+    let end = link.stream(&call(&url), LONG, &mut |part| {
+        if part == StreamEvent::Bytes(b"one\r\n") {
             found = link.call(&call(&url)).unwrap().body;
             return false;
         }
@@ -306,10 +306,13 @@ fn a_refusal_is_read_whole() {
 }
 
 /// The rules for pages, but that this machine's usual address counts as public; no other does.
-const LOOSE: Rules =
-    Rules { usual: false, admits: |ip| ip == IpAddr::V4(Ipv4Addr::LOCALHOST), ..Rules::PAGES };
+const LOOSE: Rules = Rules {
+    requires_public_name: false,
+    is_allowed: |ip| ip == IpAddr::V4(Ipv4Addr::LOCALHOST),
+    ..Rules::PAGES
+};
 
-fn page(turns: &[&[&str]], url: &str) -> Result<WebPage, Trouble> {
+fn page(turns: &[&[&str]], url: &str) -> Result<WebPage, Error> {
     Client::with_pages(told(turns), LOOSE).web_page(url)
 }
 
@@ -353,11 +356,11 @@ fn a_page_that_leads_inside_is_not_followed() {
     // The first name is public, the second is not.
     let names: &[&[&str]] = &[&["127.0.0.1"], &["10.0.0.1"]];
     let first = leading(&format!("http://inside.example:{port}/"));
-    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Trouble::NotPublic));
+    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Error::NotPublic));
     // One of two is enough.
     let first = leading(&format!("http://inside.example:{port}/"));
     let names: &[&[&str]] = &[&["127.0.0.1"], &["127.0.0.1", "169.254.169.254"]];
-    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Trouble::NotPublic));
+    assert_eq!(page(names, &named(&first, "app.example", "/")), Err(Error::NotPublic));
     let numbers = [
         format!("http://127.0.0.1:{port}/"),
         format!("http://[::1]:{port}/"),
@@ -370,7 +373,7 @@ fn a_page_that_leads_inside_is_not_followed() {
     ]) {
         let first = leading(to);
         let refused = page(&[&["127.0.0.1"]], &named(&first, "app.example", "/"));
-        assert!(matches!(refused, Err(Trouble::Address(_))), "{to}: {refused:?}");
+        assert!(matches!(refused, Err(Error::InvalidAddress(_))), "{to}: {refused:?}");
     }
     assert_eq!(inside.connections.load(Ordering::SeqCst), 0);
 }
@@ -392,20 +395,20 @@ fn the_rules_in_force_for_pages_want_a_public_name_and_the_usual_port() {
         "ftp://news.example/",
         "news.example",
     ] {
-        assert!(matches!(client.web_page(bad), Err(Trouble::Address(_))), "{bad}");
+        assert!(matches!(client.web_page(bad), Err(Error::InvalidAddress(_))), "{bad}");
     }
     assert_eq!(names.asked.load(Ordering::SeqCst), 0);
     // In whatever spelling, if only it is one.
     for good in
         ["HTTP://News.Example:80", "https://news.example/a/../b#c", "https://bücher.example/"]
     {
-        assert_eq!(client.web_page(good), Err(Trouble::NotPublic), "{good}");
+        assert_eq!(client.web_page(good), Err(Error::NotPublic), "{good}");
     }
 }
 
 #[test]
 fn three_redirects_are_followed_and_no_fourth() {
-    for (hops, expected) in [(3, Ok(())), (4, Err(Trouble::Status(302)))] {
+    for (hops, expected) in [(3, Ok(())), (4, Err(Error::Status(302)))] {
         let left = AtomicUsize::new(hops);
         let there = server(move |mut stream, _| {
             head(&mut stream);
@@ -435,14 +438,14 @@ fn a_page_is_small_plain_and_there() {
     let full = "x".repeat(most);
     assert_eq!(read(format!("HTTP/1.1 200 OK\r\nContent-Length: {most}\r\n\r\n{full}")), Ok(most));
     let over = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{full}x", most + 1);
-    assert_eq!(read(over), Err(Trouble::Large(most)));
-    assert_eq!(read(format!("HTTP/1.1 200 OK\r\n\r\n{full}x")), Err(Trouble::Large(most)));
+    assert_eq!(read(over), Err(Error::TooLarge(most)));
+    assert_eq!(read(format!("HTTP/1.1 200 OK\r\n\r\n{full}x")), Err(Error::TooLarge(most)));
     assert_eq!(
         read("HTTP/1.1 404 Not Found\r\nContent-Length: 9999999\r\n\r\n".into()),
-        Err(Trouble::Status(404))
+        Err(Error::Status(404))
     );
     let packed = read(
         "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x00".into(),
     );
-    assert!(matches!(packed, Err(Trouble::Broken(_))), "{packed:?}");
+    assert!(matches!(packed, Err(Error::ConnectionBroken(_))), "{packed:?}");
 }

@@ -76,7 +76,7 @@ impl Scopes {
 
     /// The largest one: what the grant amounts to.
     #[must_use]
-    pub fn most(self) -> Scope {
+    pub fn highest(self) -> Scope {
         self.iter().last().unwrap_or(Scope::Read)
     }
 
@@ -85,7 +85,7 @@ impl Scopes {
     pub fn within(self, granted: Self) -> Option<Self> {
         let bits = self
             .iter()
-            .filter(|scope| *scope <= granted.most())
+            .filter(|scope| *scope <= granted.highest())
             .fold(0, |bits, scope| bits | Self::from(scope).0);
         (bits != 0).then_some(Self(bits))
     }
@@ -93,7 +93,7 @@ impl Scopes {
     /// Whether whoever holds these may also hold `asked`.
     #[must_use]
     pub fn cover(self, asked: Self) -> bool {
-        asked.most() <= self.most()
+        asked.highest() <= self.highest()
     }
 }
 

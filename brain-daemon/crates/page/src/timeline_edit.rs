@@ -10,7 +10,7 @@ const TIMELINE: &str = "Timeline";
 
 /// A dated line that cannot be put in. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DatedError {
+pub enum TimelineError {
     /// The calendar has no such day.
     #[error("\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has", .0.escape_debug())]
     NoDay(String),
@@ -30,8 +30,11 @@ pub enum DatedError {
 /// the order that they have; the newest first when they have none. None when the page has that day with that text already.
 ///
 /// # Errors
-/// [`DatedError`].
-pub fn add_dated(body: &str, entry: &TimelineEntry) -> Result<Option<String>, DatedError> {
+/// [`TimelineError`].
+pub fn add_timeline_entry(
+    body: &str,
+    entry: &TimelineEntry,
+) -> Result<Option<String>, TimelineError> {
     let line = line_of(entry)?;
     // As it is read, spaces are one.
     let same = |it: &TimelineEntry| {
@@ -57,29 +60,29 @@ pub fn add_dated(body: &str, entry: &TimelineEntry) -> Result<Option<String>, Da
         },
     };
     // It has a text, so it is put in.
-    let new = new.map_err(|_: EditError| DatedError::NoLine("the text"))?;
-    if timeline(&new).iter().any(same) { Ok(Some(new)) } else { Err(DatedError::OpenFence) }
+    let new = new.map_err(|_: EditError| TimelineError::NoLine("the text"))?;
+    if timeline(&new).iter().any(same) { Ok(Some(new)) } else { Err(TimelineError::OpenFence) }
 }
 
 /// The entry as a line, which reads back as this entry.
-fn line_of(entry: &TimelineEntry) -> Result<String, DatedError> {
+fn line_of(entry: &TimelineEntry) -> Result<String, TimelineError> {
     let TimelineEntry { date, text, source } = entry;
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let plain = |text: &str| !text.is_empty() && text.trim() == text && !text.contains(breaks);
     let read = |line: &str| timeline(line).into_iter().next();
     let day = read(&format!("- {date} | x")).filter(|it| it.date == *date && it.text == "x");
     if day.is_none() || !plain(date) {
-        return Err(DatedError::NoDay(date.chars().take(40).collect()));
+        return Err(TimelineError::NoDay(date.chars().take(40).collect()));
     }
     if !plain(text) || read(&format!("- {date} | {text}")).is_none_or(|it| it.text != *text) {
-        return Err(DatedError::NoLine("the text"));
+        return Err(TimelineError::NoLine("the text"));
     }
     let line = match source {
         None => format!("- {date} | {text}"),
         Some(source) => format!("- {date} | {text} [Source: {source}]"),
     };
     let sound = source.as_deref().is_none_or(plain) && read(&line).as_ref() == Some(entry);
-    if sound { Ok(line) } else { Err(DatedError::NoLine("the source")) }
+    if sound { Ok(line) } else { Err(TimelineError::NoLine("the source")) }
 }
 
 /// Where in a section a line of this day belongs; none when it has no dated lines.
@@ -141,7 +144,7 @@ mod tests {
     }
 
     fn add(body: &str, date: &str) -> String {
-        add_dated(body, &entry(date, "new")).unwrap().unwrap()
+        add_timeline_entry(body, &entry(date, "new")).unwrap().unwrap()
     }
 
     #[test]
@@ -193,9 +196,9 @@ mod tests {
     #[test]
     fn the_same_day_and_text_come_once() {
         let body = "- **2024-01-01** | new [Source: mail]\n- 2024-01-02 | two  words\n";
-        assert_eq!(add_dated(body, &entry("2024-01-02", "two words")), Ok(None));
-        assert_eq!(add_dated(body, &entry("2024-01-01", "new")), Ok(None));
-        assert!(add_dated(body, &entry("2024-01-01", "other")).unwrap().is_some());
+        assert_eq!(add_timeline_entry(body, &entry("2024-01-02", "two words")), Ok(None));
+        assert_eq!(add_timeline_entry(body, &entry("2024-01-01", "new")), Ok(None));
+        assert!(add_timeline_entry(body, &entry("2024-01-01", "other")).unwrap().is_some());
     }
 
     #[test]
@@ -204,23 +207,30 @@ mod tests {
             source: Some("[mail](x), p. 3".into()),
             ..entry("2024-01-01", "Met Ann")
         };
-        let new = add_dated("", &sourced).unwrap().unwrap();
+        let new = add_timeline_entry("", &sourced).unwrap().unwrap();
         assert_eq!(timeline(&new), [sourced]);
         for date in ["2024-02-30", "24-1-1", "", "2024-01-01 | x", "2024-01-01\n", "yesterday"] {
             assert!(
-                matches!(add_dated("", &entry(date, "a")), Err(DatedError::NoDay(_))),
+                matches!(add_timeline_entry("", &entry(date, "a")), Err(TimelineError::NoDay(_))),
                 "{date}"
             );
         }
         for text in ["", " a", "a\nb", "a\u{2028}b", "a\u{7}", "a [Source: x] b", "[source: x]"] {
-            let refused = add_dated("", &entry("2024-01-01", text));
-            assert_eq!(refused, Err(DatedError::NoLine("the text")), "{text:?}");
+            let refused = add_timeline_entry("", &entry("2024-01-01", text));
+            assert_eq!(refused, Err(TimelineError::NoLine("the text")), "{text:?}");
         }
         for source in ["", "]", "[", "a\nb"] {
             let with = TimelineEntry { source: Some(source.into()), ..entry("2024-01-01", "a") };
-            assert_eq!(add_dated("", &with), Err(DatedError::NoLine("the source")), "{source:?}");
+            assert_eq!(
+                add_timeline_entry("", &with),
+                Err(TimelineError::NoLine("the source")),
+                "{source:?}"
+            );
         }
-        assert_eq!(add_dated("```\nopen", &entry("2024-01-01", "a")), Err(DatedError::OpenFence));
+        assert_eq!(
+            add_timeline_entry("```\nopen", &entry("2024-01-01", "a")),
+            Err(TimelineError::OpenFence)
+        );
     }
 
     proptest! {
@@ -231,8 +241,8 @@ mod tests {
             text in "[a-c]",
         ) {
             let entry = entry(&format!("2024-02-{day}"), &text);
-            let Ok(Some(new)) = add_dated(&body, &entry) else { return Ok(()) };
-            prop_assert_eq!(add_dated(&new, &entry), Ok(None));
+            let Ok(Some(new)) = add_timeline_entry(&body, &entry) else { return Ok(()) };
+            prop_assert_eq!(add_timeline_entry(&new, &entry), Ok(None));
             let without: Vec<TimelineEntry> = timeline(&new).into_iter().filter(|it| *it != entry).collect();
             prop_assert_eq!(without, timeline(&body));
             let mut rest = new.lines();
@@ -242,8 +252,8 @@ mod tests {
 
         #[test]
         fn any_entry_is_put_in_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}", text in "\\PC{0,20}") {
-            let _ = add_dated(&body, &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
-            let _ = add_dated(&body, &entry("2024-01-01", &text));
+            let _ = add_timeline_entry(&body, &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
+            let _ = add_timeline_entry(&body, &entry("2024-01-01", &text));
         }
     }
 }

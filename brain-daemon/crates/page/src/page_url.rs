@@ -8,7 +8,7 @@ const LONGEST: usize = 2_000;
 /// Where a page stands in the web: the `url` of its frontmatter, else the address that it came from; `None` when neither is `http` or
 /// `https`. `frontmatter` is the text between its `---` lines.
 #[must_use]
-pub fn own_address(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {
+pub fn page_url(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {
     // Most pages have none, and many are asked at once.
     let named = if frontmatter.contains("url") {
         Frontmatter::parse(frontmatter).ok().and_then(|frontmatter| frontmatter.get("url"))
@@ -47,11 +47,11 @@ mod tests {
     fn what_the_page_says_counts_more_than_where_it_came_from() {
         let from = Some("https://from.example/");
         assert_eq!(
-            own_address("title: x\nurl: https://x.example/a\n", from).as_deref(),
+            page_url("title: x\nurl: https://x.example/a\n", from).as_deref(),
             Some("https://x.example/a")
         );
-        assert_eq!(own_address("url: javascript:1\n", from).as_deref(), from);
-        assert_eq!(own_address("", Some("cli:argument")), None);
-        assert_eq!(own_address("url: [", None), None, "frontmatter that is none");
+        assert_eq!(page_url("url: javascript:1\n", from).as_deref(), from);
+        assert_eq!(page_url("", Some("cli:argument")), None);
+        assert_eq!(page_url("url: [", None), None, "frontmatter that is none");
     }
 }

@@ -15,7 +15,7 @@ pub struct Embed {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Embedded {
+pub struct EmbedReply {
     /// Where vectors come from.
     pub provider: String,
     /// The model.
@@ -43,7 +43,7 @@ pub struct ModelInstall {
 
 /// A model that is there now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelInstalled {
+pub struct ModelInstallReply {
     /// Its name, for `embedding.model`.
     pub name: String,
     /// Where it is.
@@ -113,7 +113,7 @@ pub struct Ask {
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct AskReply {
     /// The question.
     pub question: String,
     /// The answer, with `[1]`-style marks; nothing without a language model.
@@ -131,7 +131,7 @@ pub struct Asked {
     /// The model that answered.
     pub model: Option<String>,
     /// What it cost.
-    pub cost: Spent,
+    pub cost: Spending,
     /// Why search found less than there may be.
     pub degraded: Option<String>,
 }
@@ -153,7 +153,7 @@ pub struct Citation {
 
 /// What a piece of work cost. All money is in millionths of a US dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct Spent {
+pub struct Spending {
     /// What was expected.
     pub estimated: u64,
     /// What it was by the tokens that the service counted and the configured prices.
@@ -181,7 +181,7 @@ pub struct Costs {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostsReply {
     /// Everything in that time.
-    pub total: Spent,
+    pub total: Spending,
     /// The same by what it was for and by model, dearest first.
     pub sums: Vec<CostSum>,
     /// Single calls, newest first.
@@ -201,7 +201,7 @@ pub struct CostSum {
     /// The model.
     pub model: String,
     /// How much.
-    pub spent: Spent,
+    pub spent: Spending,
 }
 
 /// One call.
@@ -216,7 +216,7 @@ pub struct CostCall {
     /// `open` (entered and not answered yet, or the daemon ended meanwhile), `done` or `failed`.
     pub state: String,
     /// How much.
-    pub spent: Spent,
+    pub spent: Spending,
 }
 
 /// Millionths of a US dollar as people write them, with two to six digits behind the point: `0.96`, `0.000012`.

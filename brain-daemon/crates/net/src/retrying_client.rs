@@ -1,0 +1,283 @@
+//! A client of one server that reuses connections and retries requests on closed ones.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use reqwest::Response;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+use tower::util::MapRequestLayer;
+use url::Url;
+
+use super::error::{from_reqwest, is_closed};
+use super::request::{self, Connector};
+use super::{Error, HttpRequest, HttpResponse, RetryingClient, StreamEvent, address};
+
+/// Maximum size of a response body in bytes.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+/// Time limit for a response.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit for a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Idle connections are closed after this time. Common model servers close theirs after 5
+/// seconds.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+/// A pooled connection that the server has closed fails within this time. After a later failure
+/// the server may have processed the request.
+const STALE_AFTER: Duration = Duration::from_secs(2);
+/// Maximum number of retries: one for each pooled connection that the server has closed.
+const MAX_RETRIES: u32 = 4;
+/// A streaming caller is asked this often whether to go on.
+const POLL: Duration = Duration::from_secs(1);
+
+/// The client. Runtime and connections are made with the first request.
+pub(super) struct PooledClient {
+    connector: Connector,
+    base: Url,
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+/// Runtime and connection pool.
+struct Session {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    client: reqwest::Client,
+    /// Number of connections opened so far. Tells a pooled connection from a new one.
+    opened: Arc<AtomicU64>,
+    /// Addresses of the host.
+    addresses: Vec<IpAddr>,
+}
+
+impl Session {
+    fn runtime(&self) -> Result<&Runtime, Error> {
+        self.runtime.as_ref().ok_or_else(|| Error::Setup("the client is closing".into()))
+    }
+
+    /// Sends a request and returns its response without the body.
+    ///
+    /// A server may close a pooled connection while a request is in flight (RFC 9112 section
+    /// 9.3.1). That request was not processed, so it is sent again. After a failure on a new
+    /// connection, only a request without a body is repeated, once.
+    async fn send(&self, call: &HttpRequest<'_>) -> Result<Response, Error> {
+        poll_closed_connections().await;
+        let mut retries = 0;
+        loop {
+            let (started, opened) = (Instant::now(), self.opened.load(Ordering::SeqCst));
+            let error = match request::prepare(&self.client, call)?.send().await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            };
+            // Another request may have opened one meanwhile. Then this one counts as new, too.
+            let is_pooled = opened == self.opened.load(Ordering::SeqCst);
+            let was_stale = is_pooled && started.elapsed() < STALE_AFTER && is_closed(&error);
+            let error = from_reqwest(error);
+            let is_repeatable =
+                call.body.is_none() && retries == 0 && matches!(error, Error::ConnectionBroken(_));
+            if retries == MAX_RETRIES || !(is_repeatable || was_stale) {
+                return Err(error);
+            }
+            retries += 1;
+        }
+    }
+}
+
+/// Lets the runtime detect pooled connections that the server has closed: it does not run between
+/// requests. The first turn polls the system; the second lets each connection read its end.
+async fn poll_closed_connections() {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A resolver thread may still be blocked on a name server.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl PooledClient {
+    /// Creates a client for the server of `base`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidAddress`] when `base` is not an `http` or `https` address with a host.
+    pub(super) fn new(connector: Connector, base: &Url) -> Result<Self, Error> {
+        if !matches!(base.scheme(), "https" | "http") || !base.has_host() {
+            return Err(Error::InvalidAddress(
+                "the address must begin with https:// or http://, and name a host",
+            ));
+        }
+        Ok(Self { connector, base: base.clone(), session: Mutex::default() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the session, opened if needed, after a check that `call` is permitted.
+    fn session_for(&self, call: &HttpRequest<'_>) -> Result<Arc<Session>, Error> {
+        // A token must not be sent to another server.
+        if call.url.origin() != self.base.origin() {
+            return Err(Error::InvalidAddress("the address belongs to another server"));
+        }
+        let known = self.lock().clone();
+        let session = match known {
+            Some(session) => session,
+            None => self.open_session()?,
+        };
+        if call.public
+            && (call.url.scheme() != "https"
+                || !session.addresses.iter().copied().all(address::is_public))
+        {
+            return Err(Error::NotPublic);
+        }
+        Ok(session)
+    }
+
+    fn open_session(&self) -> Result<Arc<Session>, Error> {
+        let runtime = request::runtime()?;
+        let built = runtime.block_on(async {
+            let lookup = timeout(CONNECT_TIMEOUT, self.connector.resolve(&self.base));
+            let addresses =
+                lookup.await.unwrap_or(Err(Error::Timeout(CONNECT_TIMEOUT.as_secs())))?;
+            let builder = self.connector.builder(&self.base, &addresses);
+            let opened = Arc::new(AtomicU64::new(0));
+            let count = Arc::clone(&opened);
+            let counting = MapRequestLayer::new(move |to| {
+                count.fetch_add(1, Ordering::SeqCst);
+                to
+            });
+            let builder = builder
+                .connect_timeout(CONNECT_TIMEOUT)
+                .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+                .connector_layer(counting);
+            Ok((request::build(builder)?, opened, addresses))
+        });
+        match built {
+            Ok((client, opened, addresses)) => {
+                let session =
+                    Arc::new(Session { runtime: Some(runtime), client, opened, addresses });
+                *self.lock() = Some(Arc::clone(&session));
+                Ok(session)
+            }
+            Err(error) => {
+                runtime.shutdown_background();
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops the session after a connection error: the server may have another address now.
+    fn reset_on_error<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(Error::ConnectTimeout) => {
+                *self.lock() = None;
+                Err(Error::Timeout(CONNECT_TIMEOUT.as_secs()))
+            }
+            Err(error @ (Error::ConnectionRefused | Error::Unreachable(_) | Error::Tls(_))) => {
+                *self.lock() = None;
+                Err(error)
+            }
+            other => other,
+        }
+    }
+}
+
+impl RetryingClient for PooledClient {
+    fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
+        let session = self.session_for(call)?;
+        let answer = session.runtime()?.block_on(async {
+            let exchange =
+                async { request::read(session.send(call).await?, call, MAX_BYTES).await };
+            timeout(TIMEOUT, exchange).await.unwrap_or(Err(Error::Timeout(TIMEOUT.as_secs())))
+        });
+        self.reset_on_error(answer)
+    }
+
+    fn stream(
+        &self,
+        call: &HttpRequest<'_>,
+        idle_timeout: Duration,
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, Error> {
+        let session = self.session_for(call)?;
+        let streamed = StreamReader { runtime: session.runtime()?, idle_timeout }
+            .run(&session, call, on_event);
+        self.reset_on_error(streamed)
+    }
+}
+
+/// Reads an endless response. The runtime runs only while it waits, so that `on_event` may use it.
+struct StreamReader<'a> {
+    runtime: &'a Runtime,
+    idle_timeout: Duration,
+}
+
+impl StreamReader<'_> {
+    fn run(
+        &self,
+        session: &Session,
+        call: &HttpRequest<'_>,
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+    ) -> Result<HttpResponse, Error> {
+        let mut sending = Box::pin(session.send(call));
+        let Some(response) = self.wait(on_event, |limit| {
+            self.runtime.block_on(async { timeout(limit, &mut sending).await.ok() })
+        })?
+        else {
+            // The caller stopped before there was a response.
+            return Ok(HttpResponse {
+                status: 200,
+                headers: Vec::new(),
+                body: Vec::new(),
+                from: None,
+            });
+        };
+        let mut response = response?;
+        if response.status().as_u16() != 200 {
+            let reading = request::read(response, call, MAX_BYTES);
+            return self.runtime.block_on(async {
+                timeout(TIMEOUT, reading).await.unwrap_or(Err(Error::Timeout(TIMEOUT.as_secs())))
+            });
+        }
+        let answer = request::head(&response);
+        if !on_event(StreamEvent::Head) {
+            return Ok(answer);
+        }
+        loop {
+            let next = self.wait(on_event, |limit| {
+                self.runtime.block_on(async { timeout(limit, response.chunk()).await.ok() })
+            })?;
+            let Some(next) = next else { return Ok(answer) };
+            match next.map_err(from_reqwest)? {
+                Some(bytes) if bytes.is_empty() || on_event(StreamEvent::Bytes(&bytes)) => {}
+                _ => return Ok(answer),
+            }
+        }
+    }
+
+    /// Waits for `step` and asks `on_event` each second whether to go on. `None` means stop.
+    fn wait<T>(
+        &self,
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+        mut step: impl FnMut(Duration) -> Option<T>,
+    ) -> Result<Option<T>, Error> {
+        let deadline = Instant::now() + self.idle_timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let Some(value) = step(left.min(POLL)) {
+                return Ok(Some(value));
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Timeout(self.idle_timeout.as_secs()));
+            }
+            if !on_event(StreamEvent::Idle) {
+                return Ok(None);
+            }
+        }
+    }
+}
