@@ -64,7 +64,7 @@ pub enum Action {
     Path,
 }
 
-/// What the program was asked for.
+/// A parsed command line.
 pub enum Command {
     /// Serve in the foreground.
     Serve,
@@ -74,29 +74,29 @@ pub enum Command {
         file: PathBuf,
         /// Sources whose directories may be written.
         write_sources: Vec<String>,
-        /// Whether to answer in JSON.
+        /// Whether to print JSON.
         json: bool,
     },
     /// Read a backup back.
     Verify {
         /// The backup.
         file: PathBuf,
-        /// Whether to answer in JSON.
+        /// Whether to print JSON.
         json: bool,
     },
-    /// Answer about the configuration.
+    /// Show or check the configuration.
     Config {
-        /// What exactly.
+        /// The action.
         action: Action,
-        /// Whether to answer in JSON.
+        /// Whether to print JSON.
         json: bool,
     },
 }
 
-/// Reads the command line.
+/// Parses the command line.
 ///
 /// # Errors
-/// What is wrong with it, or the help that was asked for.
+/// The usage error, or the help text if it was requested.
 pub fn parse() -> Result<Command, clap::Error> {
     let arguments = Arguments::try_parse()?;
     if let Some(file) = arguments.restore {
@@ -112,10 +112,10 @@ pub fn parse() -> Result<Command, clap::Error> {
     })
 }
 
-/// Answers about the configuration.
+/// Shows or checks the configuration.
 ///
 /// # Errors
-/// What is wrong with it.
+/// [`FaultCode::InvalidConfig`] if the configuration is invalid or the file does not exist.
 pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault> {
     let environment = |name: &str| std::env::var(name).ok();
     match action {
@@ -148,10 +148,10 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
     }
 }
 
-/// Makes the home's store from a backup, and says what is in it.
+/// Creates the home's store from a backup, and returns a summary.
 ///
 /// # Errors
-/// Why there is no store; the home is as it was then.
+/// The fault of the restore; then the home is unchanged.
 pub fn restore(
     home: Home,
     config: Config,
@@ -163,7 +163,7 @@ pub fn restore(
         write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
     let named = named.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
     let place = home.root().display().to_string();
-    // Randomly keyed by the standard library: enough to tell two stores apart.
+    // The standard library's hasher has random keys, so two stores get different ids.
     let fresh_id = RandomState::new().hash_one(std::process::id());
     let restored = brain::restore(home, config, file, &named, Arc::new(SystemClock), fresh_id)?;
     if json {
@@ -184,10 +184,10 @@ pub fn restore(
     ))
 }
 
-/// Reads a backup back, and says what is in it.
+/// Verifies a backup, and returns a summary.
 ///
 /// # Errors
-/// Why it is no sound backup.
+/// The reason why the backup is damaged.
 pub fn verify(file: &Path, json: bool) -> Result<String, Fault> {
     let (reply, directories) = brain::verify_backup(file)?;
     if json {
@@ -221,14 +221,14 @@ fn show_json(config: &Config) -> String {
                 "value": value,
                 "origin": origin.to_string(),
                 "default": key.default,
-                "what": key.what,
+                "what": key.description,
             })
         })
         .collect();
     format!("{}\n", serde_json::json!({ "keys": keys }))
 }
 
-/// As a file that could be used, with the origins as comments.
+/// Formats the configuration as a valid file, with the origins as comments.
 fn show_text(config: &Config) -> String {
     let mut out = String::new();
     let mut section = "";
@@ -240,12 +240,12 @@ fn show_text(config: &Config) -> String {
         }
         let shown =
             if value.parse::<u64>().is_ok() { value.to_owned() } else { format!("{value:?}") };
-        let _ = writeln!(out, "# {} ({origin})\n{} = {shown}", key.what, key.name);
+        let _ = writeln!(out, "# {} ({origin})\n{} = {shown}", key.description, key.name);
     }
     out
 }
 
-/// Logs to standard error: standard output is for event lines only.
+/// Starts logging to standard error. Standard output is for event lines only.
 pub fn start_log(level: &str) {
     let level = match level {
         "error" => tracing::Level::ERROR,
@@ -254,7 +254,7 @@ pub fn start_log(level: &str) {
         _ => tracing::Level::INFO,
     };
     let ours = tracing_subscriber::filter::filter_fn(move |meta| {
-        // Libraries speak up only when something is wrong. To rmcp every call that is refused is that, and it tells what was sent.
+        // Libraries log warnings only. rmcp logs refused calls with their content as warnings.
         let least = match meta.target() {
             ours if ours.starts_with("brain") => level,
             rmcp if rmcp.starts_with("rmcp") => tracing::Level::ERROR,

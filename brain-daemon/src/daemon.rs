@@ -1,4 +1,4 @@
-//! The daemon's life on one page: configuration → sockets passed in → store → socket → ready → wait → drain.
+//! Starts the daemon, waits for the end, and shuts down: sockets, store, listeners, workers, drain.
 
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
@@ -20,22 +20,21 @@ use brain_core::config::Config;
 use brain_http as http;
 use brain_tunnel::SystemStarter;
 
-/// How long requests that are under way may take after the daemon was told to end. With what follows it stays below
-/// 5 seconds.
+/// The time for requests in progress at shutdown. The whole shutdown takes less than 5 seconds.
 const DRAIN: Duration = Duration::from_millis(3500);
-/// The service manager hears this often that a long start, such as a migration, goes on.
-const STILL_STARTING: Duration = Duration::from_secs(10);
-/// Threads for blocking work: as many requests can be in a commit or a search at once.
+/// How often a long start, such as a migration, extends the start timeout of the service manager.
+const START_NOTICE_INTERVAL: Duration = Duration::from_secs(10);
+/// Threads for blocking work, which limits concurrent commits and searches.
 const BLOCKING_THREADS: usize = 128;
 
 /// Serves the brain at `home` until SIGTERM, SIGINT or a `stop` request.
 ///
 /// # Errors
-/// What keeps it from starting, with the way out.
+/// Why the daemon cannot start, with a hint what to do.
 pub fn run(home: Home, config: Config) -> Result<(), Fault> {
     // Before anything else opens files.
     let sockets = activation::take()?;
-    raise_files();
+    raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING_THREADS)
@@ -65,7 +64,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let path = config.socket(&home);
     let mut opening = {
         let (home, config) = (home.clone(), config.clone());
-        // Randomly keyed by the standard library: enough to tell two stores apart.
+        // The standard library's hasher has random keys, so two stores get different ids.
         let fresh_id = RandomState::new().hash_one(std::process::id());
         tokio::task::spawn_blocking(move || {
             Brain::open(home, config, Arc::new(SystemClock), fresh_id)
@@ -74,9 +73,9 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let opened = loop {
         tokio::select! {
             opened = &mut opening => break opened,
-            () = tokio::time::sleep(STILL_STARTING) => notify(&[
+            () = tokio::time::sleep(START_NOTICE_INTERVAL) => notify(&[
                 sd_notify::NotifyState::Status("opening the store"),
-                sd_notify::NotifyState::ExtendTimeoutUsec(3 * STILL_STARTING.as_micros() as u32),
+                sd_notify::NotifyState::ExtendTimeoutUsec(3 * START_NOTICE_INTERVAL.as_micros() as u32),
             ]),
         }
     };
@@ -85,35 +84,36 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let brain = match opened {
         Ok(brain) => Arc::new(brain),
         Err(fault) if fault.code == FaultCode::StoreLocked => {
-            return Err(name_the_first(fault, &home, &config));
+            return Err(with_owner_pid(fault, &home, &config));
         }
         Err(fault) => return Err(fault),
     };
     let listener = match sockets.control {
         Some(passed) => ipc::Listener::adopt(passed, &config)?,
-        // The store's lock is ours, so a socket file that is there is stale.
+        // This process holds the store's lock, so an existing socket file is stale.
         None => {
             if !config.allow_uids().is_empty() || !config.allow_group().is_empty() {
                 tracing::warn!(
-                    "daemon.allow_uids and daemon.allow_group are for a socket that systemd passes in"
+                    "daemon.allow_uids and daemon.allow_group ignored: they need a socket from \
+                     systemd"
                 );
             }
             ipc::Listener::bind(&path)?
         }
     };
     let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
-    let places = listeners.places();
-    brain.set_places(places.clone());
+    let addresses = listeners.addresses();
+    brain.set_http_addresses(addresses.clone());
     brain.set_socket(path.clone());
     brain.note_socket();
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
-    // A terminal that closes does not end a daemon.
+    // Closing the terminal must not end the daemon.
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-    let minutes = Arc::new(workers::Minutes::of(brain.config())?);
-    // Before anybody can ask for an agent.
+    let minutes = Arc::new(workers::MinuteAllocator::from_config(brain.config())?);
+    // Before a request can start an agent.
     let watched = Arc::downgrade(&brain);
     let on_end = move || {
         if let Some(brain) = watched.upgrade() {
@@ -121,15 +121,15 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         }
     };
     brain.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
-    let door =
+    let socket =
         tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
-    let intake = tokio::spawn(workers::intake(Arc::clone(&brain), stop.clone()));
+    let ingest = tokio::spawn(workers::ingest(Arc::clone(&brain), stop.clone()));
     let backup =
         tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
     let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
-    let stream = tokio::spawn(workers::stream(Arc::clone(&brain), stop.clone()));
+    let stream = tokio::spawn(workers::collector_stream(Arc::clone(&brain), stop.clone()));
     let tunnel = tokio::spawn(workers::tunnel(Arc::clone(&brain), stop.clone()));
     let embed = tokio::spawn(workers::embed(Arc::clone(&brain), stop.clone()));
     let watcher = brain
@@ -141,27 +141,27 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         version = brain_protocol::VERSION,
         home = %home.root().display(),
         socket = %path.display(),
-        http_local = places.local.map(tracing::field::display),
-        http_public = places.public.map(tracing::field::display),
+        http_local = addresses.local.map(tracing::field::display),
+        http_public = addresses.public.map(tracing::field::display),
         "ready"
     );
     notify(&[sd_notify::NotifyState::Ready]);
 
-    let why = tokio::select! {
+    let reason = tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
         () = stop.cancelled() => "stop",
     };
-    tracing::info!(why, "stopping");
+    tracing::info!(reason, "stopping");
     notify(&[sd_notify::NotifyState::Stopping, sd_notify::NotifyState::Status("stopping")]);
     stop.cancel();
     brain.begin_stop();
     tracker.close();
     let ending = async {
-        let _ = door.await;
+        let _ = socket.await;
         let _ = web.await;
         let _ = upkeep.await;
-        let _ = intake.await;
+        let _ = ingest.await;
         let _ = backup.await;
         let _ = collector.await;
         let _ = stream.await;
@@ -174,23 +174,23 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         tracker.wait().await;
     };
     if tokio::time::timeout(DRAIN, ending).await.is_err() {
-        tracing::warn!("some requests did not end in time; what was acknowledged is safe");
+        tracing::warn!("requests not finished before shutdown; acknowledged writes are safe");
     }
     let settling = tokio::task::spawn_blocking(move || brain.settle());
     if tokio::time::timeout(Duration::from_millis(800), settling).await.is_err() {
-        tracing::warn!("the index was not settled in time; the next start catches up");
+        tracing::warn!("index not committed before shutdown; the next start catches up");
     }
     Ok(())
 }
 
-/// As many open files as the machine lets us have: connections are files, and a shell's limit is for programs of its own kind.
-fn raise_files() {
+/// Raises the limit of open files to its maximum. Each connection is an open file.
+fn raise_file_limit() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current != limit.maximum {
         limit.current = limit.maximum;
         if let Err(error) = setrlimit(Resource::Nofile, limit) {
-            tracing::debug!(%error, "the number of open files stays as it is");
+            tracing::debug!(%error, "limit of open files not raised");
         }
     }
 }
@@ -201,12 +201,12 @@ fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Fault> {
 
 fn notify(state: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!(%error, "the service manager was not told");
+        tracing::debug!(%error, "service manager not notified");
     }
 }
 
-/// Says which process has the store, if it answers.
-fn name_the_first(fault: Fault, home: &Home, config: &Config) -> Fault {
+/// Adds the id of the process that holds the store, if it answers.
+fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
     use std::io::{Read, Write};
     let ask = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
@@ -216,13 +216,13 @@ fn name_the_first(fault: Fault, home: &Home, config: &Config) -> Fault {
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    // The first may listen where it noted rather than where we would. A socket that was passed in is ours: whoever
-    // asks there asks us.
-    let noted = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
+    // That process recorded its socket's path, which may differ from ours. A socket that systemd
+    // passed in leads to this process.
+    let recorded = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
     let ours = config.socket(home);
-    let places = [ours.clone(), noted.trim().into(), home.default_socket()];
-    let mut places = places.iter().filter(|place| !(config.socket_is_passed() && **place == ours));
-    match places.find_map(|place| ask(place).ok()) {
+    let paths = [ours.clone(), recorded.trim().into(), home.default_socket()];
+    let mut paths = paths.iter().filter(|path| !(config.socket_is_passed() && **path == ours));
+    match paths.find_map(|path| ask(path).ok()) {
         Some(hello) => {
             Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault }
         }

@@ -1,7 +1,6 @@
-//! brain-daemon as a library: its program is a thin `main.rs`, so that tests and benchmarks start it in
-//! their own process.
+//! The daemon as a library, so that tests and benchmarks can run it in their own process.
 //!
-//! `ARCHITECTURE.md` has the map. What the daemon does is in the crates below; here they are put together.
+//! Connects the crates of the daemon; `ARCHITECTURE.md` describes them.
 
 pub mod activation;
 pub mod cli;

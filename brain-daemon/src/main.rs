@@ -10,7 +10,7 @@ use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
 use brain_tunnel::child_supervisor;
 
-/// Gives memory back after bulk work; the system's allocator keeps most of what an import needed.
+/// Returns memory to the system after an import; the default allocator keeps most of it.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
         let _ =
             writeln!(std::io::stderr(), "brain-daemon: warning: no handler for SIGXFSZ: {error}");
     }
-    // What a brain holds is its owner's alone, whatever the mode of the directory it lies in.
+    // Files of a brain are private, whatever the mode of their directory.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     if let Some(code) =
         child_supervisor::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
@@ -37,21 +37,21 @@ fn main() -> ExitCode {
 
 fn run(command: cli::Command) -> ExitCode {
     let Some(home) = Home::from_environment() else {
-        return refuse(
-            &Fault::new(FaultCode::InvalidConfig, "there is no home").hint("set BRAIN_HOME"),
+        return print_error(
+            &Fault::new(FaultCode::InvalidConfig, "no home directory").hint("set BRAIN_HOME"),
             false,
         );
     };
     match command {
-        cli::Command::Config { action, json } => tell(cli::config(&home, &action, json), json),
-        cli::Command::Verify { file, json } => tell(cli::verify(&file, json), json),
+        cli::Command::Config { action, json } => print_result(cli::config(&home, &action, json), json),
+        cli::Command::Verify { file, json } => print_result(cli::verify(&file, json), json),
         cli::Command::Restore { file, write_sources, json } => {
             let restored =
                 Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
                     cli::start_log(config.log());
                     cli::restore(home, config, &file, &write_sources, json)
                 });
-            tell(restored, json)
+            print_result(restored, json)
         }
         cli::Command::Serve => {
             let result =
@@ -61,32 +61,32 @@ fn run(command: cli::Command) -> ExitCode {
                 });
             match result {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(fault) => refuse(&fault, false),
+                Err(fault) => print_error(&fault, false),
             }
         }
     }
 }
 
-/// Prints an answer, or why there is none.
-fn tell(answer: Result<String, Fault>, json: bool) -> ExitCode {
+/// Prints a result, or its error.
+fn print_result(answer: Result<String, Fault>, json: bool) -> ExitCode {
     match answer {
         Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
             Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
                 let fault =
                     Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}"));
                 match e.kind() {
-                    std::io::ErrorKind::FileTooLarge => refuse(&fault.hint(SIZE_LIMIT_HINT), false),
-                    _ => refuse(&fault, false),
+                    std::io::ErrorKind::FileTooLarge => print_error(&fault.hint(SIZE_LIMIT_HINT), false),
+                    _ => print_error(&fault, false),
                 }
             }
             _ => ExitCode::SUCCESS,
         },
-        Err(fault) => refuse(&fault, json),
+        Err(fault) => print_error(&fault, json),
     }
 }
 
-/// Says what went wrong, and how to mend it.
-fn refuse(fault: &Fault, json: bool) -> ExitCode {
+/// Prints an error with its hint, and returns the exit code.
+fn print_error(fault: &Fault, json: bool) -> ExitCode {
     if json {
         let value = serde_json::json!({
             "error": { "code": fault.code.as_str(), "message": fault.message, "hint": fault.hint }

@@ -1,14 +1,14 @@
-//! Signals that mean an error of one call rather than the end of the program.
+//! Signal handlers of the daemon.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Makes a write that meets a limit on the size of files (`ulimit -f`) fail, where it would end this
-/// program. Programs that it starts are ended as before.
+/// Makes writes over the limit on file sizes (`ulimit -f`) fail instead of ending this process.
+/// Child processes keep the default behaviour.
 ///
 /// # Errors
-/// When the system takes no handler.
+/// The error of the system if the handler cannot be installed.
 pub fn survive_size_limits() -> io::Result<()> {
     let signal = rustix::process::Signal::XFSZ.as_raw();
     signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false))).map(drop)

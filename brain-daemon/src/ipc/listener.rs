@@ -1,4 +1,4 @@
-//! Binding the socket, or taking over the one that systemd bound, and letting the right people in.
+//! Binds the control socket, or adopts the one of systemd, and accepts clients.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,44 +19,44 @@ use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::admission::Admission;
+use super::access_policy::AccessPolicy;
 use super::session;
-use crate::activation::Passed;
+use crate::activation::PassedSocket;
 use brain_base::caller::Caller;
 use brain_base::home::create_private_dir;
 use brain_core::Brain;
 use brain_core::config::Config;
 
-/// How long accepting rests after a failure such as too many open files.
-const REST: Duration = Duration::from_millis(50);
-/// How often the daemon looks whether its socket is still the one that clients find.
-const LOOK_EVERY: Duration = Duration::from_secs(3);
-/// How many who may not come in are told why at the same time; more are just hung up on.
-const REFUSALS: usize = 16;
-/// How long a daemon that has let go of the store may still hold its socket: it is at its very end.
-const LAST_BREATH: Duration = Duration::from_secs(1);
+/// The pause after a failure to accept, such as too many open files.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+/// How often the daemon checks that its socket file was not replaced.
+const DISPLACED_CHECK_EVERY: Duration = Duration::from_secs(3);
+/// Refused clients that are sent a reason at the same time; others are just disconnected.
+const MAX_REFUSALS: usize = 16;
+/// How long a daemon that has released the store may still hold its socket.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// A listening socket. A file that we made goes when this does.
+/// A listening socket. Its file is removed on drop if this process created it.
 pub struct Listener {
     socket: Socket,
-    admission: Admission,
+    policy: AccessPolicy,
     file: Option<File>,
 }
 
-/// A socket file that we made.
+/// A socket file that this process created.
 struct File {
     path: PathBuf,
-    /// Device and inode: another daemon's file in its place is not ours to remove.
+    /// Device and inode, so that another daemon's file is not removed.
     id: (u64, u64),
 }
 
 impl Listener {
-    /// Binds the socket at `path` with mode 0600. Only whoever holds the store may call this: a socket file that is
-    /// there is then stale.
+    /// Binds the socket at `path` with mode 0600. The caller must hold the store's lock, so that
+    /// an existing socket file is stale.
     ///
     /// # Errors
-    /// When something else than a socket is there, somebody listens on it all the same (systemd, for a daemon that it
-    /// would start), the path is too long, or the directory cannot be written.
+    /// [`FaultCode::Conflict`] if another process listens there or another file exists;
+    /// [`FaultCode::Io`] if the path is too long or the directory cannot be written.
     pub fn bind(path: &Path) -> Result<Self, Fault> {
         let fail = |e: &io::Error| {
             Fault::new(FaultCode::Io, format!("cannot listen on {}: {e}", path.display()))
@@ -68,7 +68,7 @@ impl Listener {
         match std::fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => {
                 if is_alive(path) {
-                    return Err(taken(path));
+                    return Err(socket_in_use(path));
                 }
                 std::fs::remove_file(path).map_err(|e| fail(&e))?;
             }
@@ -89,16 +89,17 @@ impl Listener {
             .map_err(|e| fail(&e))?;
         let meta = std::fs::symlink_metadata(path).map_err(|e| fail(&e))?;
         let file = File { path: path.to_owned(), id: (meta.dev(), meta.ino()) };
-        Ok(Self { socket, admission: Admission::owner(), file: Some(file) })
+        Ok(Self { socket, policy: AccessPolicy::owner(), file: Some(file) })
     }
 
-    /// Serves a socket that systemd passed in, as it is: its file, its mode and its directory are not ours.
+    /// Adopts a socket that systemd passed in, without changing its file.
     ///
     /// # Errors
-    /// When the socket cannot be used, or `daemon.allow_group` contradicts its file.
-    pub fn adopt(passed: Passed, config: &Config) -> Result<Self, Fault> {
-        let admission = Admission::passed(passed.path(), config)?;
-        let place = passed.path().display().to_string();
+    /// [`FaultCode::Io`] if the socket cannot be used; [`FaultCode::InvalidConfig`] if
+    /// `daemon.allow_group` contradicts its file.
+    pub fn adopt(passed: PassedSocket, config: &Config) -> Result<Self, Fault> {
+        let policy = AccessPolicy::passed(passed.path(), config)?;
+        let permit = passed.path().display().to_string();
         let socket = UnixSocket::try_from(OwnedFd::from(passed.into_listener())).map_err(|e| {
             Fault::new(
                 FaultCode::Io,
@@ -106,10 +107,10 @@ impl Listener {
             )
             .hint("systemctl restart brain-daemon.socket")
         })?;
-        Ok(Self { socket: socket.into(), admission, file: None })
+        Ok(Self { socket: socket.into(), policy, file: None })
     }
 
-    /// Whether another socket lies where ours was.
+    /// Returns whether another socket has replaced the file of this one.
     fn is_displaced(&self) -> bool {
         let Some(file) = &self.file else { return false };
         std::fs::symlink_metadata(&file.path)
@@ -117,10 +118,10 @@ impl Listener {
     }
 }
 
-/// Whether a living process has the socket file at `path`; one that is about to end gets a moment.
+/// Returns whether a process listens on the socket at `path`, after a grace period.
 ///
-/// It is asked with a socket of the wrong kind. The kernel refuses that differently when nobody is there, and whoever is
-/// there does not notice: a real connection would make systemd start a daemon.
+/// Connects with a datagram socket: the error of the kernel tells whether there is a listener, and
+/// the listener does not notice. A real connection would make systemd start a daemon.
 fn is_alive(path: &Path) -> bool {
     let Ok(probe) = UnixDatagram::unbound() else { return false };
     let begun = std::time::Instant::now();
@@ -129,14 +130,14 @@ fn is_alive(path: &Path) -> bool {
             Ok(()) => true,
             Err(e) => rustix::io::Errno::from_io_error(&e) == Some(rustix::io::Errno::PROTOTYPE),
         };
-        if !alive || begun.elapsed() > LAST_BREATH {
+        if !alive || begun.elapsed() > SHUTDOWN_GRACE {
             return alive;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-fn taken(path: &Path) -> Fault {
+fn socket_in_use(path: &Path) -> Fault {
     let message = format!("somebody listens on {} who does not serve this home", path.display());
     Fault::new(FaultCode::Conflict, message).hint(
         "if it is systemd, the next command starts the daemon through it (`brain status`); to run one by hand: `brain service uninstall`, or set BRAIN_SOCKET to another path",
@@ -154,27 +155,28 @@ impl Drop for Listener {
     }
 }
 
-/// Serves clients until `stop` is cancelled. Sessions run on `tracker` and end by themselves after that.
+/// Serves clients until `stop` is cancelled. Sessions run on `tracker` and end after that.
 ///
-/// When every place is taken, sessions that have nothing to say give theirs up after a second. When another socket lies
-/// where ours was, it cancels `stop`: systemd has begun to listen there, and waits for the store that we hold.
+/// When the connection limit is reached, idle sessions are closed after a second. When another
+/// process replaces the socket's file, `stop` is cancelled: systemd listens there now, and its
+/// daemon waits for the store's lock.
 pub async fn serve(
     listener: Listener,
     brain: Arc<Brain>,
     tracker: TaskTracker,
     stop: CancellationToken,
 ) {
-    let places = Arc::new(Semaphore::new(brain.config().connections()));
-    let refusals = Arc::new(Semaphore::new(REFUSALS));
-    let (crowd, crowded) = watch::channel(false);
-    let mut look = tokio::time::interval(LOOK_EVERY);
+    let permits = Arc::new(Semaphore::new(brain.config().connections()));
+    let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
+    let (set_full, is_full) = watch::channel(false);
+    let mut check = tokio::time::interval(DISPLACED_CHECK_EVERY);
     loop {
         let stream = tokio::select! {
             () = stop.cancelled() => break,
             stream = listener.socket.accept() => stream,
-            _ = look.tick() => {
+            _ = check.tick() => {
                 if listener.is_displaced() {
-                    tracing::warn!("somebody else listens where clients look for this daemon: it ends");
+                    tracing::warn!("another process took over the socket; stopping");
                     stop.cancel();
                 }
                 continue;
@@ -184,45 +186,45 @@ pub async fn serve(
             Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept");
-                tokio::time::sleep(REST).await;
+                tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
-        let caller = match identify(&stream, &listener.admission) {
+        let caller = match identify(&stream, &listener.policy) {
             Ok(caller) => caller,
             Err(fault) => {
-                if let Ok(place) = Arc::clone(&refusals).try_acquire_owned() {
+                if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
                     tracker.spawn(async move {
                         session::refuse(stream, fault).await;
-                        drop(place);
+                        drop(permit);
                     });
                 }
                 continue;
             }
         };
-        crowd.send_replace(places.available_permits() == 0);
-        let place = tokio::select! {
+        set_full.send_replace(permits.available_permits() == 0);
+        let permit = tokio::select! {
             () = stop.cancelled() => break,
-            place = Arc::clone(&places).acquire_owned() => place,
+            permit = Arc::clone(&permits).acquire_owned() => permit,
         };
-        let Ok(place) = place else { break };
-        crowd.send_replace(false);
-        let (brain, stop, crowded) = (Arc::clone(&brain), stop.clone(), crowded.clone());
+        let Ok(permit) = permit else { break };
+        set_full.send_replace(false);
+        let (brain, stop, is_full) = (Arc::clone(&brain), stop.clone(), is_full.clone());
         tracker.spawn(async move {
-            session::run(stream, caller, brain, stop, crowded).await;
-            drop(place);
+            session::run(stream, caller, brain, stop, is_full).await;
+            drop(permit);
         });
     }
 }
 
-/// The caller behind a connection, if they may come in.
-fn identify(stream: &Stream, admission: &Admission) -> Result<Caller, Fault> {
+/// Returns the caller of a connection, if its user has access.
+fn identify(stream: &Stream, policy: &AccessPolicy) -> Result<Caller, Fault> {
     let uid = stream.peer_creds().map(|creds| creds.euid());
     let Ok(Some(uid)) = uid else {
         tracing::warn!(?uid, "a client without credentials was refused");
         return Err(Fault::new(FaultCode::Forbidden, "the daemon cannot tell who is asking"));
     };
-    admission
+    policy
         .caller(uid)
         .inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
 }

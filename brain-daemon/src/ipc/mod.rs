@@ -1,6 +1,6 @@
 //! The control socket: brain's own protocol for processes of the same user.
 
-mod admission;
+mod access_policy;
 mod listener;
 mod session;
 

@@ -1,7 +1,6 @@
-//! One client's connection: a greeting each way, then request after request.
+//! Serves one client's connection: the greeting, then requests one after the other.
 //!
-//! Nothing that a client sends, leaves out, or sends slowly harms another client: each read has a deadline, each
-//! frame a limit, and bytes that are not the protocol end this connection and no other.
+//! Each read has a timeout and each frame a size limit. Invalid bytes end this connection only.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,74 +19,74 @@ use brain_base::caller::Caller;
 use brain_core::{Brain, Progress};
 use brain_mcp as mcp;
 
-/// For the greeting.
-const GREETING: Duration = Duration::from_secs(2);
-/// For the rest of a frame, once it has begun.
-const FRAME: Duration = Duration::from_secs(10);
-/// Between two requests.
-const IDLE: Duration = Duration::from_secs(300);
-/// The same while others wait for a place.
-const IDLE_IN_A_CROWD: Duration = Duration::from_secs(1);
-/// For an answer to be taken.
-const ANSWER: Duration = Duration::from_secs(30);
-/// Long work says at least this often that it goes on, so that clients can tell it from a hang.
+/// The time for the greeting.
+const GREETING_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time for the rest of a frame, once it has begun.
+const FRAME_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time between two requests.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+/// The same while new clients wait for a free connection.
+const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
+/// The time for the client to read an answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a long request reports progress, so that clients can tell it from a hang.
 const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// Serves one connection to its end. `crowded` is true while others wait for a place.
+/// Serves one connection to its end. `is_full` is true while new clients wait for a connection.
 pub(super) async fn run(
     mut stream: Stream,
     caller: Caller,
     brain: Arc<Brain>,
     stop: CancellationToken,
-    crowded: watch::Receiver<bool>,
+    is_full: watch::Receiver<bool>,
 ) {
-    match talk(&mut stream, &caller, &brain, &stop, crowded.clone()).await {
+    match serve_requests(&mut stream, &caller, &brain, &stop, is_full.clone()).await {
         Ok(End::Done) => {}
-        Ok(End::Mcp) => mcp::over_stream(stream, caller, brain, stop, crowded).await,
+        Ok(End::Mcp) => mcp::over_stream(stream, caller, brain, stop, is_full).await,
         Err(end) => tracing::debug!(caller = caller.name, end, "connection closed"),
     }
 }
 
-/// Tells somebody who may not come in why, in the words of the protocol, and hangs up.
+/// Sends a client without access the reason, and closes the connection.
 pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
     let told = async {
         let mut greeting = [0_u8; HELLO_LEN];
         stream.read_exact(&mut greeting).await?;
         stream.write_all(&Hello::ours(std::process::id()).to_bytes()).await?;
         let _ = answer(&mut stream, &Answer::Fault(fault)).await;
-        // What they still send is not looked at, but hanging up on it would take the answer away.
+        // Unread bytes would reset the connection, and the client would lose the answer.
         tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
     };
-    let _ = timeout(GREETING, told).await;
+    let _ = timeout(GREETING_TIMEOUT, told).await;
 }
 
-/// Why a connection is given up.
-type Broken = &'static str;
+/// Why a connection is closed.
+type CloseReason = &'static str;
 
-/// How a talk ended.
+/// How a session ended.
 enum End {
-    /// There is nothing more to say.
+    /// The client disconnected, or the daemon stops.
     Done,
-    /// The client goes on in MCP.
+    /// The client switched to MCP.
     Mcp,
 }
 
-async fn talk(
+async fn serve_requests(
     stream: &mut Stream,
     caller: &Caller,
     brain: &Arc<Brain>,
     stop: &CancellationToken,
-    mut crowded: watch::Receiver<bool>,
-) -> Result<End, Broken> {
+    mut is_full: watch::Receiver<bool>,
+) -> Result<End, CloseReason> {
     let mut greeting = [0_u8; HELLO_LEN];
-    within(GREETING, stream.read_exact(&mut greeting)).await?;
+    within(GREETING_TIMEOUT, stream.read_exact(&mut greeting)).await?;
     let hello = Hello::from_bytes(&greeting).map_err(|_| "not our protocol")?;
-    within(GREETING, stream.write_all(&Hello::ours(std::process::id()).to_bytes())).await?;
+    within(GREETING_TIMEOUT, stream.write_all(&Hello::ours(std::process::id()).to_bytes())).await?;
     if !hello.speaks_ours() {
         return Err("another protocol number");
     }
     loop {
-        let payload = match next_frame(stream, stop, &mut crowded).await? {
+        let payload = match next_frame(stream, stop, &mut is_full).await? {
             Some(Ok(payload)) => payload,
             Some(Err(fault)) => {
                 answer(stream, &Answer::Fault(fault)).await?;
@@ -109,7 +108,7 @@ async fn talk(
         };
         drop(payload);
         let stopping = matches!(request, Request::Stop);
-        let reply = work(stream, caller, brain, request).await?;
+        let reply = execute(stream, caller, brain, request).await?;
         let accepted = stopping && matches!(reply, Answer::Reply(Reply::Stopping));
         answer(stream, &reply).await?;
         if accepted {
@@ -122,18 +121,18 @@ async fn talk(
     }
 }
 
-/// The next request's bytes; `None` when the client is done or the daemon is stopping between two requests.
+/// Reads the next request. Returns `None` when the client disconnected or the daemon stops.
 async fn next_frame(
     stream: &mut Stream,
     stop: &CancellationToken,
-    crowded: &mut watch::Receiver<bool>,
-) -> Result<Option<Result<Vec<u8>, Fault>>, Broken> {
+    is_full: &mut watch::Receiver<bool>,
+) -> Result<Option<Result<Vec<u8>, Fault>>, CloseReason> {
     let mut head = [0_u8; 4];
     let begun = tokio::select! {
         biased;
-        begun = timeout(IDLE, stream.read(&mut head)) => begun,
+        begun = timeout(IDLE_TIMEOUT, stream.read(&mut head)) => begun,
         () = stop.cancelled() => return Ok(None),
-        () = patience(crowded) => return Err("idle while others waited"),
+        () = idle_while_full(is_full) => return Err("idle while others waited"),
     };
     let got = match begun {
         Err(_) => return Err("idle for too long"),
@@ -141,7 +140,7 @@ async fn next_frame(
         Ok(Ok(got)) => got,
         Ok(Err(_)) => return Err("the connection failed"),
     };
-    within(FRAME, async {
+    within(FRAME_TIMEOUT, async {
         stream.read_exact(&mut head[got..]).await?;
         let length = u32::from_be_bytes(head) as usize;
         if length > MAX_FRAME {
@@ -150,7 +149,7 @@ async fn next_frame(
                 Fault::new(FaultCode::TooLarge, message).hint("send less at once")
             )));
         }
-        // The length is a claim until the bytes are here: memory grows with what arrives.
+        // The length is unverified, so memory grows with the bytes that arrive.
         let mut payload = Vec::with_capacity(length.min(64 * 1024));
         let got = (&mut *stream).take(length as u64).read_to_end(&mut payload).await?;
         if got < length {
@@ -161,33 +160,34 @@ async fn next_frame(
     .await
 }
 
-/// Ends when there has been a crowd for [`IDLE_IN_A_CROWD`].
-async fn patience(crowded: &mut watch::Receiver<bool>) {
+/// Waits until connections have been full for [`IDLE_TIMEOUT_WHEN_FULL`].
+async fn idle_while_full(is_full: &mut watch::Receiver<bool>) {
     loop {
-        if crowded.wait_for(|crowd| *crowd).await.is_err() {
+        if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        if timeout(IDLE_IN_A_CROWD, crowded.wait_for(|crowd| !*crowd)).await.is_err() {
+        if timeout(IDLE_TIMEOUT_WHEN_FULL, is_full.wait_for(|full| !*full)).await.is_err() {
             return;
         }
     }
 }
 
-/// Lets the brain answer on a thread that may block. A client that goes away does not take a write back.
-async fn work(
+/// Executes a request on a thread that may block, and sends its events. A write completes even if
+/// the client disconnects.
+async fn execute(
     stream: &mut Stream,
     caller: &Caller,
     brain: &Arc<Brain>,
     request: Request,
-) -> Result<Answer, Broken> {
+) -> Result<Answer, CloseReason> {
     let (events, mut progress) = mpsc::channel(8);
-    let sink = Arc::new(EventSink { events, gone: AtomicBool::new(false) });
+    let sink = Arc::new(EventSink { events, disconnected: AtomicBool::new(false) });
     let (brain, caller, hears) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
     let mut job = tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*hears));
     let mut last = Event::Progress { done: 0, total: 0 };
-    let tell = async |stream: &mut Stream, event: &Event| {
+    let send_event = async |stream: &mut Stream, event: &Event| {
         if answer(stream, &Answer::Event(event.clone())).await.is_err() {
-            sink.gone.store(true, Ordering::Relaxed);
+            sink.disconnected.store(true, Ordering::Relaxed);
         }
     };
     let outcome = loop {
@@ -195,22 +195,22 @@ async fn work(
             biased;
             done = &mut job => break done,
             Some(event) = progress.recv() => {
-                tell(stream, &event).await;
-                // A line is told once; only how far the work is may be told again.
+                send_event(stream, &event).await;
+                // Only progress may be repeated as a heartbeat.
                 if matches!(event, Event::Progress { .. }) {
                     last = event;
                 }
             }
-            () = tokio::time::sleep(HEARTBEAT) => tell(stream, &last).await,
+            () = tokio::time::sleep(HEARTBEAT) => send_event(stream, &last).await,
         }
     };
     while let Ok(event) = progress.try_recv() {
         if matches!(event, Event::Line(_) | Event::Text(_)) {
-            tell(stream, &event).await;
+            send_event(stream, &event).await;
         }
     }
-    if sink.gone.load(Ordering::Relaxed) {
-        // Part of an event may be on its way: nothing that follows could be understood.
+    if sink.disconnected.load(Ordering::Relaxed) {
+        // Part of an event may have been sent, so the client could not decode what follows.
         return Err("the client took no answer");
     }
     Ok(match outcome {
@@ -225,31 +225,31 @@ async fn work(
 
 struct EventSink {
     events: mpsc::Sender<Event>,
-    gone: AtomicBool,
+    disconnected: AtomicBool,
 }
 
 impl Progress for EventSink {
     fn at(&self, done: u64, total: u64) -> bool {
-        // A slow reader misses an event, never stops the work.
+        // A slow client misses progress events instead of delaying the work.
         let _ = self.events.try_send(Event::Progress { done, total });
-        !self.gone.load(Ordering::Relaxed)
+        !self.disconnected.load(Ordering::Relaxed)
     }
 
     fn line(&self, line: &str) {
-        // Lines are results: they wait for a slow reader, who is given up after a while and then takes none.
-        if !self.gone.load(Ordering::Relaxed) {
+        // Lines are results, so they wait for a slow client until its timeout.
+        if !self.disconnected.load(Ordering::Relaxed) {
             let _ = self.events.blocking_send(Event::Line(line.to_owned()));
         }
     }
 
     fn text(&self, text: &str) {
-        if !self.gone.load(Ordering::Relaxed) {
+        if !self.disconnected.load(Ordering::Relaxed) {
             let _ = self.events.blocking_send(Event::Text(text.to_owned()));
         }
     }
 }
 
-async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), Broken> {
+async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), CloseReason> {
     let bytes = match encode(answer) {
         Ok(bytes) => bytes,
         Err(_) => {
@@ -264,13 +264,13 @@ async fn answer(stream: &mut Stream, answer: &Answer) -> Result<(), Broken> {
     let mut frame = Vec::with_capacity(4 + bytes.len());
     frame.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
     frame.extend_from_slice(&bytes);
-    within(ANSWER, stream.write_all(&frame)).await
+    within(WRITE_TIMEOUT, stream.write_all(&frame)).await
 }
 
 async fn within<T>(
     limit: Duration,
     work: impl Future<Output = std::io::Result<T>>,
-) -> Result<T, Broken> {
+) -> Result<T, CloseReason> {
     match timeout(limit, work).await {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(_)) => Err("the connection failed"),

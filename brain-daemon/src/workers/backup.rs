@@ -1,5 +1,4 @@
-//! Backups by schedule: looks now and then whether one is due. What is due, and when, is the brain's to say; in which minute one may
-//! begin, the ledger's.
+//! Makes scheduled backups. `Brain` decides when one is due, and `MinuteAllocator` in which minute.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,39 +6,39 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use super::Minutes;
+use super::MinuteAllocator;
 use brain_core::Brain;
 
-/// What it is called among the jobs.
+/// The name of the job.
 const NAME: &str = "backup";
-/// The first look: a start has better things to do.
-const FIRST: Duration = Duration::from_secs(5);
-/// The time between two looks.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// The delay of the first check, to keep the start of the daemon fast.
+const FIRST_CHECK: Duration = Duration::from_secs(5);
+/// The time between two checks.
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs until `stop` is cancelled.
-pub async fn backup(brain: Arc<Brain>, minutes: Arc<Minutes>, stop: CancellationToken) {
-    let mut tick = interval_at(Instant::now() + FIRST, LOOK_EVERY);
+pub async fn backup(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: CancellationToken) {
+    let mut tick = interval_at(Instant::now() + FIRST_CHECK, CHECK_INTERVAL);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        // Another job's minute: the next look is near enough.
-        if minutes.take(NAME, brain.now()).is_err() {
+        // Another job has this minute; the next check follows soon.
+        if minutes.try_take(NAME, brain.now()).is_err() {
             continue;
         }
         let (brain, minutes) = (Arc::clone(&brain), Arc::clone(&minutes));
-        let look = tokio::task::spawn_blocking(move || match brain.backup_due() {
+        let check = tokio::task::spawn_blocking(move || match brain.backup_due() {
             Ok(Some(_)) => {}
-            Ok(None) => minutes.give_back(NAME),
+            Ok(None) => minutes.release(NAME),
             Err(fault) => {
-                tracing::warn!(%fault, hint = fault.hint.as_deref().unwrap_or_default(), "no backup");
+                tracing::warn!(%fault, hint = fault.hint.as_deref().unwrap_or_default(), "backup failed");
             }
         });
-        if look.await.is_err() {
-            tracing::error!("a backup by schedule ended in a defect");
+        if check.await.is_err() {
+            tracing::error!("scheduled backup panicked");
         }
     }
 }

@@ -1,5 +1,7 @@
-//! The collector by itself: a run when its time has come, then what is switched on for the posts that came. Bells ring; whether there
-//! is something to do is the brain's to say, so a run that was missed is made up, and one that takes long is never overlapped.
+//! Runs the collector by schedule, then processes the posts that it collected.
+//!
+//! A trigger only wakes a task; `Brain` decides whether a run is due. So a missed run is made up,
+//! and runs never overlap.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,79 +11,82 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::Minutes;
-use super::bell::Bells;
+use super::MinuteAllocator;
+use super::cron_trigger::CronTrigger;
 use brain_base::schedule::ScheduledTask;
 use brain_core::Brain;
 
-/// What the jobs are called, as in [`brain_core::config::Config::planned_jobs`].
+/// The names of the jobs, as in [`brain_core::config::Config::planned_jobs`].
 const RUN: &str = "collector";
 const RATINGS: &str = "collector.ratings";
-/// After a failure, what waits is tried again this much later, or when new posts come.
+/// The time until failed processing of posts is retried, unless new posts arrive earlier.
 const RETRY: Duration = Duration::from_secs(5 * 60);
-/// Whether a run is due is looked at this often, bell or not: when the clock is set back, bells are silent until it is where it was.
-const LOOK: Duration = Duration::from_secs(30);
-/// The same for ratings, as often as their bell rings.
-const LOOK_AT_RATINGS: Duration = Duration::from_secs(30 * 60);
+/// How long a run waits for its trigger before it checks by itself. Triggers stay silent after the
+/// clock is set back, until it reaches the former time.
+const FALLBACK: Duration = Duration::from_secs(30);
+/// The same for ratings; equal to their schedule.
+const RATINGS_FALLBACK: Duration = Duration::from_secs(30 * 60);
 
-/// Runs until `stop` is cancelled; ends at once when nothing of it is switched on.
-pub async fn collector(brain: Arc<Brain>, minutes: Arc<Minutes>, stop: CancellationToken) {
+/// Runs until `stop` is cancelled. Returns at once when everything is disabled.
+pub async fn collector(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: CancellationToken) {
     let (config, on) = (brain.config(), brain.config().collector_switches());
     let (runs, patterns) =
         (config.collector_enabled(), on.ratings || on.images || on.articles || on.videos);
     if !runs && !patterns {
         return;
     }
-    let (run, rate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (run_event, rating_event) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let jobs = config.planned_jobs().unwrap_or_default().into_iter();
-    let jobs: Vec<_> =
-        jobs.map(|job| (job, Arc::clone(if job.name == RUN { &run } else { &rate }))).collect();
-    let work = |name, look, what: fn(&Brain) -> Result<bool, Fault>| {
+    let event_of = |job: &Job| if job.name == RUN { &run_event } else { &rating_event };
+    let jobs: Vec<_> = jobs.map(|job| (job, Arc::clone(event_of(&job)))).collect();
+    let task = |name, fallback, run: fn(&Brain) -> Result<bool, Fault>| {
         let brain = Arc::clone(&brain);
         let now = Arc::clone(&brain);
-        Work {
+        Task {
             name,
-            look,
+            fallback,
             minutes: Arc::clone(&minutes),
             now: Arc::new(move || now.now()),
-            what: Arc::new(move || what(&brain)),
+            run: Arc::new(move || run(&brain)),
             stop: stop.clone(),
         }
     };
-    // One that was missed is made up now.
-    run.notify_one();
+    // Makes up for a missed run.
+    run_event.notify_one();
     let running = async {
         if runs {
-            work(RUN, LOOK, |brain| Ok(brain.collect_due()?.is_some())).on_the_bell(&run).await;
+            let run = task(RUN, FALLBACK, |brain| Ok(brain.collect_due()?.is_some()));
+            run.run_on_trigger(&run_event).await;
         }
     };
     let rating = async {
         if patterns {
-            let posts = work(RATINGS, LOOK_AT_RATINGS, Brain::collector_patterns);
+            let posts = task(RATINGS, RATINGS_FALLBACK, Brain::collector_patterns);
             tokio::join!(
-                ring_in_turn(&posts, &rate, brain.collected()),
-                posts.while_more(brain.collected())
+                trigger_ratings(&posts, &rating_event, brain.collected()),
+                posts.run_until_idle(brain.collected())
             );
         }
     };
-    tokio::join!(running, rating, ring(&brain, &jobs, &stop));
+    tokio::join!(running, rating, run_trigger(&brain, &jobs, &stop));
 }
 
-/// Lets bells ring until `stop` is cancelled. They cost looks at the clock, several a second: nobody pays for them before there is a token.
-async fn ring(brain: &Arc<Brain>, jobs: &[(ScheduledTask, Arc<Notify>)], stop: &CancellationToken) {
+/// Runs the scheduler until `stop` is cancelled. It reads the clock several times a second, so it
+/// starts only after a token is set up.
+async fn run_trigger(brain: &Arc<Brain>, jobs: &[(ScheduledTask, Arc<Notify>)], stop: &CancellationToken) {
     while !has_token(brain).await {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = sleep(LOOK) => {}
+            () = sleep(FALLBACK) => {}
         }
     }
-    match Bells::hang(jobs).await {
-        Ok(bells) => {
+    match CronTrigger::start(jobs).await {
+        Ok(trigger) => {
             stop.cancelled().await;
-            bells.take_down().await;
+            trigger.stop().await;
         }
         Err(error) => {
-            tracing::error!(%error, "no bell rings; what is due is looked at every half minute")
+            tracing::error!(%error, "scheduler unavailable; polling every 30 s");
         }
     }
 }
@@ -91,88 +96,88 @@ async fn has_token(brain: &Arc<Brain>) -> bool {
     tokio::task::spawn_blocking(move || brain.collector_has_token()).await.unwrap_or(false)
 }
 
-/// Posts are rated again: the bell is passed on in a minute that is free.
-async fn ring_in_turn(work: &Work, bell: &Notify, on: &Notify) {
-    while work.heard_or_looks(bell).await && work.turn().await {
-        on.notify_one();
+/// Forwards the trigger of ratings to `event` in a free minute.
+async fn trigger_ratings(task: &Task, trigger: &Notify, event: &Notify) {
+    while task.wait_for_trigger_or_timeout(trigger).await && task.take_minute().await {
+        event.notify_one();
     }
 }
 
-/// Something that is done when a bell rings.
-struct Work {
+/// A task that runs when its trigger fires.
+struct Task {
     name: &'static str,
-    /// Whoever hears no bell for so long looks all the same.
-    look: Duration,
-    minutes: Arc<Minutes>,
+    /// The time after which it runs without a trigger.
+    fallback: Duration,
+    minutes: Arc<MinuteAllocator>,
     now: Arc<dyn Fn() -> i64 + Send + Sync>,
-    /// Does it, and blocks; what `true` means is said where it is called.
-    what: Arc<dyn Fn() -> Result<bool, Fault> + Send + Sync>,
+    /// The blocking work. The methods say what its result means.
+    run: Arc<dyn Fn() -> Result<bool, Fault> + Send + Sync>,
     stop: CancellationToken,
 }
 
-impl Work {
-    /// Does it whenever `bell` rings, in a minute that is free. It gives whether it was due.
-    async fn on_the_bell(&self, bell: &Notify) {
-        while self.heard_or_looks(bell).await && self.turn().await {
-            if let Some(Ok(false)) = self.once().await {
-                self.minutes.give_back(self.name);
+impl Task {
+    /// Runs at each trigger in a free minute. `run` returns whether it was due.
+    async fn run_on_trigger(&self, trigger: &Notify) {
+        while self.wait_for_trigger_or_timeout(trigger).await && self.take_minute().await {
+            if let Some(Ok(false)) = self.run_once().await {
+                self.minutes.release(self.name);
             }
         }
     }
 
-    /// Does it whenever `bell` rings, and at first, as long as it gives that there is more to do.
-    async fn while_more(&self, bell: &Notify) {
+    /// Runs now and at each trigger, repeatedly while `run` returns that there is more to do.
+    async fn run_until_idle(&self, trigger: &Notify) {
         loop {
-            let done = self.once().await;
+            let done = self.run_once().await;
             let failed = !matches!(done, Some(Ok(_)));
-            let go_on = matches!(done, Some(Ok(true)));
+            let has_more = matches!(done, Some(Ok(true)));
             if self.stop.is_cancelled() {
                 return;
             }
-            if go_on {
+            if has_more {
                 continue;
             }
             tokio::select! {
-                heard = self.heard(bell) => if !heard { return },
+                triggered = self.wait_for_trigger(trigger) => if !triggered { return },
                 () = sleep(RETRY), if failed => {}
             }
         }
     }
 
-    /// Once. Its failure is in the log.
-    async fn once(&self) -> Option<Result<bool, Fault>> {
-        let what = Arc::clone(&self.what);
-        match tokio::task::spawn_blocking(move || what()).await {
+    /// Runs once, and logs a failure. Returns `None` after a panic.
+    async fn run_once(&self) -> Option<Result<bool, Fault>> {
+        let run = Arc::clone(&self.run);
+        match tokio::task::spawn_blocking(move || run()).await {
             Ok(result) => {
                 if let Err(fault) = &result {
                     let hint = fault.hint.as_deref().unwrap_or_default();
-                    tracing::warn!(%fault, hint, job = self.name, "a job by schedule failed");
+                    tracing::warn!(%fault, hint, job = self.name, "scheduled job failed");
                 }
                 Some(result)
             }
             Err(_) => {
-                tracing::error!(job = self.name, "a job by schedule ended in a defect");
+                tracing::error!(job = self.name, "scheduled job panicked");
                 None
             }
         }
     }
 
-    /// Waits for the bell; `false` when the daemon ends.
-    async fn heard(&self, bell: &Notify) -> bool {
+    /// Waits for the trigger. Returns `false` when the daemon stops.
+    async fn wait_for_trigger(&self, trigger: &Notify) -> bool {
         tokio::select! {
             () = self.stop.cancelled() => false,
-            () = bell.notified() => true,
+            () = trigger.notified() => true,
         }
     }
 
-    /// Waits for the bell, or until it is time to look all the same; `false` when the daemon ends.
-    async fn heard_or_looks(&self, bell: &Notify) -> bool {
-        tokio::time::timeout(self.look, self.heard(bell)).await.unwrap_or(true)
+    /// Waits for the trigger, or for the fallback time. Returns `false` when the daemon stops.
+    async fn wait_for_trigger_or_timeout(&self, trigger: &Notify) -> bool {
+        tokio::time::timeout(self.fallback, self.wait_for_trigger(trigger)).await.unwrap_or(true)
     }
 
-    /// Waits for a minute that is free, and takes it; `false` when the daemon ends.
-    async fn turn(&self) -> bool {
-        while let Err(wait) = self.minutes.take(self.name, (self.now)()) {
+    /// Waits for a free minute, and allocates it. Returns `false` when the daemon stops.
+    async fn take_minute(&self) -> bool {
+        while let Err(wait) = self.minutes.try_take(self.name, (self.now)()) {
             tokio::select! {
                 () = self.stop.cancelled() => return false,
                 () = sleep(wait) => {}
@@ -194,14 +199,14 @@ mod tests {
     use brain_base::clock::parse_instant;
     use brain_core::config::Config;
 
-    /// Work that does what it is told in turn, then nothing; and when each turn began.
-    struct Lab {
-        work: Work,
+    /// Task that does what it is told in turn, then nothing; and when each turn began.
+    struct Fixture {
+        task: Task,
         begun: Arc<Mutex<Vec<i64>>>,
     }
 
     /// The clock begins at `time` and goes on as ours does.
-    fn lab(time: &str, turns: Vec<Result<bool, FaultCode>>) -> Lab {
+    fn fixture(time: &str, turns: Vec<Result<bool, FaultCode>>) -> Fixture {
         let config =
             Config::load(std::path::Path::new("/nonexistent/config.toml"), |_| None).unwrap();
         let (start, begin) =
@@ -218,13 +223,13 @@ mod tests {
                 None => Ok(false),
             }
         };
-        let minutes = Arc::new(Minutes::of(&config).unwrap());
+        let minutes = Arc::new(MinuteAllocator::from_config(&config).unwrap());
         let stop = CancellationToken::new();
-        let look = Duration::from_secs(3600);
-        Lab { work: Work { name: RUN, look, minutes, now, what: Arc::new(what), stop }, begun }
+        let fallback = Duration::from_secs(3600);
+        Fixture { task: Task { name: RUN, fallback, minutes, now, run: Arc::new(run), stop }, begun }
     }
 
-    impl Lab {
+    impl Fixture {
         fn count(&self) -> usize {
             self.begun.lock().unwrap().len()
         }
@@ -240,110 +245,110 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bells_that_ring_during_a_turn_are_one_more_turn() {
-        let mut lab = lab("10:07:00", vec![]);
-        let bell = Arc::new(Notify::new());
-        bell.notify_one();
-        let (what, begun, rung) =
-            (Arc::clone(&lab.work.what), Arc::clone(&lab.begun), Arc::clone(&bell));
-        lab.work.what = Arc::new(move || {
-            let result = what();
+    async fn triggers_during_a_run_cause_one_more_run() {
+        let mut fixture = fixture("10:07:00", vec![]);
+        let trigger = Arc::new(Notify::new());
+        trigger.notify_one();
+        let (run, begun, rung) =
+            (Arc::clone(&fixture.task.run), Arc::clone(&fixture.begun), Arc::clone(&trigger));
+        fixture.task.run = Arc::new(move || {
+            let result = run();
             if begun.lock().unwrap().len() == 1 {
                 (0..5).for_each(|_| rung.notify_one());
             }
             result
         });
         let ringing = async {
-            lab.until(2).await;
+            fixture.until(2).await;
             sleep(Duration::from_millis(50)).await;
-            assert_eq!(lab.count(), 2);
-            lab.work.stop.cancel();
+            assert_eq!(fixture.count(), 2);
+            fixture.task.stop.cancel();
         };
-        tokio::join!(lab.work.on_the_bell(&bell), ringing);
+        tokio::join!(fixture.task.run_on_trigger(&trigger), ringing);
     }
 
     #[tokio::test]
-    async fn a_bell_that_never_rings_is_not_waited_for() {
-        let mut lab = lab("10:07:00", vec![]);
-        lab.work.look = Duration::from_millis(5);
+    async fn a_task_runs_without_a_trigger_after_its_fallback_time() {
+        let mut fixture = fixture("10:07:00", vec![]);
+        fixture.task.fallback = Duration::from_millis(5);
         let looking = async {
             // It was not due, which gives the minute back.
-            lab.until(3).await;
-            lab.work.stop.cancel();
+            fixture.until(3).await;
+            fixture.task.stop.cancel();
         };
-        let bell = Notify::new();
-        tokio::join!(lab.work.on_the_bell(&bell), looking);
+        let trigger = Notify::new();
+        tokio::join!(fixture.task.run_on_trigger(&trigger), looking);
     }
 
     #[tokio::test]
-    async fn a_failure_and_a_defect_are_not_the_last_turn() {
-        let mut lab = lab("10:07:59.900", vec![Err(FaultCode::Io), Ok(true)]);
-        let (what, begun) = (Arc::clone(&lab.work.what), Arc::clone(&lab.begun));
-        lab.work.what = Arc::new(move || {
-            let result = what();
+    async fn a_task_runs_again_after_a_failure_or_panic() {
+        let mut fixture = fixture("10:07:59.900", vec![Err(FaultCode::Io), Ok(true)]);
+        let (run, begun) = (Arc::clone(&fixture.task.run), Arc::clone(&fixture.begun));
+        fixture.task.run = Arc::new(move || {
+            let result = run();
             let turn = begun.lock().unwrap().len();
             assert_ne!(turn, 2, "a defect");
             result
         });
         // Each turn has a minute, so the clock is given back what it takes.
-        let bell = Notify::new();
+        let trigger = Notify::new();
         let ringing = async {
             for turn in 1..=3 {
-                bell.notify_one();
-                lab.until(turn).await;
-                lab.work.minutes.give_back(RUN);
+                trigger.notify_one();
+                fixture.until(turn).await;
+                fixture.task.minutes.release(RUN);
             }
-            lab.work.stop.cancel();
+            fixture.task.stop.cancel();
         };
-        tokio::join!(lab.work.on_the_bell(&bell), ringing);
+        tokio::join!(fixture.task.run_on_trigger(&trigger), ringing);
     }
 
     #[tokio::test]
-    async fn a_run_waits_for_a_minute_in_which_nothing_else_has_begun() {
-        let lab = lab("10:07:59.700", vec![Ok(true)]);
-        lab.work.minutes.take("backup", (lab.work.now)()).unwrap();
-        let bell = Notify::new();
-        bell.notify_one();
+    async fn a_run_waits_for_a_free_minute() {
+        let fixture = fixture("10:07:59.700", vec![Ok(true)]);
+        fixture.task.minutes.try_take("backup", (fixture.task.now)()).unwrap();
+        let trigger = Notify::new();
+        trigger.notify_one();
         let ringing = async {
-            lab.until(1).await;
-            lab.work.stop.cancel();
+            fixture.until(1).await;
+            fixture.task.stop.cancel();
         };
-        tokio::join!(lab.work.on_the_bell(&bell), ringing);
-        let begun = lab.begun.lock().unwrap()[0];
+        tokio::join!(fixture.task.run_on_trigger(&trigger), ringing);
+        let begun = fixture.begun.lock().unwrap()[0];
         assert!(begun >= parse_instant("2026-11-21T10:08:00Z", false).unwrap(), "{begun}");
-        assert!(lab.work.minutes.take("backup", begun).is_err(), "and has it");
+        assert!(fixture.task.minutes.try_take("backup", begun).is_err(), "and has it");
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_a_minute_hears_a_stop() {
-        let lab = lab("10:07:00", vec![]);
-        lab.work.minutes.take("backup", (lab.work.now)()).unwrap();
-        let bell = Notify::new();
-        bell.notify_one();
+    async fn waiting_for_a_minute_ends_at_shutdown() {
+        let fixture = fixture("10:07:00", vec![]);
+        fixture.task.minutes.try_take("backup", (fixture.task.now)()).unwrap();
+        let trigger = Notify::new();
+        trigger.notify_one();
         let began = Instant::now();
         let stopping = async {
             sleep(Duration::from_millis(20)).await;
-            lab.work.stop.cancel();
+            fixture.task.stop.cancel();
         };
-        tokio::join!(lab.work.on_the_bell(&bell), stopping);
+        tokio::join!(fixture.task.run_on_trigger(&trigger), stopping);
         assert!(began.elapsed() < Duration::from_secs(30), "the minute is longer");
-        assert_eq!(lab.count(), 0);
+        assert_eq!(fixture.count(), 0);
     }
 
     #[tokio::test]
-    async fn what_waits_is_worked_off_to_the_end_and_again_when_more_comes() {
-        let lab = lab("10:07:00", vec![Ok(true), Ok(true), Ok(false), Ok(true)]);
-        let bell = Notify::new();
+    async fn pending_work_is_done_at_start_and_on_trigger() {
+        let fixture = fixture("10:07:00", vec![Ok(true), Ok(true), Ok(false), Ok(true)]);
+        let trigger = Notify::new();
         let ringing = async {
-            // What waited before the start needs no bell.
-            lab.until(3).await;
+            // What waited before the start needs no trigger.
+            fixture.until(3).await;
             sleep(Duration::from_millis(50)).await;
-            assert_eq!(lab.count(), 3);
-            bell.notify_one();
-            lab.until(5).await;
-            lab.work.stop.cancel();
+            assert_eq!(fixture.count(), 3);
+            trigger.notify_one();
+            fixture.until(5).await;
+            fixture.task.stop.cancel();
         };
-        tokio::join!(lab.work.while_more(&bell), ringing);
-        assert_eq!(lab.count(), 5);
+        tokio::join!(fixture.task.run_until_idle(&trigger), ringing);
+        assert_eq!(fixture.count(), 5);
     }
 }

@@ -1,12 +1,12 @@
-//! Workers: what the daemon does by itself, on a timer or because there is something to do. They call the brain and know nothing below it.
+//! Background workers, run by timers and notifications. They call `Brain` and nothing below it.
 
 mod backup;
-mod bell;
 mod collector;
+mod collector_stream;
+mod cron_trigger;
 mod embed;
-mod intake;
-mod minutes;
-mod stream;
+mod ingest;
+mod minute_allocator;
 mod tunnel;
 mod upkeep;
 mod watch;
@@ -14,10 +14,10 @@ mod watchdog;
 
 pub use backup::backup;
 pub use collector::collector;
+pub use collector_stream::collector_stream;
 pub use embed::embed;
-pub use intake::intake;
-pub use minutes::Minutes;
-pub use stream::stream;
+pub use ingest::ingest;
+pub use minute_allocator::MinuteAllocator;
 pub use tunnel::tunnel;
 pub use upkeep::upkeep;
 pub use watch::watch;

@@ -1,5 +1,4 @@
-//! The tunnel's watchdog: at start, and whenever the brain says, it lets the brain look. At the daemon's end it ends the agent that the
-//! daemon started.
+//! Runs the tunnel's watchdog, and stops the tunnel's agent at shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,25 +8,23 @@ use tokio_util::sync::CancellationToken;
 
 use brain_core::Brain;
 
-/// When a look ended in a defect.
+/// The pause after a panic.
 const AFTER_DEFECT: Duration = Duration::from_secs(2 * 60);
 
-/// Runs until `stop` is cancelled; ends at once when no tunnel is configured.
+/// Runs until `stop` is cancelled. Returns when no tunnel is configured.
 pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
     loop {
-        let at_work = Arc::clone(&brain);
-        let looking = tokio::task::spawn_blocking(move || at_work.check_tunnel());
-        let looked = tokio::select! {
+        let checked = Arc::clone(&brain);
+        let check = tokio::task::spawn_blocking(move || checked.check_tunnel());
+        let result = tokio::select! {
             () = stop.cancelled() => break,
-            looked = looking => looked,
+            result = check => result,
         };
-        let wait = match looked {
+        let wait = match result {
             Ok(None) => return,
             Ok(Some(ms)) => Duration::from_millis(ms),
             Err(_) => {
-                tracing::error!(
-                    "[watchdog] a look ended in a defect; the next one is in two minutes"
-                );
+                tracing::error!("[watchdog] check panicked; next check in two minutes");
                 AFTER_DEFECT
             }
         };
@@ -37,6 +34,7 @@ pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
             () = sleep(wait) => {}
         }
     }
-    // A look that is under way is waited for; one that takes longer than the daemon's end is ended with it, and so is the agent.
+    // Waits for a check in progress. If it outlasts the shutdown, it ends with the process, and so
+    // does the agent.
     let _ = tokio::task::spawn_blocking(move || brain.stop_tunnel_agent()).await;
 }

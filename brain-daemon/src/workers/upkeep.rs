@@ -1,5 +1,5 @@
-//! Upkeep: the purge of what was deleted 72 hours ago, files that could not be written, rows that only wait for a
-//! commit; the audit, and clients and tokens that have ended; links after an import.
+//! Periodic maintenance: flushes the outbox, retries files, writes the audit, and purges expired
+//! pages, clients and tokens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,33 +9,33 @@ use tokio_util::sync::CancellationToken;
 
 use brain_core::{Brain, LinksAtRest};
 
-/// Written files are made durable, and their outbox rows dropped, this often.
+/// How often written files are flushed, and their outbox rows removed.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
-/// Files that failed are tried again every minute.
+/// Rounds between two attempts to write failed files: one minute.
 const RETRY_EVERY: u32 = 6;
-/// When clients came last is written down every minute.
-const NOTE_EVERY: u32 = 6;
-/// The purge comes by every ten minutes.
+/// Rounds between two writes of the clients' last use: one minute.
+const LAST_USE_EVERY: u32 = 6;
+/// Rounds between two purges: ten minutes.
 const PURGE_EVERY: u32 = 60;
 
-/// How often is looked whether a read-only file system has become writable.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Calls over the network are written down this often.
+/// How often a read-only file system is checked for being writable.
+const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How often audited calls are written to the store.
 const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
 
 /// Runs until `stop` is cancelled.
 pub async fn upkeep(brain: Arc<Brain>, stop: CancellationToken) {
-    // Side by side: a long purge keeps no call waiting.
+    // Concurrently, so that a long purge does not delay the audit.
     tokio::join!(
-        rounds(Arc::clone(&brain), stop.clone()),
-        audit(Arc::clone(&brain), stop.clone()),
-        writable(brain, stop)
+        run_rounds(Arc::clone(&brain), stop.clone()),
+        write_audit(Arc::clone(&brain), stop.clone()),
+        leave_read_only(brain, stop)
     );
 }
 
-/// Looks whether a file system that is read-only has become writable.
-async fn writable(brain: Arc<Brain>, stop: CancellationToken) {
-    let mut tick = interval(LOOK_EVERY);
+/// Leaves read-only mode when the file system becomes writable.
+async fn leave_read_only(brain: Arc<Brain>, stop: CancellationToken) {
+    let mut tick = interval(WRITABLE_CHECK_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -47,16 +47,16 @@ async fn writable(brain: Arc<Brain>, stop: CancellationToken) {
         }
         let brain = Arc::clone(&brain);
         if tokio::task::spawn_blocking(move || brain.leave_read_only()).await.is_err() {
-            tracing::error!("looking whether the file system is writable ended in a defect");
+            tracing::error!("check for a writable file system panicked");
         }
     }
 }
 
-/// Writes down the calls that came over the network.
-async fn audit(brain: Arc<Brain>, stop: CancellationToken) {
+/// Writes audited calls to the store.
+async fn write_audit(brain: Arc<Brain>, stop: CancellationToken) {
     let mut tick = interval(WRITE_CALLS_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // A disk that stays full is worth one word, not one a second.
+    // A disk that stays full is logged once, not every second.
     let mut failing = false;
     loop {
         tokio::select! {
@@ -70,16 +70,16 @@ async fn audit(brain: Arc<Brain>, stop: CancellationToken) {
         match tokio::task::spawn_blocking(move || brain.write_calls()).await {
             Ok(Ok(())) => failing = false,
             Ok(Err(fault)) if !failing => {
-                tracing::warn!(%fault, "the audit waits");
+                tracing::warn!(%fault, "audit not written; trying again");
                 failing = true;
             }
             Ok(Err(_)) => {}
-            Err(_) => tracing::error!("writing the audit ended in a defect"),
+            Err(_) => tracing::error!("writing the audit panicked"),
         }
     }
 }
 
-async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
+async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
     let mut tick = interval(FLUSH_EVERY);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut count: u32 = 0;
@@ -93,15 +93,15 @@ async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
         let brain = Arc::clone(&brain);
         let round = tokio::task::spawn_blocking(move || {
             if let Err(fault) = brain.flush_outbox() {
-                tracing::warn!(%fault, "outbox");
+                tracing::warn!(%fault, "outbox not flushed");
             }
             if count.is_multiple_of(RETRY_EVERY) && brain.has_failing_files() {
                 brain.replay_outbox();
             }
-            if count.is_multiple_of(NOTE_EVERY)
+            if count.is_multiple_of(LAST_USE_EVERY)
                 && let Err(fault) = brain.write_uses()
             {
-                tracing::warn!(%fault, "when clients came last");
+                tracing::warn!(%fault, "last use of clients not written");
             }
             if count.is_multiple_of(PURGE_EVERY) {
                 let purged = [
@@ -110,14 +110,14 @@ async fn rounds(brain: Arc<Brain>, stop: CancellationToken) {
                     brain.purge_calls(),
                 ];
                 for fault in purged.into_iter().filter_map(Result::err) {
-                    tracing::warn!(%fault, "purge");
+                    tracing::warn!(%fault, "purge failed");
                 }
             }
             brain.check_links_at_rest(links)
         });
         match round.await {
             Ok(seen) => links = seen,
-            Err(_) => tracing::error!("a round of upkeep ended in a defect"),
+            Err(_) => tracing::error!("upkeep round panicked"),
         }
     }
 }

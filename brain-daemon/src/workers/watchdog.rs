@@ -1,9 +1,8 @@
-//! Tells the service manager how the daemon is: a line for `systemctl status`, and, where the unit has `WatchdogSec=`,
-//! that it is alive.
+//! Reports status and liveness to systemd (`STATUS=`, and `WATCHDOG=1` with `WatchdogSec=`).
 //!
-//! It is alive when the brain has answered a question about the store, on one of the threads that requests use too. A
-//! daemon that hangs, or whose threads are all stuck, says nothing and is restarted. One that answers with a failure
-//! is alive: restarting does not mend a disk.
+//! The daemon is alive if a status request is answered on one of the threads that serve requests.
+//! A daemon that hangs sends nothing, and systemd restarts it. An error is an answer too, since a
+//! restart does not repair a disk.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,71 +15,73 @@ use tokio_util::sync::CancellationToken;
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
-/// How often the line is looked at when nobody watches.
-const UNWATCHED: Duration = Duration::from_secs(30);
+/// The interval of status updates without `WatchdogSec=`.
+const STATUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Runs until `stop` is cancelled; ends at once where there is no service manager.
+/// Runs until `stop` is cancelled. Returns at once without a service manager.
 pub async fn watchdog(brain: Arc<Brain>, stop: CancellationToken) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }
     let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
     let me = Caller::local(rustix::process::geteuid().as_raw());
-    let look = move || brain.answer(&me, Request::Status, &Silent);
-    let tell = |news: &[NotifyState<'_>]| {
-        if let Err(error) = sd_notify::notify(news) {
-            tracing::warn!(%error, "the service manager was not told");
+    let probe = move || brain.answer(&me, Request::Status, &Silent);
+    let notify = |states: &[NotifyState<'_>]| {
+        if let Err(error) = sd_notify::notify(states) {
+            tracing::warn!(%error, "service manager not notified");
         }
     };
-    beat(limit, stop, Arc::new(look), tell).await;
+    run(limit, stop, Arc::new(probe), notify).await;
 }
 
-/// Looks twice within `limit`, as systemd advises, and tells what is new.
-async fn beat(
+/// Probes twice within `limit`, as systemd recommends, and reports liveness and status changes.
+async fn run(
     limit: Option<Duration>,
     stop: CancellationToken,
-    look: Arc<dyn Fn() -> Result<Reply, Fault> + Send + Sync>,
-    mut tell: impl FnMut(&[NotifyState<'_>]),
+    probe: Arc<dyn Fn() -> Result<Reply, Fault> + Send + Sync>,
+    mut notify: impl FnMut(&[NotifyState<'_>]),
 ) {
-    let period = limit.map_or(UNWATCHED, |limit| (limit / 2).max(Duration::from_millis(1)));
+    let period = limit.map_or(STATUS_INTERVAL, |limit| (limit / 2).max(Duration::from_millis(1)));
     let mut tick = interval(period);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        let look = Arc::clone(&look);
-        let mut looking = tokio::task::spawn_blocking(move || look());
+        let probe = Arc::clone(&probe);
+        let mut probing = tokio::task::spawn_blocking(move || probe());
         let answer = loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                answer = &mut looking => break answer,
-                () = sleep(period) => tracing::warn!(?period, "the store does not answer; the watchdog hears nothing"),
+                answer = &mut probing => break answer,
+                () = sleep(period) => {
+                    tracing::warn!(?period, "the store does not answer; systemd is not notified");
+                }
             }
         };
         let Ok(answer) = answer else {
-            tracing::error!("looking at the store ended in a defect; the watchdog hears nothing");
+            tracing::error!("the probe of the store panicked; systemd is not notified");
             continue;
         };
-        let line = line(answer);
-        let mut news = Vec::new();
-        if line != told {
-            news.push(NotifyState::Status(&line));
+        let line = status_line(answer);
+        let mut states = Vec::new();
+        if line != reported {
+            states.push(NotifyState::Status(&line));
         }
         if limit.is_some() {
-            news.push(NotifyState::Watchdog);
+            states.push(NotifyState::Watchdog);
         }
-        if !news.is_empty() {
-            tell(&news);
+        if !states.is_empty() {
+            notify(&states);
         }
-        told = line;
+        reported = line;
     }
 }
 
-/// The line for `systemctl status`.
-fn line(answer: Result<Reply, Fault>) -> String {
+/// Returns the line for `systemctl status`.
+fn status_line(answer: Result<Reply, Fault>) -> String {
     let text = match answer {
         Ok(Reply::Status(status)) => {
             let pages = if status.pages == 1 { "page" } else { "pages" };
@@ -88,7 +89,7 @@ fn line(answer: Result<Reply, Fault>) -> String {
             format!("serving {} {pages} at {}{degraded}", status.pages, status.socket)
         }
         Ok(_) => "serving".to_owned(),
-        Err(fault) => format!("in trouble: {fault}"),
+        Err(fault) => format!("failing: {fault}"),
     };
     text.replace(['\n', '\r'], " ")
 }
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// How many pings came while `during` took place.
+    /// Returns how many pings arrive within `during`.
     async fn pings(count: &AtomicUsize, during: Duration) -> usize {
         let before = count.load(Ordering::SeqCst);
         sleep(during).await;
@@ -109,11 +110,11 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn a_store_that_hangs_or_panics_gets_no_ping_and_one_that_answers_again_does() {
+    async fn pings_stop_while_the_store_hangs_or_panics() {
         let (gate, count, stop) =
             (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)), CancellationToken::new());
         let broken = Arc::new(AtomicUsize::new(0));
-        let look = {
+        let probe = {
             let (gate, broken) = (Arc::clone(&gate), Arc::clone(&broken));
             move || {
                 drop(gate.lock().unwrap());
@@ -121,14 +122,14 @@ mod tests {
                 Err(Fault::new(brain_protocol::FaultCode::Io, "the disk is gone"))
             }
         };
-        let told = Arc::clone(&count);
-        let tell = move |news: &[NotifyState<'_>]| {
-            if news.iter().any(|state| matches!(state, NotifyState::Watchdog)) {
-                told.fetch_add(1, Ordering::SeqCst);
+        let pinged = Arc::clone(&count);
+        let notify = move |states: &[NotifyState<'_>]| {
+            if states.iter().any(|state| matches!(state, NotifyState::Watchdog)) {
+                pinged.fetch_add(1, Ordering::SeqCst);
             }
         };
         let limit = Some(Duration::from_millis(10));
-        let worker = tokio::spawn(beat(limit, stop.clone(), Arc::new(look), tell));
+        let worker = tokio::spawn(run(limit, stop.clone(), Arc::new(probe), notify));
         let patience = std::time::Instant::now() + Duration::from_secs(30);
         while count.load(Ordering::SeqCst) < 3 {
             assert!(std::time::Instant::now() < patience, "a failure is an answer");
@@ -157,9 +158,9 @@ mod tests {
         }
         broken.store(1, Ordering::SeqCst);
         while pings(&count, Duration::from_millis(50)).await != 0 {
-            assert!(std::time::Instant::now() < patience, "every look is a defect");
+            assert!(std::time::Instant::now() < patience, "every probe panics");
         }
-        assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "every look is a defect");
+        assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "every probe panics");
         stop.cancel();
         worker.await.unwrap();
     }

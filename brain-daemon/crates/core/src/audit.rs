@@ -1,9 +1,10 @@
-//! The audit: a record of every call that came over the network, kept for 90 days. Never a value that was sent, never a secret.
+//! The audit log: a record of every call over the network, kept for 90 days.
 //!
-//! Calls gather in memory and are written down together, once a second; a crash can cost the last second's. Callers whom nobody
-//! knows cannot fill the disk: a minute keeps so many of their calls, and the number of the others.
+//! Records contain no values of parameters and no secrets. Calls are buffered in memory and
+//! written once a second, so a crash can lose the last second. Calls of unknown callers are
+//! limited, so that they cannot fill the disk.
 
-mod waiting;
+mod buffer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,23 +14,23 @@ use super::Brain;
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_store::AuditRecord;
-use waiting::Waiting;
+use buffer::CallBuffer;
 
-/// How long they are kept, in milliseconds: 90 days.
-const KEPT: i64 = 90 * 24 * 60 * 60 * 1000;
-/// The longest list in one answer.
+/// How long records are kept: 90 days.
+const RETENTION_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+/// Records in one reply.
 const MAX_LIMIT: u32 = 1000;
 
-/// Calls that are not written down yet.
+/// The calls that are not written yet.
 #[derive(Default)]
-pub(super) struct Calls {
-    waiting: Mutex<Waiting>,
-    /// Held while calls are on their way to the store: until then nobody who lists them looks.
+pub(super) struct AuditLog {
+    waiting: Mutex<CallBuffer>,
+    /// Held while calls are being written, so that a list does not miss them.
     writing: Mutex<()>,
 }
 
-impl Calls {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl AuditLog {
+    fn waiting(&self) -> MutexGuard<'_, CallBuffer> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -38,7 +39,7 @@ impl Calls {
     }
 }
 
-/// What of the audit somebody wants to see.
+/// The criteria of a list request.
 struct Filter<'a> {
     since: i64,
     until: i64,
@@ -47,7 +48,7 @@ struct Filter<'a> {
 }
 
 impl Filter<'_> {
-    fn admits(&self, call: &AuditRecord) -> bool {
+    fn matches(&self, call: &AuditRecord) -> bool {
         (self.since..=self.until).contains(&call.at)
             && self.client.is_none_or(|client| client == call.client)
             && (!self.failed || call.status >= 400)
@@ -55,37 +56,37 @@ impl Filter<'_> {
 }
 
 impl Brain {
-    /// Notes a call. It is written down within a second, with others; does not block.
-    pub fn note_call(&self, call: AuditRecord) {
-        self.calls.waiting().note(self.clock.now(), call);
+    /// Records a call. It is written within a second. Does not block.
+    pub fn record_call(&self, call: AuditRecord) {
+        self.calls.waiting().record(self.clock.now(), call);
     }
 
-    /// Whether calls wait to be written down.
+    /// Returns whether calls wait to be written.
     #[must_use]
     pub fn has_calls(&self) -> bool {
         let mut waiting = self.calls.waiting();
-        waiting.turn(self.clock.now());
+        waiting.advance(self.clock.now());
         !waiting.calls.is_empty()
     }
 
-    /// Writes down the calls that wait.
+    /// Writes the buffered calls.
     ///
     /// # Errors
-    /// When the store fails; they wait on then.
+    /// The fault of the store; then the calls stay in the buffer.
     pub fn write_calls(&self) -> Result<(), Fault> {
         let _writing = self.calls.writing();
         let now = self.clock.now();
         let (calls, dropped) = {
             let mut waiting = self.calls.waiting();
-            waiting.turn(now);
+            waiting.advance(now);
             if self.is_stopping() {
-                // There may be no other time.
-                waiting.sum_up();
+                // There may be no later write.
+                waiting.summarize_unknown();
             }
             (waiting.take(), waiting.take_dropped())
         };
         if dropped > 0 {
-            tracing::warn!(dropped, "calls are missing in the audit: too many came at once");
+            tracing::warn!(dropped, "audit buffer full; oldest calls dropped");
         }
         if calls.is_empty() {
             return Ok(());
@@ -94,18 +95,18 @@ impl Brain {
         let written = Arc::clone(&calls);
         let result = self.store.write(move |draft| draft.add_calls(now, &written));
         if result.is_err() {
-            // The writer has let go of them: nothing is copied.
+            // The writer has dropped its reference, so nothing is copied.
             self.calls.waiting().put_back(Arc::unwrap_or_clone(calls));
         }
         Ok(result?)
     }
 
-    /// Forgets the calls that were written down more than 90 days ago.
+    /// Removes records that are older than 90 days.
     ///
     /// # Errors
-    /// When the store fails.
+    /// The fault of the store.
     pub fn purge_calls(&self) -> Result<(), Fault> {
-        let before = self.clock.now() - KEPT;
+        let before = self.clock.now() - RETENTION_MS;
         while self.store.write(move |draft| draft.forget_calls(before))? && !self.is_stopping() {}
         Ok(())
     }
@@ -130,7 +131,7 @@ impl Brain {
                     .calls
                     .iter()
                     .rev()
-                    .filter(|call| filter.admits(call))
+                    .filter(|call| filter.matches(call))
                     .take(limit + 1)
                     .cloned()
                     .collect()
@@ -140,7 +141,7 @@ impl Brain {
         let mut found = waiting;
         if found.len() <= limit {
             reader.calls_since(filter.since, |call| {
-                if filter.admits(&call) {
+                if filter.matches(&call) {
                     found.push(call);
                 }
                 found.len() <= limit
@@ -179,7 +180,7 @@ mod tests {
     use std::path::Path;
     use std::sync::atomic::{AtomicI64, Ordering};
 
-    use super::waiting::MINUTE;
+    use super::buffer::MINUTE_MS;
     use super::*;
     use crate::config::Config;
     use brain_base::clock::Clock;
@@ -190,20 +191,20 @@ mod tests {
     const DAY: i64 = 24 * 60 * 60 * 1000;
 
     #[derive(Clone)]
-    struct Hands(Arc<AtomicI64>);
+    struct MockClock(Arc<AtomicI64>);
 
-    impl Clock for Hands {
+    impl Clock for MockClock {
         fn now(&self) -> i64 {
             self.0.load(Ordering::SeqCst)
         }
     }
 
-    fn open(dir: &Path, hands: &Hands) -> Brain {
+    fn open(dir: &Path, hands: &MockClock) -> Brain {
         open_with_room(dir, hands, "1")
     }
 
     /// With a disk that is full below so many MB.
-    fn open_with_room(dir: &Path, hands: &Hands, least: &str) -> Brain {
+    fn open_with_room(dir: &Path, hands: &MockClock, least: &str) -> Brain {
         let home = Home::at(dir.join("home"));
         let env = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| least.to_owned());
         let config = Config::load(&home.config(), env).unwrap();
@@ -226,16 +227,16 @@ mod tests {
 
     #[test]
     fn calls_are_listed_newest_first_whether_written_down_or_not() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let brain = open(dir.path(), &hands);
-        brain.note_call(call(NOW, "a", 202));
-        brain.note_call(call(NOW, "b", 401));
+        brain.record_call(call(NOW, "a", 202));
+        brain.record_call(call(NOW, "b", 401));
         assert!(brain.has_calls());
         brain.write_calls().unwrap();
         assert!(!brain.has_calls());
-        brain.note_call(call(NOW, "c", 202));
+        brain.record_call(call(NOW, "c", 202));
         brain.write_calls().unwrap();
-        brain.note_call(call(NOW + 5, "d", 503));
+        brain.record_call(call(NOW + 5, "d", 503));
         assert_eq!(clients(&brain, &everything()), ["d", "c", "b", "a"]);
         let audit = brain.audit_list(&everything()).unwrap();
         assert_eq!(audit.calls[0].at, "2026-11-21T10:30:00.005Z");
@@ -250,7 +251,7 @@ mod tests {
         drop(brain);
         let brain = open(dir.path(), &hands);
         assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
-        brain.note_call(call(NOW, "e", 200));
+        brain.record_call(call(NOW, "e", 200));
         brain.settle();
         drop(brain);
         assert_eq!(clients(&open(dir.path(), &hands), &everything())[0], "e");
@@ -258,11 +259,11 @@ mod tests {
 
     #[test]
     fn a_list_can_be_for_some_calls_only() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let brain = open(dir.path(), &hands);
         for (days, client, status) in [(0, "a", 202), (1, "b", 400), (2, "a", 503), (3, "b", 202)] {
             hands.0.store(NOW + days * DAY, Ordering::SeqCst);
-            brain.note_call(call(NOW + days * DAY, client, status));
+            brain.record_call(call(NOW + days * DAY, client, status));
             if days < 3 {
                 brain.write_calls().unwrap();
             }
@@ -296,27 +297,27 @@ mod tests {
 
     #[test]
     fn calls_that_cannot_be_written_down_wait() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let brain = open_with_room(dir.path(), &hands, "1000000");
         for client in ["a", "b"] {
-            brain.note_call(call(NOW, client, 200));
+            brain.record_call(call(NOW, client, 200));
         }
         assert_eq!(brain.write_calls().unwrap_err().code, FaultCode::DiskFull);
-        brain.note_call(call(NOW, "c", 200));
+        brain.record_call(call(NOW, "c", 200));
         assert!(brain.has_calls());
         assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
     }
 
     #[test]
     fn calls_are_kept_for_90_days() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let brain = open(dir.path(), &hands);
         for client in ["old", "new"] {
-            brain.note_call(call(hands.now(), client, 200));
+            brain.record_call(call(hands.now(), client, 200));
             brain.write_calls().unwrap();
             hands.0.fetch_add(1000, Ordering::SeqCst);
         }
-        hands.0.store(NOW + KEPT, Ordering::SeqCst);
+        hands.0.store(NOW + RETENTION_MS, Ordering::SeqCst);
         brain.purge_calls().unwrap();
         assert_eq!(clients(&brain, &everything()), ["new", "old"]);
         hands.0.fetch_add(1, Ordering::SeqCst);
@@ -326,11 +327,11 @@ mod tests {
 
     #[test]
     fn a_minute_keeps_so_many_calls_of_unknown_callers_and_the_number_of_the_others() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), Hands(Arc::new(AtomicI64::new(NOW))));
+        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let brain = open(dir.path(), &hands);
         for n in 0..100 {
-            brain.note_call(call(NOW, AuditRecord::UNKNOWN, if n == 80 { 404 } else { 200 }));
-            brain.note_call(call(NOW, "a", 200));
+            brain.record_call(call(NOW, AuditRecord::UNKNOWN, if n == 80 { 404 } else { 200 }));
+            brain.record_call(call(NOW, "a", 200));
         }
         brain.write_calls().unwrap();
         let counted =
@@ -341,15 +342,15 @@ mod tests {
             "who is known is recorded"
         );
         assert!(!brain.has_calls());
-        hands.0.fetch_add(MINUTE, Ordering::SeqCst);
+        hands.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         assert!(brain.has_calls(), "the minute is over, and nobody had to call");
         brain.write_calls().unwrap();
         let newest = brain.audit_list(&everything()).unwrap().calls.swap_remove(0);
         assert_eq!(newest.operation, "(40 more calls of unknown callers)");
         assert_eq!((&*newest.client, newest.status, newest.parameters.len()), ("-", 404, 0));
-        brain.note_call(call(NOW + MINUTE, AuditRecord::UNKNOWN, 200));
+        brain.record_call(call(NOW + MINUTE_MS, AuditRecord::UNKNOWN, 200));
         assert_eq!(counted(AuditRecord::UNKNOWN), 62, "another minute has room again");
-        hands.0.fetch_add(MINUTE, Ordering::SeqCst);
+        hands.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
         brain.write_calls().unwrap();
         assert_eq!(counted(AuditRecord::UNKNOWN), 62, "where nothing is left out, nothing is said");
     }

@@ -265,15 +265,15 @@ fn size(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn http(brain: &Brain) -> Result<Finding, Fault> {
-    let places = brain.places();
-    if let Some(missing) = places.missing.first() {
+    let addresses = brain.http_addresses();
+    if let Some(missing) = addresses.missing.first() {
         return warn(missing, "brain config path");
     }
-    if !places.exposed.is_empty() {
-        return warn(places.exposed.join("; "), "brain config path");
+    if !addresses.exposed.is_empty() {
+        return warn(addresses.exposed.join("; "), "brain config path");
     }
     let served: Vec<String> =
-        [places.local, places.public].iter().flatten().map(ToString::to_string).collect();
+        [addresses.local, addresses.public].iter().flatten().map(ToString::to_string).collect();
     let message = if served.is_empty() {
         "off".into()
     } else {

@@ -91,7 +91,7 @@ impl Brain {
         for some in ids.chunks(RETRY) {
             let (some, now) = (some.to_vec(), self.clock.now());
             let (count, waiting) = self.store.write(move |draft| retry(draft, &some, now))?;
-            self.queue.more(waiting);
+            self.queue.set_waiting(waiting);
             retried += count;
         }
         Ok(JobRetryReply { retried })
@@ -100,7 +100,7 @@ impl Brain {
     /// How far a job is: that it is being made a page is known in memory only.
     fn state_now(&self, id: u64, stored: JobState) -> JobState {
         match stored {
-            JobState::Queued | JobState::Retrying if self.queue.is_at_work(id) => {
+            JobState::Queued | JobState::Retrying if self.queue.is_in_progress(id) => {
                 JobState::Processing
             }
             state => state,

@@ -70,7 +70,7 @@ use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 
 pub use provenance::{OWN, STAMPS};
 
-use audit::Calls;
+use audit::AuditLog;
 use collector::CollectorService;
 use dedup::Dedup;
 use grants::Grants;
@@ -86,7 +86,7 @@ use watched::Watched;
 pub use backup::verify_backup;
 pub use broken_links::LinksAtRest;
 pub use event_lines::{EventLines, StandardOutput};
-pub use grants::Places;
+pub use grants::HttpAddresses;
 pub use restore::restore;
 pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
@@ -149,13 +149,13 @@ pub struct Brain {
     /// Held by the sync that is at work.
     syncing: Mutex<()>,
     /// Where HTTP is served.
-    places: OnceLock<Places>,
+    http_addresses: OnceLock<HttpAddresses>,
     /// Where the control socket is.
     socket: OnceLock<PathBuf>,
     /// Who may come in over HTTP.
     grants: Grants,
     /// Calls that wait to be written into the audit.
-    calls: Calls,
+    calls: AuditLog,
     /// Where secrets are.
     secrets: Arc<Secrets>,
     /// What goes out over HTTP.
@@ -239,10 +239,10 @@ impl Brain {
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
-            places: OnceLock::new(),
+            http_addresses: OnceLock::new(),
             socket: OnceLock::new(),
             grants,
-            calls: Calls::default(),
+            calls: AuditLog::default(),
             secrets,
             net: outside.net,
             lines: outside.lines,

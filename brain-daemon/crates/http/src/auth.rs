@@ -1,4 +1,4 @@
-//! Who sends a request: a bearer token (RFC 6750). The owner in a browser is known by `session`.
+//! Authenticates requests by bearer token (RFC 6750). Browser sessions are in `session`.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use brain_protocol::{Fault, FaultCode};
 
-use super::pulse::Pulse;
-use super::{Desk, Refusal, Side, log, peer};
+use super::connection_state::ConnectionState;
+use super::{AppState, HttpError, Side, dispatch, client_address};
 use brain_base::caller::{Caller, Scope};
 
-/// The longest token that is looked at, in bytes.
-const LONGEST: usize = 512;
+/// Longer tokens are refused without a look-up.
+const MAX_TOKEN_BYTES: usize = 512;
 
-/// What a token is needed for.
+/// A protected resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// The service as a whole.
@@ -23,7 +23,7 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
-    /// What stands behind the service's address in the name of this resource (RFC 9728 section 3.1).
+    /// Returns the path of this resource below the service's URL (RFC 9728 section 3.1).
     pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Service => "",
@@ -32,121 +32,124 @@ impl Resource {
     }
 }
 
-/// Why there is no token.
+/// Why a request has no usable token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoToken {
-    /// Nobody said who they are.
+pub(super) enum TokenError {
+    /// There is no `Authorization` field.
     Absent,
-    /// What is there is no bearer token.
+    /// The field is repeated, or is not a bearer token.
     Malformed,
 }
 
-/// The bearer token in `headers` (RFC 6750 section 2.1). One in the query or the body is none.
+/// Returns the bearer token in `headers` (RFC 6750 section 2.1). Tokens in queries and bodies are
+/// not accepted.
 ///
 /// # Errors
-/// When there is none, more than one, or something else.
-pub(super) fn token(headers: &HeaderMap) -> Result<&str, NoToken> {
+/// [`TokenError::Absent`] without the field, else [`TokenError::Malformed`].
+pub(super) fn token(headers: &HeaderMap) -> Result<&str, TokenError> {
     let mut fields = headers.get_all(header::AUTHORIZATION).iter();
-    let field = fields.next().ok_or(NoToken::Absent)?;
-    let text = field.to_str().ok().filter(|_| fields.next().is_none()).ok_or(NoToken::Malformed)?;
-    let (scheme, token) = text.split_once(' ').ok_or(NoToken::Malformed)?;
+    let field = fields.next().ok_or(TokenError::Absent)?;
+    let text = field.to_str().ok().filter(|_| fields.next().is_none()).ok_or(TokenError::Malformed)?;
+    let (scheme, token) = text.split_once(' ').ok_or(TokenError::Malformed)?;
     let token = token.trim_matches(' ');
     let bare = token.trim_end_matches('=');
     let good = !bare.is_empty()
-        && token.len() <= LONGEST
+        && token.len() <= MAX_TOKEN_BYTES
         && bare.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
-    if scheme.eq_ignore_ascii_case("bearer") && good { Ok(token) } else { Err(NoToken::Malformed) }
+    if scheme.eq_ignore_ascii_case("bearer") && good { Ok(token) } else { Err(TokenError::Malformed) }
 }
 
-/// Who the bearer token in `headers` belongs to. The admin token is none on the public side: it administers, and there is nothing to
-/// administer there.
+/// Returns the caller whom the bearer token in `headers` belongs to.
+///
+/// The public listener treats the admin token as unknown, since it serves no administration.
 ///
 /// # Errors
 /// 401 with `WWW-Authenticate` (RFC 6750 section 3, RFC 9728 section 5.1).
 pub(crate) fn bearer(
-    desk: &Desk,
+    app: &AppState,
     headers: &HeaderMap,
     resource: Resource,
-) -> Result<Caller, Refusal> {
+) -> Result<Caller, HttpError> {
     let caller = match token(headers) {
-        // As any other that is none: nobody learns there that a guess was right.
-        Ok(token) if desk.side == Side::Public && desk.brain.is_admin_token(token) => {
+        // The same response as for an unknown token, so that a guess is not confirmed.
+        Ok(token) if app.side == Side::Public && app.brain.is_admin_token(token) => {
             let message = "the token is not known, has ended or was revoked";
-            return Err(unauthorized(desk, resource, "error=\"invalid_token\", ", message));
+            return Err(unauthorized(app, resource, "error=\"invalid_token\", ", message));
         }
-        Ok(token) => desk.brain.bearer(token).map_err(|fault| match fault.code {
+        Ok(token) => app.brain.bearer(token).map_err(|fault| match fault.code {
             FaultCode::InvalidToken => {
-                unauthorized(desk, resource, "error=\"invalid_token\", ", fault.message)
+                unauthorized(app, resource, "error=\"invalid_token\", ", fault.message)
             }
             _ => fault.into(),
         })?,
-        // Who said nothing is told no error (RFC 6750 section 3.1).
-        Err(NoToken::Absent) => {
+        // A request without a token gets no error code (RFC 6750 section 3.1).
+        Err(TokenError::Absent) => {
             let message = "this needs a token: send `Authorization: Bearer <token>`; \
                            the owner makes one with `brain token create`";
-            return Err(unauthorized(desk, resource, "", message));
+            return Err(unauthorized(app, resource, "", message));
         }
-        Err(NoToken::Malformed) => {
+        Err(TokenError::Malformed) => {
             let message = "the field Authorization is not `Bearer <token>`";
-            return Err(unauthorized(desk, resource, "error=\"invalid_token\", ", message));
+            return Err(unauthorized(app, resource, "error=\"invalid_token\", ", message));
         }
     };
-    log::called_by(&caller.name);
+    dispatch::set_caller(&caller.name);
     Ok(caller)
 }
 
-/// The first characters of a token, by which wrong ones are counted: its kind, and enough of the rest
-/// to tell two programs apart.
-pub(super) fn beginning(token: &str) -> &str {
+/// Returns the first characters of a token, by which wrong tokens are counted. They differ between
+/// two programs.
+pub(super) fn token_prefix(token: &str) -> &str {
     token.get(..16).unwrap_or(token)
 }
 
-/// Who sends this. A wrong token that comes too often is told to wait; a missing one never is, because
-/// the answer to it tells a client where to ask for one.
+/// Returns the caller of a request, and limits the use of wrong tokens.
+///
+/// Requests without a token are not limited: the response tells clients where to get one.
 ///
 /// # Errors
-/// As [`bearer`], and 429.
-pub(crate) fn known(desk: &Desk, request: &Request, resource: Resource) -> Result<Caller, Refusal> {
-    match (bearer(desk, request.headers(), resource), token(request.headers())) {
+/// As [`bearer`]; 429 if a wrong token is used too often.
+pub(crate) fn authenticate(app: &AppState, request: &Request, resource: Resource) -> Result<Caller, HttpError> {
+    match (bearer(app, request.headers(), resource), token(request.headers())) {
         (Ok(caller), _) => {
-            if let Some(connection) = request.extensions().get::<Arc<Pulse>>() {
-                connection.set_known(desk.room.limits.hash_of(&caller.name));
+            if let Some(connection) = request.extensions().get::<Arc<ConnectionState>>() {
+                connection.set_known(app.shared.limits.hash_of(&caller.name));
             }
             Ok(caller)
         }
         (Err(refusal), Ok(token)) if refusal.status() == StatusCode::UNAUTHORIZED => {
-            let from = peer::address(desk, request);
-            let limited = desk.room.limits.stranger(from, desk.side, token, desk.brain.now());
+            let from = client_address::of_request(app, request);
+            let limited = app.shared.limits.wrong_token(from, app.side, token, app.brain.now());
             Err(limited.err().unwrap_or(refusal))
         }
         (Err(refusal), _) => Err(refusal),
     }
 }
 
-/// 403 for somebody whose grant does not reach; `scope` is what this needs (RFC 6750 section 3.1).
-pub(crate) fn insufficient(desk: &Desk, resource: Resource, fault: Fault, scope: Scope) -> Refusal {
+/// Returns 403 for a caller without the needed `scope` (RFC 6750 section 3.1).
+pub(crate) fn insufficient(app: &AppState, resource: Resource, fault: Fault, scope: Scope) -> HttpError {
     let scopes = if scope == Scope::Write && resource == Resource::Mcp {
         "read write"
     } else {
         scope.as_str()
     };
     let error = format!("error=\"insufficient_scope\", scope=\"{scopes}\", ");
-    challenge(desk, resource, fault.into(), &error)
+    challenge(app, resource, fault.into(), &error)
 }
 
 fn unauthorized(
-    desk: &Desk,
+    app: &AppState,
     resource: Resource,
     error: &str,
     message: impl Into<String>,
-) -> Refusal {
-    let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "invalid_token", message);
-    challenge(desk, resource, refusal, &format!("{error}scope=\"read write\", "))
+) -> HttpError {
+    let refusal = HttpError::new(StatusCode::UNAUTHORIZED, "invalid_token", message);
+    challenge(app, resource, refusal, &format!("{error}scope=\"read write\", "))
 }
 
-/// Says how to be let in: where the metadata of this resource are (RFC 9728 section 5.1).
-fn challenge(desk: &Desk, resource: Resource, refusal: Refusal, error: &str) -> Refusal {
-    let issuer = desk.brain.issuer();
+/// Adds `WWW-Authenticate` with the URL of the resource's metadata (RFC 9728 section 5.1).
+fn challenge(app: &AppState, resource: Resource, refusal: HttpError, error: &str) -> HttpError {
+    let issuer = app.brain.issuer();
     let path = resource.path();
     let text = format!(
         "Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\""
@@ -164,36 +167,36 @@ mod tests {
 
     #[test]
     fn a_token_has_one_shape() {
-        let longest = format!("Bearer {}", "a".repeat(LONGEST));
-        let too_long = format!("Bearer {}", "a".repeat(LONGEST + 1));
+        let longest = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES));
+        let too_long = format!("Bearer {}", "a".repeat(MAX_TOKEN_BYTES + 1));
         for (field, expected) in [
             ("Bearer brain_pt_aA0-._~+/", Ok("brain_pt_aA0-._~+/")),
             ("bEARER abc==", Ok("abc==")),
             ("Bearer  abc ", Ok("abc")),
             (&longest, Ok(&longest[7..])),
-            (&too_long, Err(NoToken::Malformed)),
-            ("", Err(NoToken::Malformed)),
-            ("Bearer", Err(NoToken::Malformed)),
-            ("Bearer ", Err(NoToken::Malformed)),
-            ("Bearer ==", Err(NoToken::Malformed)),
-            ("Bearer a=b", Err(NoToken::Malformed)),
-            ("Bearer a b", Err(NoToken::Malformed)),
-            ("Bearer a,Bearer b", Err(NoToken::Malformed)),
-            ("Bearer \"abc\"", Err(NoToken::Malformed)),
-            ("Bearer\tabc", Err(NoToken::Malformed)),
-            ("Basic abc", Err(NoToken::Malformed)),
-            ("abc", Err(NoToken::Malformed)),
+            (&too_long, Err(TokenError::Malformed)),
+            ("", Err(TokenError::Malformed)),
+            ("Bearer", Err(TokenError::Malformed)),
+            ("Bearer ", Err(TokenError::Malformed)),
+            ("Bearer ==", Err(TokenError::Malformed)),
+            ("Bearer a=b", Err(TokenError::Malformed)),
+            ("Bearer a b", Err(TokenError::Malformed)),
+            ("Bearer a,Bearer b", Err(TokenError::Malformed)),
+            ("Bearer \"abc\"", Err(TokenError::Malformed)),
+            ("Bearer\tabc", Err(TokenError::Malformed)),
+            ("Basic abc", Err(TokenError::Malformed)),
+            ("abc", Err(TokenError::Malformed)),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::AUTHORIZATION, HeaderValue::from_str(field).unwrap());
             assert_eq!(token(&headers), expected, "{field}");
         }
         let mut headers = HeaderMap::new();
-        assert_eq!(token(&headers), Err(NoToken::Absent));
+        assert_eq!(token(&headers), Err(TokenError::Absent));
         headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(b"Bearer \xff").unwrap());
-        assert_eq!(token(&headers), Err(NoToken::Malformed));
+        assert_eq!(token(&headers), Err(TokenError::Malformed));
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
         headers.append(header::AUTHORIZATION, HeaderValue::from_static("Bearer a"));
-        assert_eq!(token(&headers), Err(NoToken::Malformed), "two of them");
+        assert_eq!(token(&headers), Err(TokenError::Malformed), "two of them");
     }
 }

@@ -1,62 +1,62 @@
-//! Bodies and queries, read strictly: a limit, the right media type, no unknown field, and a refusal that names the field.
+//! Extractors for JSON bodies and queries. Unknown or invalid fields are refused by name.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use brain_protocol::{Fault, FaultCode};
-use serde::de::value::{Error as Unfit, MapDeserializer};
+use serde::de::value::{Error as ValueError, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Desk, Refusal};
+use super::{AppState, HttpError};
 
-/// The largest form or JSON object, in bytes. Ingest has a limit of its own.
-pub(super) const LIMIT: usize = 64 * 1024;
+/// The size limit of forms and JSON objects, in bytes. Ingest has another limit.
+pub(super) const MAX_BYTES: usize = 64 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// It is over [`LIMIT`].
+pub(super) enum BodyError {
+    /// It has more than [`MAX_BYTES`].
     TooLarge,
-    /// It ended before it was whole.
-    Broken,
+    /// It ended early, or timed out.
+    Incomplete,
 }
 
-impl Unreadable {
-    /// For people.
+impl BodyError {
+    /// Returns the message for people.
     pub(super) fn message(self) -> String {
         match self {
-            Self::TooLarge => format!("the body is larger than {LIMIT} bytes"),
-            Self::Broken => "the body ended before it was whole".into(),
+            Self::TooLarge => format!("the body is larger than {MAX_BYTES} bytes"),
+            Self::Incomplete => "the body ended before it was whole".into(),
         }
     }
 
-    /// The status that says so.
+    /// Returns the HTTP status.
     pub(super) fn status(self) -> StatusCode {
         match self {
             Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Broken => StatusCode::BAD_REQUEST,
+            Self::Incomplete => StatusCode::BAD_REQUEST,
         }
     }
 }
 
-/// The whole body, at most [`LIMIT`] bytes.
+/// Reads a body of at most [`MAX_BYTES`] bytes.
 ///
 /// # Errors
-/// When it is larger, or ends early.
-pub(super) async fn read(body: Body) -> Result<Bytes, Unreadable> {
-    axum::body::to_bytes(body, LIMIT).await.map_err(|error| {
+/// [`BodyError::TooLarge`] or [`BodyError::Incomplete`].
+pub(super) async fn read(body: Body) -> Result<Bytes, BodyError> {
+    axum::body::to_bytes(body, MAX_BYTES).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
-            Unreadable::TooLarge
+            BodyError::TooLarge
         } else {
-            Unreadable::Broken
+            BodyError::Incomplete
         }
     })
 }
 
-/// The media type of a request in lower case, without parameters; `None` when there is none, or two.
+/// Returns the media type in lower case, without parameters. `None` if it is missing or repeated.
 pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     let mut types = headers.get_all(header::CONTENT_TYPE).iter();
     let (first, None) = (types.next()?, types.next()) else { return None };
@@ -64,34 +64,34 @@ pub(super) fn media_type(headers: &HeaderMap) -> Option<String> {
     Some(text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase())
 }
 
-/// A JSON object as `T`. Members that are `null` and may be absent are absent; an empty body, or `null`
-/// alone, is an empty object.
-pub(super) struct Object<T>(pub(super) T);
+/// Extracts a JSON object as `T`. An optional member that is `null` counts as absent. An empty
+/// body, or `null` alone, counts as an empty object.
+pub(super) struct JsonObject<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
-    type Rejection = Refusal;
+impl<T: DeserializeOwned> FromRequest<AppState> for JsonObject<T> {
+    type Rejection = HttpError;
 
-    async fn from_request(request: Request, _: &Desk) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, _: &AppState) -> Result<Self, HttpError> {
         let (parts, body) = request.into_parts();
         let json = media_type(&parts.headers)
             .is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
         let bytes = read(body).await.map_err(|why| match why {
-            Unreadable::TooLarge => Refusal::new(why.status(), "too_large", why.message()),
-            Unreadable::Broken => invalid(why.message()),
+            BodyError::TooLarge => HttpError::new(why.status(), "too_large", why.message()),
+            BodyError::Incomplete => invalid(why.message()),
         })?;
         if bytes.is_empty() && !parts.headers.contains_key(header::CONTENT_TYPE) {
             return typed(Map::new()).map(Self).map_err(invalid);
         }
         if !json {
-            return Err(Refusal::new(
+            return Err(HttpError::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "unsupported_content_type",
                 "the body must be JSON; send `Content-Type: application/json`",
             ));
         }
         let members = object(&bytes).map_err(|why| match why {
-            NoObject::Syntax(error) => not_json(&error),
-            NoObject::Shape => invalid(why.to_string()),
+            ObjectError::Syntax(error) => not_json(&error),
+            ObjectError::Shape => invalid(why.to_string()),
         });
         let members = match members {
             Err(_) if bytes.trim_ascii() == b"null" => Map::new(),
@@ -101,22 +101,22 @@ impl<T: DeserializeOwned> FromRequest<Desk> for Object<T> {
     }
 }
 
-/// 400: the body cannot be read as JSON.
-pub(super) fn not_json(error: &serde_json::Error) -> Refusal {
+/// Returns 400 for a body that is not JSON.
+pub(super) fn not_json(error: &serde_json::Error) -> HttpError {
     let message = format!("the body is not JSON: {error}");
-    Refusal::new(StatusCode::BAD_REQUEST, "invalid_json", message)
+    HttpError::new(StatusCode::BAD_REQUEST, "invalid_json", message)
 }
 
 /// Why a body is no JSON object.
 #[derive(Debug)]
-pub(super) enum NoObject {
+pub(super) enum ObjectError {
     /// It is not JSON.
     Syntax(serde_json::Error),
     /// It is another kind of JSON value.
     Shape,
 }
 
-impl std::fmt::Display for NoObject {
+impl std::fmt::Display for ObjectError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Syntax(error) => write!(f, "the body is not JSON: {error}"),
@@ -125,25 +125,25 @@ impl std::fmt::Display for NoObject {
     }
 }
 
-/// The JSON object that `bytes` are.
+/// Parses a JSON object.
 ///
 /// # Errors
-/// What is wrong with it.
-pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, NoObject> {
+/// [`ObjectError::Syntax`] if `bytes` are not JSON, [`ObjectError::Shape`] for other JSON values.
+pub(super) fn object(bytes: &[u8]) -> Result<Map<String, Value>, ObjectError> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(members)) => Ok(members),
-        Ok(_) => Err(NoObject::Shape),
-        Err(error) => Err(NoObject::Syntax(error)),
+        Ok(_) => Err(ObjectError::Shape),
+        Err(error) => Err(ObjectError::Syntax(error)),
     }
 }
 
-/// The parameters of a query as `T`.
-pub(super) struct Asked<T>(pub(super) T);
+/// Extracts the parameters of a query as `T`.
+pub(super) struct StrictQuery<T>(pub(super) T);
 
-impl<T: DeserializeOwned> FromRequestParts<Desk> for Asked<T> {
-    type Rejection = Refusal;
+impl<T: DeserializeOwned> FromRequestParts<AppState> for StrictQuery<T> {
+    type Rejection = HttpError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Desk) -> Result<Self, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, HttpError> {
         match Query::try_from_uri(&parts.uri) {
             Ok(Query(asked)) => Ok(Self(asked)),
             Err(rejection) => Err(invalid(rejection.body_text())),
@@ -151,7 +151,7 @@ impl<T: DeserializeOwned> FromRequestParts<Desk> for Asked<T> {
     }
 }
 
-fn invalid(message: impl Into<String>) -> Refusal {
+fn invalid(message: impl Into<String>) -> HttpError {
     Fault::new(FaultCode::InvalidRequest, message).into()
 }
 
@@ -161,19 +161,19 @@ fn invalid(message: impl Into<String>) -> Refusal {
 /// What does not fit, by the member's name.
 fn typed<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, String> {
     let named = members.into_iter().map(|(name, value)| (name.clone(), Member(name, value)));
-    T::deserialize(MapDeserializer::<_, Unfit>::new(named)).map_err(|unfit| unfit.to_string())
+    T::deserialize(MapDeserializer::<_, ValueError>::new(named)).map_err(|unfit| unfit.to_string())
 }
 
 /// A member that says its name when it does not fit.
 struct Member(String, Value);
 
 impl Member {
-    fn unfit(name: &str, error: &serde_json::Error) -> Unfit {
+    fn unfit(name: &str, error: &serde_json::Error) -> ValueError {
         serde::de::Error::custom(format!("\"{name}\": {error}"))
     }
 }
 
-impl IntoDeserializer<'_, Unfit> for Member {
+impl IntoDeserializer<'_, ValueError> for Member {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -182,13 +182,13 @@ impl IntoDeserializer<'_, Unfit> for Member {
 }
 
 impl<'de> Deserializer<'de> for Member {
-    type Error = Unfit;
+    type Error = ValueError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         self.1.deserialize_any(visitor).map_err(|error| Self::unfit(&self.0, &error))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unfit> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
         if self.1.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
@@ -196,7 +196,7 @@ impl<'de> Deserializer<'de> for Member {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Unfit> {
+    ) -> Result<V::Value, ValueError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -205,7 +205,7 @@ impl<'de> Deserializer<'de> for Member {
         name: &'static str,
         variants: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Unfit> {
+    ) -> Result<V::Value, ValueError> {
         self.1
             .deserialize_enum(name, variants, visitor)
             .map_err(|error| Self::unfit(&self.0, &error))

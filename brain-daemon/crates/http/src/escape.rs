@@ -1,7 +1,9 @@
-//! Text in HTML pages.
+//! Escapes text for HTML pages.
 
-/// Text as it may stand in an element or a quoted attribute. Characters that turn the direction of what follows become visible;
-/// those that only join letters stay, languages need them.
+/// Escapes text for an element or a quoted attribute.
+///
+/// Characters that change the text direction become visible. Joiners stay, since languages need
+/// them.
 pub(super) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     for char in text.chars() {
@@ -20,7 +22,8 @@ pub(super) fn text(text: &str) -> String {
     out
 }
 
-/// The same for a name that somebody trusts or not: whatever is not to be seen becomes visible, so that none looks like another one.
+/// Escapes a name that the reader has to trust. All invisible characters become visible, so that
+/// no name looks like another one.
 pub(super) fn name(name: &str) -> String {
     let hidden = |c: char| {
         c.is_control()

@@ -1,5 +1,7 @@
-//! What is checked before anything else: that a request is addressed to this service (against DNS rebinding), that no web page
-//! of somebody else's sent it, and that nothing in it can be read in two ways. Pure.
+//! Checks the host, origin and header fields of a request before anything else.
+//!
+//! Refuses requests for other host names (DNS rebinding), from foreign web pages, and with
+//! ambiguous fields. No I/O.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,11 +9,11 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::Refusal;
+use super::HttpError;
 use brain_core::config::Config;
 
-/// Fields that say what a request is about: two of one kind are two meanings.
-static ONCE: [HeaderName; 12] = [
+/// Fields that must not be repeated, because a repeated field is ambiguous.
+static SINGLE_FIELDS: [HeaderName; 12] = [
     header::HOST,
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
@@ -25,65 +27,64 @@ static ONCE: [HeaderName; 12] = [
     HeaderName::from_static("x-brain-title"),
     HeaderName::from_static("x-brain-type"),
 ];
-/// What a page of an allowed origin may send, and read.
+/// Header fields of the response to a CORS preflight request.
 static CORS: [(HeaderName, &str); 3] = [
     (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
     (
         header::ACCESS_CONTROL_ALLOW_HEADERS,
-        "Authorization, Content-Type, Idempotency-Key, Mcp-Protocol-Version, Mcp-Session-Id, X-Brain-Source-Id, \
-         X-Brain-Source-Uri, X-Brain-Slug, X-Brain-Title, X-Brain-Type",
+        "Authorization, Content-Type, Idempotency-Key, Mcp-Protocol-Version, Mcp-Session-Id, \
+         X-Brain-Source-Id, X-Brain-Source-Uri, X-Brain-Slug, X-Brain-Title, X-Brain-Type",
     ),
     (header::ACCESS_CONTROL_MAX_AGE, "600"),
 ];
-const EXPOSED: &str = "Retry-After, WWW-Authenticate, Mcp-Session-Id";
+const EXPOSED_FIELDS: &str = "Retry-After, WWW-Authenticate, Mcp-Session-Id";
 
-/// What every answer carries that does not say something else about it; the last two say nothing to who gets JSON, which no
-/// browser shows as a page.
-static SEALS: [(HeaderName, &str); 4] = [
+/// Default security fields. JSON gets only the first two: browsers do not render it as a page.
+static SECURITY_HEADERS: [(HeaderName, &str); 4] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::CACHE_CONTROL, "no-store"),
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     (header::REFERRER_POLICY, "no-referrer"),
 ];
 
-/// Puts on every answer what keeps browsers from doing more with it than they should.
+/// Adds security fields to responses.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Seal;
+pub(crate) struct SecurityHeaders;
 
-impl Seal {
-    /// Adds what the answer does not have yet.
-    pub(crate) fn put_on(self, headers: &mut HeaderMap) {
+impl SecurityHeaders {
+    /// Adds the fields that the response does not have yet.
+    pub(crate) fn apply(self, headers: &mut HeaderMap) {
         let json = headers.get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
-        for (name, value) in &SEALS[..if json { 2 } else { SEALS.len() }] {
+        for (name, value) in &SECURITY_HEADERS[..if json { 2 } else { SECURITY_HEADERS.len() }] {
             headers.entry(name).or_insert(HeaderValue::from_static(value));
         }
     }
 }
 
-/// Names that requests may be addressed to, and origins that may send them.
+/// The host names of this service, and the origins whose pages may call it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Guard {
-    /// Lower case; with a port only that one, else any.
+    /// In lower case. A name without a port allows every port.
     hosts: Vec<String>,
-    /// Lower case.
+    /// In lower case.
     origins: Vec<String>,
     /// The origin of the public address.
     own: Option<String>,
 }
 
-/// What the check found.
+/// How CORS applies to an accepted request.
 #[derive(Debug)]
-pub(crate) enum Pass {
-    /// Nothing to add.
-    Plain,
-    /// A page of this origin may read the answer.
-    Shared(HeaderValue),
-    /// A browser asks what a page may send; this is the answer.
+pub(crate) enum CorsDecision {
+    /// No CORS fields are needed.
+    NoCors,
+    /// A page of this origin may read the response.
+    Allow(HeaderValue),
+    /// The response to a preflight request.
     Preflight(Response),
 }
 
 impl Guard {
-    /// As it is configured.
+    /// Creates the guard from the configuration.
     pub(crate) fn new(config: &Config) -> Self {
         let lower =
             |texts: Vec<String>| texts.into_iter().map(|text| text.to_ascii_lowercase()).collect();
@@ -97,10 +98,11 @@ impl Guard {
         Self { hosts, origins: lower(config.http_allowed_origins()), own }
     }
 
-    /// Checks a request that came in at the address `here`, which is `text`. `tunnel` gives the address that a tunnel has at the moment.
+    /// Checks a request to the local address `here`; `text` is the same address as text. `tunnel`
+    /// returns the tunnel's current public address.
     ///
     /// # Errors
-    /// 400 when it can be read in two ways, 403 when it is not for this service or comes from a page of somebody else's.
+    /// 400 if a field is repeated or invalid; 403 for a wrong host or a foreign origin.
     pub(crate) fn check(
         &self,
         method: &Method,
@@ -109,30 +111,30 @@ impl Guard {
         here: SocketAddr,
         text: &str,
         tunnel: &dyn Fn() -> Option<String>,
-    ) -> Result<Pass, Refusal> {
+    ) -> Result<CorsDecision, HttpError> {
         let repeated = headers.len() > headers.keys_len();
         let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
-        if let Some(name) = repeated.then(|| ONCE.iter().find(twice)).flatten() {
-            return Err(bad(format!("the field {name} is there more than once; send it once")));
+        if let Some(name) = repeated.then(|| SINGLE_FIELDS.iter().find(twice)).flatten() {
+            return Err(bad(format!("the field {name} is repeated; send it once")));
         }
         let host = headers.get(header::HOST).ok_or_else(|| bad("the field Host is missing"))?;
-        // As most requests are.
+        // The fast path for most requests.
         if host == text && uri.authority().is_none() && !headers.contains_key(header::ORIGIN) {
-            return Ok(Pass::Plain);
+            return Ok(CorsDecision::NoCors);
         }
         let host = host
             .to_str()
             .ok()
             .and_then(authority)
-            .ok_or_else(|| bad("the field Host is not a name"))?;
-        self.addressed(&host, here, tunnel)?;
-        // The absolute form counts more than the field (RFC 9112 section 3.2.2).
+            .ok_or_else(|| bad("the field Host is not a host name"))?;
+        self.check_host(&host, here, tunnel)?;
+        // The absolute form overrides the field (RFC 9112 section 3.2.2).
         if let Some(named) = uri.authority() {
             let named = authority(named.as_str())
-                .ok_or_else(|| bad("the address of this request is not a name"))?;
-            self.addressed(&named, here, tunnel)?;
+                .ok_or_else(|| bad("the URI of this request has no valid host name"))?;
+            self.check_host(&named, here, tunnel)?;
         }
-        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(Pass::Plain) };
+        let Some(origin) = headers.get(header::ORIGIN) else { return Ok(CorsDecision::NoCors) };
         let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
         if self.origins.contains(&text) {
             if method == Method::OPTIONS
@@ -142,34 +144,34 @@ impl Guard {
                 for (name, value) in &CORS {
                     answer.headers_mut().insert(name, HeaderValue::from_static(value));
                 }
-                share(answer.headers_mut(), origin.clone());
-                return Ok(Pass::Preflight(answer));
+                allow_origin(answer.headers_mut(), origin.clone());
+                return Ok(CorsDecision::Preflight(answer));
             }
-            return Ok(Pass::Shared(origin.clone()));
+            return Ok(CorsDecision::Allow(origin.clone()));
         }
         let own = text.split_once("://").is_some_and(|(scheme, rest)| {
             matches!(scheme, "http" | "https") && authority(rest).is_some_and(|rest| rest == host)
         });
         if own || self.own.as_ref() == Some(&text) {
-            return Ok(Pass::Plain);
+            return Ok(CorsDecision::NoCors);
         }
-        Err(Refusal::new(
+        Err(HttpError::new(
             StatusCode::FORBIDDEN,
             "forbidden_origin",
             "web pages of this origin may not call; the owner can add it to http.allowed_origins",
         ))
     }
 
-    fn addressed(
+    fn check_host(
         &self,
         host: &Authority,
         here: SocketAddr,
         tunnel: &dyn Fn() -> Option<String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), HttpError> {
         let name = host.host().trim_end_matches('.');
         let bare = name.trim_start_matches('[').trim_end_matches(']');
         let ours = match bare.parse::<IpAddr>() {
-            // No name server can change where an address leads.
+            // DNS rebinding cannot change an IP address.
             Ok(ip) => {
                 ip.to_canonical() == here.ip().to_canonical()
                     || (ip.is_loopback() && here.ip().is_loopback())
@@ -184,30 +186,31 @@ impl Guard {
         if tunnel.is_some_and(|tunnel| tunnel.host() == name) {
             return Ok(());
         }
-        Err(Refusal::new(
+        Err(HttpError::new(
             StatusCode::FORBIDDEN,
             "forbidden_host",
-            "this service does not go by that name; the owner can set http.base_url or http.allowed_hosts",
+            "this service does not serve that host name; the owner can set http.base_url or \
+             http.allowed_hosts",
         ))
     }
 }
 
-/// Lets a page of this origin read an answer (Fetch standard, CORS protocol).
-pub(crate) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
+/// Lets pages of this origin read the response (Fetch standard, CORS protocol).
+pub(crate) fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED_FIELDS));
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
 }
 
-/// A host with or without a port, in lower case; nothing else.
+/// Parses a host with an optional port, and converts it to lower case.
 fn authority(text: &str) -> Option<Authority> {
     let parsed: Authority = text.to_ascii_lowercase().parse().ok()?;
     let plain = !text.contains('@') && !parsed.host().is_empty();
     plain.then_some(parsed)
 }
 
-fn bad(message: impl Into<String>) -> Refusal {
-    Refusal::new(StatusCode::BAD_REQUEST, "bad_request", message)
+fn bad(message: impl Into<String>) -> HttpError {
+    HttpError::new(StatusCode::BAD_REQUEST, "bad_request", message)
 }
 
 #[cfg(test)]
@@ -222,7 +225,7 @@ mod tests {
         Guard::new(&config.unwrap())
     }
 
-    fn verdict(guard: &Guard, here: &str, host: &str, origin: Option<&str>) -> String {
+    fn result_of(guard: &Guard, here: &str, host: &str, origin: Option<&str>) -> String {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
         if let Some(origin) = origin {
@@ -237,9 +240,9 @@ mod tests {
             here,
             &tunnel,
         ) {
-            Ok(Pass::Plain) => "ok".into(),
-            Ok(Pass::Shared(origin)) => format!("shared with {}", origin.to_str().unwrap()),
-            Ok(Pass::Preflight(_)) => "preflight".into(),
+            Ok(CorsDecision::NoCors) => "ok".into(),
+            Ok(CorsDecision::Allow(origin)) => format!("shared with {}", origin.to_str().unwrap()),
+            Ok(CorsDecision::Preflight(_)) => "preflight".into(),
             Err(refusal) => refusal.error().to_owned(),
         }
     }
@@ -279,16 +282,16 @@ mod tests {
             ("127.0.0.1:8765", "c3.tunnel.example", "forbidden_host"),
             ("127.0.0.1:8765", "tunnel.example", "forbidden_host"),
         ] {
-            assert_eq!(verdict(&public, here, host, None), expected, "{host} at {here}");
+            assert_eq!(result_of(&public, here, host, None), expected, "{host} at {here}");
         }
         assert_eq!(
-            verdict(&guard(&[]), "127.0.0.1:1", "brain.example.org", None),
+            result_of(&guard(&[]), "127.0.0.1:1", "brain.example.org", None),
             "forbidden_host"
         );
     }
 
     #[test]
-    fn pages_of_others_may_not_call_unless_they_are_allowed() {
+    fn only_pages_of_allowed_origins_may_call() {
         let guard = guard(&[
             ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
             ("BRAIN_HTTP_ALLOWED_ORIGINS", "https://claude.ai"),
@@ -309,7 +312,7 @@ mod tests {
             ("localhost:3131", "https://x.claude.ai", "forbidden_origin"),
         ] {
             assert_eq!(
-                verdict(&guard, "127.0.0.1:3131", host, Some(origin)),
+                result_of(&guard, "127.0.0.1:3131", host, Some(origin)),
                 expected,
                 "{origin} at {host}"
             );
@@ -317,14 +320,14 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn ambiguous_requests_are_refused() {
         let check = |uri: &Uri, headers: &HeaderMap| {
             let here = "127.0.0.1:3131";
             guard(&[])
                 .check(&Method::GET, uri, headers, here.parse().unwrap(), here, &|| None)
                 .unwrap_err()
         };
-        for name in &ONCE {
+        for name in &SINGLE_FIELDS {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static("localhost"));
             headers.append(name, HeaderValue::from_static("localhost"));

@@ -1,4 +1,4 @@
-//! `GET /health`: whether the daemon can answer. The store is asked at most once a second, however many ask.
+//! `GET /health`: whether the daemon can answer. The store is probed at most once a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -16,17 +16,17 @@ use tokio::time::timeout;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Desk;
+use super::AppState;
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
-/// How long an answer of the store is good for.
-const FRESH: Duration = Duration::from_secs(1);
-/// A store that takes longer does not answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long the result of a probe is reused.
+const MAX_AGE: Duration = Duration::from_secs(1);
+/// The timeout of a probe.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
 const ENGINE: &str = "redb";
 
-/// All is well.
+/// The response of a daemon that can answer.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Healthy {
     /// `ok`.
@@ -34,101 +34,101 @@ struct Healthy {
     status: &'static str,
     /// The version of brain.
     version: &'static str,
-    /// What keeps the data.
+    /// The storage engine.
     #[schema(example = "redb")]
     engine: &'static str,
 }
 
-/// All is not well.
+/// The response of a daemon that cannot answer.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 struct Unhealthy {
     /// `failing`.
     #[schema(example = "failing", pattern = "^failing$")]
     status: &'static str,
-    /// The part that fails.
+    /// The failing part.
     #[schema(example = "store")]
     failing: &'static str,
-    /// For programs.
+    /// A code for programs.
     #[schema(example = "unavailable")]
     error: &'static str,
-    /// For people.
+    /// A message for people.
     message: String,
     /// The version of brain.
     version: &'static str,
-    /// What keeps the data.
+    /// The storage engine.
     #[schema(example = "redb")]
     engine: &'static str,
 }
 
-static WELL: LazyLock<Bytes> = LazyLock::new(|| {
-    let well = Healthy { status: "ok", version: VERSION, engine: ENGINE };
-    serde_json::to_vec(&well).unwrap_or_default().into()
+static HEALTHY: LazyLock<Bytes> = LazyLock::new(|| {
+    let healthy = Healthy { status: "ok", version: VERSION, engine: ENGINE };
+    serde_json::to_vec(&healthy).unwrap_or_default().into()
 });
 
-type Found = Result<(), String>;
-type Look = Arc<dyn Fn() -> Found + Send + Sync>;
+type ProbeResult = Result<(), String>;
+type Probe = Arc<dyn Fn() -> ProbeResult + Send + Sync>;
 
-/// What is known of the store.
+/// The result of the last probe of the store.
 pub(crate) struct Health {
-    look: Look,
-    patience: Duration,
+    probe: Probe,
+    timeout_after: Duration,
     began: Instant,
-    /// When the store answered last, in milliseconds since `began`, and one more; 0 while it does not. All who ask read it, and none
-    /// waits for another.
-    well: AtomicU64,
-    last: Mutex<Option<(Instant, Found)>>,
-    /// The look that is under way. One that hangs is waited for, and no other one begun.
-    looking: tokio::sync::Mutex<Option<JoinHandle<Found>>>,
+    /// One more than the time of the last success, in milliseconds since `began`; 0 while the
+    /// store fails. Requests read it without a lock.
+    healthy_at: AtomicU64,
+    last: Mutex<Option<(Instant, ProbeResult)>>,
+    /// The probe in progress. While it hangs, no other one starts.
+    running: tokio::sync::Mutex<Option<JoinHandle<ProbeResult>>>,
 }
 
 impl Health {
-    /// The health of `brain`.
+    /// Creates a health check of `brain`.
     pub(crate) fn new(brain: &Arc<Brain>) -> Self {
         let (brain, me) = (Arc::clone(brain), Caller::local(rustix::process::geteuid().as_raw()));
-        let look = move || {
+        let probe = move || {
             let answer = brain.answer(&me, Request::Status, &Silent);
             answer.map(drop).map_err(|fault| format!("the store failed: {}", fault.code.as_str()))
         };
-        Self::with(Arc::new(look), PATIENCE)
+        Self::with(Arc::new(probe), PROBE_TIMEOUT)
     }
 
-    fn with(look: Look, patience: Duration) -> Self {
+    fn with(probe: Probe, timeout_after: Duration) -> Self {
         Self {
-            look,
-            patience,
+            probe,
+            timeout_after,
             began: Instant::now(),
-            well: AtomicU64::new(0),
+            healthy_at: AtomicU64::new(0),
             last: Mutex::default(),
-            looking: tokio::sync::Mutex::default(),
+            running: tokio::sync::Mutex::default(),
         }
     }
 
-    /// Whether the store answers.
-    async fn check(&self) -> Found {
-        if let Some(known) = self.known() {
+    /// Returns whether the store answers, and probes it if the last result is too old.
+    async fn check(&self) -> ProbeResult {
+        if let Some(known) = self.cached() {
             return known;
         }
-        let Ok(mut looking) = timeout(self.patience, self.looking.lock()).await else {
+        let Ok(mut running) = timeout(self.timeout_after, self.running.lock()).await else {
             return self.hangs();
         };
-        // Somebody else may have looked meanwhile.
-        if let Some(known) = self.known() {
+        // Another request may have finished a probe meanwhile.
+        if let Some(known) = self.cached() {
             return known;
         }
-        let look = looking.get_or_insert_with(|| {
-            let look = Arc::clone(&self.look);
-            tokio::task::spawn_blocking(move || look())
+        let probe = running.get_or_insert_with(|| {
+            let probe = Arc::clone(&self.probe);
+            tokio::task::spawn_blocking(move || probe())
         });
-        let found = match timeout(self.patience, look).await {
+        let found = match timeout(self.timeout_after, probe).await {
             Ok(found) => {
-                *looking = None;
-                found.unwrap_or_else(|_| Err("looking at the store ended in a defect".into()))
+                *running = None;
+                found.unwrap_or_else(|_| Err("the probe of the store panicked".into()))
             }
             Err(_) => self.hangs(),
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = Some((Instant::now(), found.clone()));
-        self.well.store(if found.is_ok() { self.now() + 1 } else { 0 }, Ordering::Relaxed);
+        self.healthy_at.store(if found.is_ok() { self.now() + 1 } else { 0 }, Ordering::Relaxed);
         found
     }
 
@@ -136,22 +136,22 @@ impl Health {
         self.began.elapsed().as_millis() as u64
     }
 
-    fn known(&self) -> Option<Found> {
-        let well = self.well.load(Ordering::Relaxed);
-        if well > 0 && self.now() < well + FRESH.as_millis() as u64 {
+    fn cached(&self) -> Option<ProbeResult> {
+        let healthy_at = self.healthy_at.load(Ordering::Relaxed);
+        if healthy_at > 0 && self.now() < healthy_at + MAX_AGE.as_millis() as u64 {
             return Some(Ok(()));
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, found)| found.clone())
+        last.as_ref().filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, found)| found.clone())
     }
 
-    fn hangs(&self) -> Found {
-        Err(format!("the store did not answer within {:?}", self.patience))
+    fn hangs(&self) -> ProbeResult {
+        Err(format!("the store did not answer within {:?}", self.timeout_after))
     }
 }
 
-/// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+/// Returns the routes of this module.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(health))
 }
 
@@ -165,9 +165,9 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
         (status = 503, description = "It cannot: `failing` names the part", body = Unhealthy),
     )
 )]
-async fn health(State(desk): State<Desk>) -> Response {
-    match desk.room.health.check().await {
-        Ok(()) => ([(header::CONTENT_TYPE, "application/json")], WELL.clone()).into_response(),
+async fn health(State(app): State<AppState>) -> Response {
+    match app.shared.health.check().await {
+        Ok(()) => ([(header::CONTENT_TYPE, "application/json")], HEALTHY.clone()).into_response(),
         Err(message) => {
             let body = Unhealthy {
                 status: "failing",
@@ -191,20 +191,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn well_is_said_in_three_words() {
+    fn the_healthy_response_has_three_members() {
         let expected = format!(r#"{{"status":"ok","version":"{VERSION}","engine":"redb"}}"#);
-        assert_eq!(*WELL, expected.as_bytes());
+        assert_eq!(*HEALTHY, expected.as_bytes());
     }
 
     #[tokio::test]
-    async fn many_who_ask_are_one_look() {
-        let looks = Arc::new(AtomicUsize::new(0));
-        let seen = Arc::clone(&looks);
-        let look = move || {
+    async fn concurrent_checks_share_one_probe() {
+        let probes = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&probes);
+        let probe = move || {
             seen.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
-        let health = Arc::new(Health::with(Arc::new(look), Duration::from_secs(10)));
+        let health = Arc::new(Health::with(Arc::new(probe), Duration::from_secs(10)));
         let asking: Vec<_> = (0..50)
             .map(|_| {
                 let health = Arc::clone(&health);
@@ -214,33 +214,33 @@ mod tests {
         for asked in asking {
             assert_eq!(asked.await.unwrap(), Ok(()));
         }
-        assert_eq!(looks.load(Ordering::SeqCst), 1);
+        assert_eq!(probes.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]
-    async fn a_store_that_hangs_is_said_and_not_asked_again() {
-        let looks = Arc::new(AtomicUsize::new(0));
+    async fn a_hanging_store_is_reported_and_probed_once() {
+        let probes = Arc::new(AtomicUsize::new(0));
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let (seen, released) = (Arc::clone(&looks), Mutex::new(released));
-        let look = move || {
+        let (seen, released) = (Arc::clone(&probes), Mutex::new(released));
+        let probe = move || {
             seen.fetch_add(1, Ordering::SeqCst);
             let _ = released.lock().unwrap().recv();
             Ok(())
         };
-        let health = Health::with(Arc::new(look), Duration::from_millis(30));
+        let health = Health::with(Arc::new(probe), Duration::from_millis(30));
         assert!(health.check().await.unwrap_err().contains("did not answer"));
-        // What is known goes stale.
+        // Expires the last result.
         *health.last.lock().unwrap() = None;
         assert!(health.check().await.is_err());
-        assert_eq!(looks.load(Ordering::SeqCst), 1, "one thread hangs, not one a second");
+        assert_eq!(probes.load(Ordering::SeqCst), 1, "one thread hangs, not one a second");
         drop(release);
         *health.last.lock().unwrap() = None;
         assert_eq!(health.check().await, Ok(()), "it answers again");
     }
 
     #[tokio::test]
-    async fn a_look_that_is_a_defect_is_said() {
-        let health = Health::with(Arc::new(|| panic!("a defect")), PATIENCE);
-        assert!(health.check().await.unwrap_err().contains("defect"));
+    async fn a_panicking_probe_is_reported() {
+        let health = Health::with(Arc::new(|| panic!("a defect")), PROBE_TIMEOUT);
+        assert!(health.check().await.unwrap_err().contains("panicked"));
     }
 }

@@ -17,10 +17,10 @@ use utoipa_axum::routes;
 
 use super::auth::{self, Resource};
 use super::body::not_json;
-use super::fault::ErrorBody;
-use super::{Desk, Refusal, defect, log};
+use super::http_error::ErrorBody;
+use super::{AppState, HttpError, defect, dispatch};
 use brain_base::caller::{Caller, Scope};
-use brain_core::config::LARGEST_BODY;
+use brain_core::config::MAX_BODY;
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
 
@@ -32,7 +32,7 @@ const SHORT: usize = 255;
 const AT_ONCE: usize = 64 * 1024;
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job))
 }
 
@@ -75,18 +75,18 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
         (status = 503, description = "`queue_full`, `stopping`, `disk_full`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
     )
 )]
-async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let counts = &desk.room.counts;
-    match take(&desk, request).await {
+async fn ingest(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let counters = &app.shared.counters;
+    match take(&app, request).await {
         Ok(accepted) => {
-            log::became(accepted.job_id);
+            dispatch::set_job(accepted.job_id);
             let count =
-                if accepted.status == "duplicate" { &counts.duplicate } else { &counts.accepted };
+                if accepted.status == "duplicate" { &counters.duplicate } else { &counters.accepted };
             count.add(1);
             Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
         }
         Err(refusal) => {
-            counts.refused.add(1);
+            counters.refused.add(1);
             Err(refusal)
         }
     }
@@ -111,25 +111,25 @@ async fn ingest(State(desk): State<Desk>, request: Request) -> Result<Response, 
     )
 )]
 async fn job(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Path(id): Path<String>,
     request: Request,
-) -> Result<Json<IngestJob>, Refusal> {
-    let caller = auth::known(&desk, &request, Resource::Service)?;
-    allowed(&desk, &caller, Scope::Read)?;
+) -> Result<Json<IngestJob>, HttpError> {
+    let caller = auth::authenticate(&app, &request, Resource::Service)?;
+    allowed(&app, &caller, Scope::Read)?;
     let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
-    match desk.ask(caller, Ask::JobShow(JobShow { id })).await? {
+    match app.ask(caller, Ask::JobShow(JobShow { id })).await? {
         Reply::Job(job) => Ok(Json(job)),
         _ => Err(defect()),
     }
 }
 
 /// Takes an item in, check by check.
-async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
-    let caller = auth::known(desk, &request, Resource::Service)?;
-    desk.room.limits.client(&caller.name)?;
-    allowed(desk, &caller, Scope::Write)?;
-    desk.room.quota.check(&caller.name, desk.brain.now())?;
+async fn take(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
+    let caller = auth::authenticate(app, &request, Resource::Service)?;
+    app.shared.limits.check_client(&caller.name)?;
+    allowed(app, &caller, Scope::Write)?;
+    app.shared.quota.check(&caller.name, app.brain.now())?;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     let source = text(headers, "x-brain-source-id", SHORT)?.map(SourceId::parse);
@@ -141,11 +141,11 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
             FaultCode::Forbidden,
             format!("this grant does not reach the source \"{source}\""),
         );
-        return Err(auth::insufficient(desk, Resource::Service, fault, Scope::Write));
+        return Err(auth::insufficient(app, Resource::Service, fault, Scope::Write));
     }
     let media_type = media_type(headers)?;
     let name =
-        |code, error: brain_protocol::NameError| Refusal::from(Fault::new(code, error.message));
+        |code, error: brain_protocol::NameError| HttpError::from(Fault::new(code, error.message));
     let item = Item {
         media_type,
         source: source.transpose().map_err(|error| name(FaultCode::InvalidSource, error))?,
@@ -157,7 +157,7 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
         page_type: text(headers, "x-brain-type", SHORT)?,
         uri: text(headers, "x-brain-source-uri", LONG)?,
         idempotency_key: text(headers, "idempotency-key", SHORT)?,
-        body: read(headers, body, desk.brain.config().ingest_max_bytes()).await?,
+        body: read(headers, body, app.brain.config().ingest_max_bytes()).await?,
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");
@@ -166,17 +166,17 @@ async fn take(desk: &Desk, request: Request) -> Result<Accepted, Refusal> {
     if media_type == MediaType::Json {
         is_json(&item.body)?;
     }
-    let (name, size, now) = (caller.name.clone(), item.body.len(), desk.brain.now());
-    desk.room.quota.charge(&name, size, now)?;
-    let accepted = queue(desk, caller, item).await;
+    let (name, size, now) = (caller.name.clone(), item.body.len(), app.brain.now());
+    app.shared.quota.charge(&name, size, now)?;
+    let accepted = queue(app, caller, item).await;
     if accepted.as_ref().map_or(true, |accepted| accepted.status == "duplicate") {
-        desk.room.quota.refund(&name, size, now);
+        app.shared.quota.refund(&name, size, now);
     }
     accepted
 }
 
 /// Refuses text that is no JSON. What is not even text is told elsewhere.
-fn is_json(body: &[u8]) -> Result<(), Refusal> {
+fn is_json(body: &[u8]) -> Result<(), HttpError> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match serde_json::from_str::<IgnoredAny>(text) {
@@ -185,36 +185,36 @@ fn is_json(body: &[u8]) -> Result<(), Refusal> {
     }
 }
 
-fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
+fn allowed(app: &AppState, caller: &Caller, scope: Scope) -> Result<(), HttpError> {
     caller
         .require(scope, "this")
-        .map_err(|fault| auth::insufficient(desk, Resource::Service, fault, scope))
+        .map_err(|fault| auth::insufficient(app, Resource::Service, fault, scope))
 }
 
 /// Hands an item to the brain and waits until it is on disk.
-async fn queue(desk: &Desk, caller: Caller, item: Item) -> Result<Accepted, Refusal> {
-    let (done, answer) = desk.room.answers.expect();
+async fn queue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, HttpError> {
+    let (done, answer) = app.shared.completions.register();
     let light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= AT_ONCE;
     if light {
-        desk.brain.ingest(&caller, item, done);
+        app.brain.ingest(&caller, item, done);
     } else {
         // Memory and threads: what is converted takes many times its size, and others need the threads, too.
-        let _turn = desk.room.conversions.acquire().await.map_err(|_| defect())?;
-        desk.block(move |brain| brain.ingest(&caller, item, done)).await?;
+        let _turn = app.shared.conversions.acquire().await.map_err(|_| defect())?;
+        app.block(move |brain| brain.ingest(&caller, item, done)).await?;
     }
     let result = answer.await.map_err(|_| defect())?;
     result.map_err(|fault| match fault.code {
-        FaultCode::Forbidden => auth::insufficient(desk, Resource::Service, fault, Scope::Write),
+        FaultCode::Forbidden => auth::insufficient(app, Resource::Service, fault, Scope::Write),
         _ => fault.into(),
     })
 }
 
 /// A field as text, without white space around it; `None` when it is not there or empty.
-fn text(headers: &HeaderMap, name: &str, most: usize) -> Result<Option<String>, Refusal> {
+fn text(headers: &HeaderMap, name: &str, most: usize) -> Result<Option<String>, HttpError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     let invalid = |why: String| {
-        Refusal::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")))
+        HttpError::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")))
     };
     let text =
         std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
@@ -233,10 +233,10 @@ fn turns_text(c: char) -> bool {
 }
 
 /// The media type of the body (RFC 9110 section 8.3.1). Parameters mean nothing but `charset`.
-fn media_type(headers: &HeaderMap) -> Result<MediaType, Refusal> {
+fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     const TAKEN: &str = "send text/plain, text/markdown, text/html or application/json";
     let unsupported = |what: String, hint: &str| {
-        Refusal::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
+        HttpError::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
     };
     let coding =
         headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
@@ -281,10 +281,10 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, Refusal> {
 }
 
 /// The whole body, at most `most` bytes. One that says that it has more is not waited for.
-async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, Refusal> {
+async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
     let too_large = || {
         let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {most} bytes"));
-        Refusal::from(fault.hint(if most as u64 >= LARGEST_BODY {
+        HttpError::from(fault.hint(if most as u64 >= MAX_BODY {
             "send it in parts: no body may be larger"
         } else {
             "send it in parts, or raise ingest.max_bytes"

@@ -1,40 +1,41 @@
-//! HTTP: two listeners, one router. Turns requests into what the brain is asked, says who asks, and turns answers back.
+//! The HTTP server: two listeners, authentication, and the routes.
 //!
-//! The local listener serves everything; the public one, which a tunnel forwards, serves no administration and no
-//! metrics. Nothing here opens the store, and every answer that is not a page for people is JSON.
+//! Handlers translate requests into operations of `Brain` and replies into responses. The local
+//! listener serves everything. The public one, which a tunnel forwards, serves no administration
+//! and no metrics. Nothing here opens the store. Responses are JSON, except pages for browsers.
 
 mod admin;
-mod answers;
+mod completion_queue;
 mod auth;
-mod bodies;
+mod body_budget;
 mod body;
-mod clip;
-mod count;
-mod crowd;
+mod bookmarklet;
+mod counters;
+mod connection_limiter;
 mod document;
 mod escape;
-mod fault;
+mod http_error;
 mod guard;
 mod head;
 mod health;
 mod ingest;
 mod limits;
 mod listeners;
-mod log;
+mod dispatch;
 mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
 mod page_view;
-mod peer;
-mod porter;
-mod pulse;
+mod client_address;
+mod session_store;
+mod connection_state;
 mod quota;
 mod serve;
 mod session;
-mod tries;
+mod failure_limiter;
 mod voice;
-mod wire;
+mod client_stream;
 
 use std::sync::Arc;
 
@@ -48,31 +49,33 @@ use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 use brain_mcp::HttpService;
 
-pub(crate) use fault::Refusal;
+pub(crate) use http_error::HttpError;
 pub use listeners::Listeners;
 
-use answers::Answers;
-use count::Counts;
-use crowd::Crowd;
+use completion_queue::CompletionQueue;
+use counters::Counters;
+use connection_limiter::ConnectionLimiter;
+use failure_limiter::FailureLimits;
 use guard::Guard;
 use health::Health;
 use limits::Limits;
+use session_store::SessionStore;
 use quota::Quota;
 
-/// How much text is converted at once. HTML takes up to a hundred times its size meanwhile.
-const CONVERSIONS: usize = 2;
+/// Concurrent conversions of text. Converting HTML uses up to a hundred times its size in memory.
+const MAX_CONVERSIONS: usize = 2;
 
-/// Which listener a request came in by.
+/// One of the two listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// For this machine: everything.
+    /// The one for this machine, which serves everything.
     Local,
-    /// For a tunnel.
+    /// The one that a tunnel forwards.
     Public,
 }
 
 impl Side {
-    /// Its name in the configuration.
+    /// Returns its name in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -82,54 +85,54 @@ impl Side {
     }
 }
 
-/// What both listeners share.
-pub(crate) struct Room {
-    /// Names and origins.
+/// The state that both listeners share.
+pub(crate) struct SharedState {
+    /// Checks the names and origins of requests.
     pub(crate) guard: Guard,
-    /// How often who may call.
+    /// Rate limits.
     pub(crate) limits: Limits,
-    /// How much a client may write in a day.
+    /// Daily quotas of clients.
     pub(crate) quota: Quota,
-    /// Whether the store answers.
+    /// The health of the store.
     pub(crate) health: Health,
-    /// What was counted.
-    pub(crate) counts: Counts,
-    /// For text that has to be converted before it can be kept: so many at once.
+    /// Counters for `/metrics`.
+    pub(crate) counters: Counters,
+    /// Permits for conversions of text.
     pub(crate) conversions: Semaphore,
-    /// Large messages of MCP: so much at once, in KB.
+    /// Memory for large MCP messages, in KB.
     pub(crate) large: Semaphore,
-    /// Answers of the writer on their way to requests.
-    pub(crate) answers: Answers,
-    /// What stands behind `/mcp`.
+    /// Delivers results of the store's writer to waiting requests.
+    pub(crate) completions: CompletionQueue,
+    /// The MCP service behind `/mcp`.
     pub(crate) tools: HttpService,
-    /// What is remembered of the telephone.
+    /// The state of telephone calls.
     telephone: voice::Telephone,
-    local: Arc<Crowd>,
-    public: Arc<Crowd>,
+    local: Arc<ConnectionLimiter>,
+    public: Arc<ConnectionLimiter>,
 }
 
-impl Room {
-    /// As it is configured. To be called in the runtime.
+impl SharedState {
+    /// Creates the state from the configuration. Must be called in the runtime.
     pub(crate) fn new(brain: &Arc<Brain>, tools: HttpService) -> Self {
         let config = brain.config();
         Self {
-            answers: Answers::begin(),
+            completions: CompletionQueue::start(),
             tools,
             telephone: voice::Telephone::default(),
-            conversions: Semaphore::new(CONVERSIONS),
+            conversions: Semaphore::new(MAX_CONVERSIONS),
             large: mcp::large(),
             guard: Guard::new(config),
             limits: Limits::new(config.ingest_rate()),
             quota: Quota::new(config.ingest_daily_pages(), config.ingest_daily_bytes()),
             health: Health::new(brain),
-            counts: Counts::default(),
-            local: Crowd::new(config.http_connections()),
-            public: Crowd::new(config.http_connections()),
+            counters: Counters::default(),
+            local: ConnectionLimiter::new(config.http_connections()),
+            public: ConnectionLimiter::new(config.http_connections()),
         }
     }
 
-    /// The connections of one side.
-    pub(crate) fn crowd(&self, side: Side) -> &Arc<Crowd> {
+    /// Returns the connection limiter of a listener.
+    pub(crate) fn limiter(&self, side: Side) -> &Arc<ConnectionLimiter> {
         match side {
             Side::Local => &self.local,
             Side::Public => &self.public,
@@ -137,56 +140,65 @@ impl Room {
     }
 }
 
-/// What every handler has at hand. One counter for all of it: a copy is made for each request, on every core.
+/// The state of every handler. One `Arc` for all of it, since it is cloned for each request.
 #[derive(Clone)]
-pub(crate) struct Desk(Arc<AtHand>);
+pub(crate) struct AppState(Arc<AppStateInner>);
 
-/// What lies on the desk.
-pub(crate) struct AtHand {
+/// The content of [`AppState`].
+pub(crate) struct AppStateInner {
     /// The brain.
     pub(crate) brain: Arc<Brain>,
     /// The listener.
     pub(crate) side: Side,
-    /// Sessions of the owner, and who tried too often.
-    pub(crate) porter: porter::Porter,
-    /// What both listeners share.
-    pub(crate) room: Arc<Room>,
+    /// Sessions of the owner's browsers.
+    pub(crate) sessions: SessionStore,
+    /// Limits on failed logins and tokens.
+    pub(crate) failures: FailureLimits,
+    /// The state that both listeners share.
+    pub(crate) shared: Arc<SharedState>,
 }
 
-impl std::ops::Deref for Desk {
-    type Target = AtHand;
+impl std::ops::Deref for AppState {
+    type Target = AppStateInner;
 
-    fn deref(&self) -> &AtHand {
+    fn deref(&self) -> &AppStateInner {
         &self.0
     }
 }
 
-impl Desk {
-    /// Lets the brain answer on a thread that may block.
-    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Result<Reply, Refusal> {
+impl AppState {
+    /// Answers an operation on a thread that may block.
+    ///
+    /// # Errors
+    /// The fault of the operation as an HTTP error.
+    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Result<Reply, HttpError> {
         self.block(move |brain| brain.answer(&caller, request, &Silent))
             .await?
-            .map_err(Refusal::from)
+            .map_err(HttpError::from)
     }
 
     /// Runs `work` on a thread that may block.
+    ///
+    /// # Errors
+    /// 500 if `work` panics.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Arc<Brain>) -> T + Send + 'static,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, HttpError> {
         let brain = Arc::clone(&self.brain);
         tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| defect())
     }
 }
 
-/// The refusal that nobody should see.
-fn defect() -> Refusal {
-    let message = "a defect in brain ended this request; the log of the daemon has the place; please report it";
-    Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
+/// 500 after a panic, or a reply of an unexpected type.
+fn defect() -> HttpError {
+    let message = "a defect in brain ended this request; the log of the daemon has the place; \
+                   please report it";
+    HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
 }
 
-/// Everything that is served on one side.
-fn routes(side: Side) -> OpenApiRouter<Desk> {
+/// Returns the documented routes of a listener.
+fn routes(side: Side) -> OpenApiRouter<AppState> {
     let common =
         OpenApiRouter::new().merge(health::routes()).merge(ingest::routes()).merge(oauth::routes());
     match side {
@@ -195,34 +207,41 @@ fn routes(side: Side) -> OpenApiRouter<Desk> {
     }
 }
 
-/// Everything that is served on one side, and what is noted about it.
-pub(crate) struct Site {
-    desk: Desk,
+/// The routes of one listener with their state.
+pub(crate) struct Application {
+    app: AppState,
     router: Router,
-    /// The paths of the router, for those who count: what a request asks for is somebody's text.
+    /// The paths of the router, by which requests are counted. The requested path itself is private.
     paths: matchit::Router<String>,
 }
 
-impl Site {
-    /// What `side` serves.
-    pub(crate) fn new(brain: Arc<Brain>, side: Side, room: Arc<Room>) -> Self {
+impl Application {
+    /// Creates the application that `side` serves.
+    pub(crate) fn new(brain: Arc<Brain>, side: Side, shared: Arc<SharedState>) -> Self {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
-        let people = if side == Side::Local { &[clip::PATH, page_view::PATH][..] } else { &[] };
+        let pages = if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
         let below = voice::below(&brain);
-        for path in served.chain([mcp::PATH]).chain(below).chain(people.iter().copied()) {
-            // One that is not counted by its name is counted among the others.
+        for path in served.chain([mcp::PATH]).chain(below).chain(pages.iter().copied()) {
+            // A path that cannot be inserted is counted as unmatched.
             let _ = paths.insert(path, path.to_owned());
         }
-        // Neither MCP, which describes itself, nor pages for people are in the document about the interface.
+        // The OpenAPI document leaves out MCP, which describes itself, and pages for browsers.
         let router = router.merge(mcp::routes());
         let router = match side {
-            Side::Local => router.merge(clip::routes()).merge(page_view::routes()),
+            Side::Local => router.merge(bookmarklet::routes()).merge(page_view::routes()),
             Side::Public => router,
         };
-        let desk = Desk(Arc::new(AtHand { brain, side, porter: porter::Porter::default(), room }));
-        let router = openapi::serve(router, api).with_state(desk.clone());
-        Self { desk, router, paths }
+        let inner = AppStateInner {
+            brain,
+            side,
+            sessions: SessionStore::default(),
+            failures: FailureLimits::default(),
+            shared,
+        };
+        let app = AppState(Arc::new(inner));
+        let router = openapi::serve(router, api).with_state(app.clone());
+        Self { app, router, paths }
     }
 }

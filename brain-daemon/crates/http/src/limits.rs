@@ -1,5 +1,4 @@
-//! How often a client may send: a keyed limit for clients that are known, and one for wrong tokens by
-//! address, listener and beginning of the token.
+//! Rate limits: of calls by authenticated client, and of wrong tokens by address and listener.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
@@ -13,30 +12,31 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use super::tries::Tries;
-use super::{Refusal, Side, auth};
+use super::failure_limiter::FailureLimiter;
+use super::{HttpError, Side, auth};
 
-/// How often one wrong token may come from one address in [`STRANGERS_MS`].
-const STRANGERS: usize = 100;
-const STRANGERS_MS: i64 = 10_000;
-/// After so many calls, clients that have not called for a while are forgotten.
-const SWEEP: u32 = 1024;
+/// Uses of one wrong token from one address within [`WRONG_TOKEN_WINDOW_MS`].
+const MAX_WRONG_TOKENS: usize = 100;
+const WRONG_TOKEN_WINDOW_MS: i64 = 10_000;
+/// The number of calls after which inactive clients are removed.
+const CLEANUP_INTERVAL: u32 = 1024;
 
-/// Calls by client, known by a keyed hash of its name.
+/// Counts calls by a keyed hash of the client's name.
 type Clients<C> =
     RateLimiter<u64, HashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// The limits of one daemon.
+/// The rate limits of one daemon.
 pub(crate) struct Limits<C: Clock = DefaultClock> {
     clients: Option<Clients<C>>,
     keys: RandomState,
     calls: AtomicU32,
     clock: C,
-    strangers: Tries,
+    wrong_tokens: FailureLimiter,
 }
 
 impl Limits {
-    /// So many calls of one client in so many seconds; `None`: no limit for those who are known.
+    /// Creates limits of calls and seconds for each client; with `None`, only wrong tokens are
+    /// limited.
     pub(crate) fn new(rate: Option<(u32, u64)>) -> Self {
         Self::with_clock(rate, DefaultClock::default())
     }
@@ -54,17 +54,17 @@ impl<C: Clock + Clone> Limits<C> {
             keys: RandomState::new(),
             calls: AtomicU32::new(0),
             clock,
-            strangers: Tries::new(STRANGERS, STRANGERS_MS),
+            wrong_tokens: FailureLimiter::new(MAX_WRONG_TOKENS, WRONG_TOKEN_WINDOW_MS),
         }
     }
 
-    /// Counts a call of a client that is known by `name`.
+    /// Counts a call of the authenticated client `name`.
     ///
     /// # Errors
-    /// 429 with the seconds to wait.
-    pub(crate) fn client(&self, name: &str) -> Result<(), Refusal> {
+    /// 429 with the seconds to wait, if the limit is reached.
+    pub(crate) fn check_client(&self, name: &str) -> Result<(), HttpError> {
         let Some(clients) = &self.clients else { return Ok(()) };
-        if self.calls.fetch_add(1, Ordering::Relaxed) % SWEEP == SWEEP - 1 {
+        if self.calls.fetch_add(1, Ordering::Relaxed) % CLEANUP_INTERVAL == CLEANUP_INTERVAL - 1 {
             clients.retain_recent();
         }
         clients.check_key(&self.keys.hash_one(name)).map_err(|early| {
@@ -73,31 +73,31 @@ impl<C: Clock + Clone> Limits<C> {
         })
     }
 
-    /// Counts a wrong token from an address that came in by `side`.
+    /// Counts the use of a wrong token from an address on the listener `side`.
     ///
     /// # Errors
-    /// 429 with the seconds to wait.
-    pub(crate) fn stranger(
+    /// 429 with the seconds to wait, if the limit is reached.
+    pub(crate) fn wrong_token(
         &self,
         from: IpAddr,
         side: Side,
         token: &str,
         now: i64,
-    ) -> Result<(), Refusal> {
-        let name = format!("{}:{}", side.as_str(), auth::beginning(token));
-        self.strangers.count(from, &name, now).map_err(limited)
+    ) -> Result<(), HttpError> {
+        let name = format!("{}:{}", side.as_str(), auth::token_prefix(token));
+        self.wrong_tokens.count(from, &name, now).map_err(limited)
     }
 
-    /// The hash by which connections of one address, or of one client, are counted together.
+    /// Returns the hash by which connections of one address or client are counted together.
     pub(crate) fn hash_of(&self, client: impl Hash) -> u64 {
         self.keys.hash_one(client)
     }
 }
 
-fn limited(seconds: u64) -> Refusal {
+fn limited(seconds: u64) -> HttpError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let message = format!("too many calls in a short time; try again in {seconds} {unit}");
-    Refusal::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
+    HttpError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
         .with(header::RETRY_AFTER, HeaderValue::from(seconds))
 }
 
@@ -109,64 +109,64 @@ mod tests {
 
     use super::*;
 
-    fn wait(refusal: Refusal) -> String {
+    fn wait(refusal: HttpError) -> String {
         assert_eq!(refusal.error(), "rate_limited");
         refusal.into_response().headers()[header::RETRY_AFTER].to_str().unwrap().to_owned()
     }
 
     #[test]
-    fn each_client_has_its_own_hundred_in_ten_seconds() {
+    fn each_client_has_its_own_rate_limit() {
         let clock = FakeRelativeClock::default();
         let limits = Limits::with_clock(Some((100, 10)), clock.clone());
         for call in 0..100 {
-            assert!(limits.client("ann").is_ok(), "{call}");
+            assert!(limits.check_client("ann").is_ok(), "{call}");
         }
-        assert_eq!(wait(limits.client("ann").unwrap_err()), "1");
-        assert!(limits.client("bob").is_ok(), "another client is another matter");
+        assert_eq!(wait(limits.check_client("ann").unwrap_err()), "1");
+        assert!(limits.check_client("bob").is_ok(), "another client has its own limit");
         clock.advance(Duration::from_secs(10));
         for call in 0..100 {
-            assert!(limits.client("ann").is_ok(), "{call}");
+            assert!(limits.check_client("ann").is_ok(), "{call}");
         }
-        assert!(limits.client("ann").is_err());
+        assert!(limits.check_client("ann").is_err());
     }
 
     #[test]
-    fn a_slow_rate_says_how_long_to_wait() {
+    fn a_refused_call_says_how_long_to_wait() {
         let limits = Limits::with_clock(Some((1, 60)), FakeRelativeClock::default());
-        assert!(limits.client("ann").is_ok());
-        assert_eq!(wait(limits.client("ann").unwrap_err()), "60");
+        assert!(limits.check_client("ann").is_ok());
+        assert_eq!(wait(limits.check_client("ann").unwrap_err()), "60");
     }
 
     #[test]
-    fn clients_that_are_gone_are_forgotten() {
+    fn inactive_clients_are_removed() {
         let clock = FakeRelativeClock::default();
         let limits = Limits::with_clock(Some((2, 1)), clock.clone());
-        for name in 0..10 * SWEEP {
+        for name in 0..10 * CLEANUP_INTERVAL {
             clock.advance(Duration::from_millis(100));
-            assert!(limits.client(&name.to_string()).is_ok());
+            assert!(limits.check_client(&name.to_string()).is_ok());
         }
-        assert!(limits.clients.unwrap().len() <= SWEEP as usize + 20);
+        assert!(limits.clients.unwrap().len() <= CLEANUP_INTERVAL as usize + 20);
     }
 
     #[test]
-    fn without_a_rate_only_strangers_are_limited() {
+    fn without_a_rate_only_wrong_tokens_are_limited() {
         let limits = Limits::new(None);
         for _ in 0..1000 {
-            assert!(limits.client("ann").is_ok());
+            assert!(limits.check_client("ann").is_ok());
         }
         let from = "192.0.2.1".parse().unwrap();
-        for call in 0..STRANGERS {
-            assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).is_ok(), "{call}");
+        for call in 0..MAX_WRONG_TOKENS {
+            assert!(limits.wrong_token(from, Side::Local, "brain_pt_wrong", 0).is_ok(), "{call}");
         }
         assert_eq!(
-            wait(limits.stranger(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()),
+            wait(limits.wrong_token(from, Side::Local, "brain_pt_wrong", 0).unwrap_err()),
             "10"
         );
         assert!(
-            limits.stranger(from, Side::Public, "brain_pt_wrong", 0).is_ok(),
+            limits.wrong_token(from, Side::Public, "brain_pt_wrong", 0).is_ok(),
             "another listener"
         );
-        assert!(limits.stranger(from, Side::Local, "brain_pt_other", 0).is_ok(), "another token");
-        assert!(limits.stranger(from, Side::Local, "brain_pt_wrong", STRANGERS_MS).is_ok());
+        assert!(limits.wrong_token(from, Side::Local, "brain_pt_other", 0).is_ok(), "another token");
+        assert!(limits.wrong_token(from, Side::Local, "brain_pt_wrong", WRONG_TOKEN_WINDOW_MS).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! The two listeners: where they are, what is served on each, and their end.
+//! Opens the two listeners and serves them until shutdown.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use brain_protocol::Fault;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::Seal;
-use super::pulse::Times;
+use super::guard::SecurityHeaders;
+use super::connection_state::Timeouts;
 use super::serve::{self, Service};
-use super::{Room, Side, Site};
+use super::{SharedState, Side, Application};
 use brain_core::config::Config;
-use brain_core::{Brain, Places};
+use brain_core::{Brain, HttpAddresses};
 use brain_mcp::{self as mcp, HttpService};
 
-/// Sockets that listen, and what keeps the others from it.
+/// The open sockets, and the problems found while opening them.
 #[derive(Debug, Default)]
 pub struct Listeners {
     local: Option<TcpListener>,
@@ -25,12 +25,13 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens where the configuration says, or on sockets that systemd passed in.
+    /// Listens on the configured addresses, or on sockets that systemd passed in.
     ///
-    /// An address that nobody configured and that is taken is left out: a second brain of this machine can do without.
+    /// A default address that is in use is skipped, so that a second brain can run on this machine.
     ///
     /// # Errors
-    /// When somebody asked for an address and it cannot be had.
+    /// [`FaultCode::Conflict`](brain_protocol::FaultCode) or `Io` if a configured address cannot
+    /// be used.
     pub fn open(
         config: &Config,
         local: Option<std::net::TcpListener>,
@@ -49,7 +50,7 @@ impl Listeners {
             match serve::listen(address, &format!("http.{}", side.as_str())) {
                 Ok(listener) => Ok(Some(listener)),
                 Err(fault) if config.is_default("http", side.as_str()) => {
-                    tracing::warn!(%fault, "HTTP is not served there");
+                    tracing::warn!(%fault, "HTTP listener not opened");
                     missing.push(fault.to_string());
                     Ok(None)
                 }
@@ -61,17 +62,17 @@ impl Listeners {
         let exposed: Vec<String> = sides
             .into_iter()
             .filter_map(|(side, listener)| {
-                exposed(side, address(listener)?, config.http_base_url())
+                exposure_warning(side, address(listener)?, config.http_base_url())
             })
             .collect();
-        exposed.iter().for_each(|what| tracing::warn!("{what}"));
+        exposed.iter().for_each(|warning| tracing::warn!("{warning}"));
         Ok(Self { local, public, missing, exposed })
     }
 
-    /// Where HTTP is served, and where it is not.
+    /// Returns the addresses of the listeners, and the problems with them.
     #[must_use]
-    pub fn places(&self) -> Places {
-        Places {
+    pub fn addresses(&self) -> HttpAddresses {
+        HttpAddresses {
             local: address(&self.local),
             public: address(&self.public),
             missing: self.missing.clone(),
@@ -79,20 +80,24 @@ impl Listeners {
         }
     }
 
-    /// Serves until `stop` is cancelled, and then until what is under way is answered.
+    /// Serves until `stop` is cancelled and the requests in progress are answered.
     pub async fn serve(self, brain: Arc<Brain>, stop: CancellationToken) {
         let tools = mcp::service(&brain, &stop);
         self.serve_with(brain, tools, stop).await;
     }
 
-    /// The same with other tools behind `/mcp`.
+    /// Serves like [`Listeners::serve`], with another MCP service behind `/mcp`.
     pub async fn serve_with(self, brain: Arc<Brain>, tools: HttpService, stop: CancellationToken) {
         let config = brain.config();
-        let times = Times::new(config.http_timeout(), config.http_idle_timeout());
-        let room = Arc::new(Room::new(&brain, tools));
-        let one = |listener: Option<TcpListener>, side: Side| {
-            let site = Site::new(Arc::clone(&brain), side, Arc::clone(&room));
-            let service = Service { site, crowd: Arc::clone(room.crowd(side)), times, seal: Seal };
+        let timeouts = Timeouts::new(config.http_timeout(), config.http_idle_timeout());
+        let shared = Arc::new(SharedState::new(&brain, tools));
+        let serve_side = |listener: Option<TcpListener>, side: Side| {
+            let service = Service {
+                application: Application::new(Arc::clone(&brain), side, Arc::clone(&shared)),
+                limiter: Arc::clone(shared.limiter(side)),
+                timeouts,
+                security_headers: SecurityHeaders,
+            };
             let stop = stop.clone();
             async move {
                 if let Some(listener) = listener {
@@ -100,7 +105,7 @@ impl Listeners {
                 }
             }
         };
-        tokio::join!(one(self.local, Side::Local), one(self.public, Side::Public));
+        tokio::join!(serve_side(self.local, Side::Local), serve_side(self.public, Side::Public));
     }
 }
 
@@ -108,25 +113,27 @@ fn address(listener: &Option<TcpListener>) -> Option<SocketAddr> {
     listener.as_ref().and_then(|it| it.local_addr().ok())
 }
 
-/// What is wrong with serving `side` at `address` to clients that know it as `base_url`.
-fn exposed(side: Side, address: SocketAddr, base_url: Option<&str>) -> Option<String> {
+/// Returns a warning if serving `side` at `address` exposes tokens to the network.
+fn exposure_warning(side: Side, address: SocketAddr, base_url: Option<&str>) -> Option<String> {
     if address.ip().to_canonical().is_loopback() {
         return None;
     }
     match side {
         Side::Local => Some(format!(
-            "http.local serves administration and metrics to the network, at {address}, and whoever is on the way can read \
-             the token: set http.local to an address of this machine alone, such as 127.0.0.1:3131"
+            "http.local serves administration and metrics to the network at {address}, and the \
+             token can be read on the way: set http.local to a loopback address, such as \
+             127.0.0.1:3131"
         )),
-        // Somebody in front of it has the key.
+        // A proxy in front terminates TLS.
         Side::Public
             if base_url.is_some_and(|url| url.to_ascii_lowercase().starts_with("https://")) =>
         {
             None
         }
         Side::Public => Some(format!(
-            "http.public serves the network, at {address}, without encryption: let a tunnel or a proxy forward https to it, \
-             and set http.base_url to its address; or set http.public to 127.0.0.1:8765"
+            "http.public serves the network at {address} without encryption: let a tunnel or a proxy forward \
+             https to it, and set http.base_url to its address; or set http.public to \
+             127.0.0.1:8765"
         )),
     }
 }
@@ -136,10 +143,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_network_can_reach_is_said() {
+    fn addresses_open_to_the_network_are_reported() {
         let at = |side, address: &str, base_url| {
             let address: SocketAddr = address.parse().unwrap_or_else(|_| panic!("{address}"));
-            exposed(side, address, base_url).unwrap_or_default()
+            exposure_warning(side, address, base_url).unwrap_or_default()
         };
         for address in ["127.0.0.1:3131", "127.9.9.9:1", "[::1]:3131", "[::ffff:127.0.0.1]:3131"] {
             assert_eq!(

@@ -20,7 +20,7 @@ use tower::ServiceExt as _;
 
 use super::auth::{self, Resource};
 use super::body::media_type;
-use super::{Desk, Refusal, defect, log};
+use super::{AppState, HttpError, defect, dispatch};
 use brain_base::caller::{Caller, Scope};
 use brain_mcp as mcp;
 
@@ -40,34 +40,34 @@ const REFUSED: i32 = -32000;
 const NO_MESSAGE: &str = "this is no message of MCP: an object with jsonrpc \"2.0\", a method, and for a request an id that is a number or a string";
 
 /// What is served.
-pub(super) fn routes() -> Router<Desk> {
+pub(super) fn routes() -> Router<AppState> {
     Router::new().route(PATH, axum::routing::any(message))
 }
 
 /// Checks one request, and hands it on.
-async fn message(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let caller = auth::known(&desk, &request, Resource::Mcp)?;
-    desk.room.limits.client(&caller.name)?;
-    allowed(&desk, &caller, Scope::Read)?;
+async fn message(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let caller = auth::authenticate(&app, &request, Resource::Mcp)?;
+    app.shared.limits.check_client(&caller.name)?;
+    allowed(&app, &caller, Scope::Read)?;
     let (mut parts, body) = request.into_parts();
     let (mut bytes, mut _room) = (Bytes::new(), None);
     if parts.method == Method::POST {
         bytes = read(body).await?;
         // Taken when the message is whole, so one that never ends takes no room; kept until the answer is there.
-        _room = room(&desk, bytes.len()).await?;
+        _room = room(&app, bytes.len()).await?;
         let called = match Called::of(&bytes) {
             Ok(called) => called,
             Err((code, message)) => return Ok(refused(code, message)),
         };
         if let Some(tool) = called.tool() {
-            log::about(tool);
+            dispatch::set_tool(tool);
             let scope = mcp::scope(tool);
-            if let Some(Err(refusal)) = scope.map(|scope| allowed(&desk, &caller, scope)) {
+            if let Some(Err(refusal)) = scope.map(|scope| allowed(&app, &caller, scope)) {
                 return Ok(called.refused(refusal));
             }
             if scope == Some(Scope::Write)
                 && let Err(refusal) =
-                    desk.room.quota.charge(&caller.name, bytes.len(), desk.brain.now())
+                    app.shared.quota.charge(&caller.name, bytes.len(), app.brain.now())
             {
                 return Ok(called.refused(refusal));
             }
@@ -77,7 +77,7 @@ async fn message(State(desk): State<Desk>, request: Request) -> Result<Response,
     let json = media_type(&parts.headers).is_some_and(|kind| kind == "application/json");
     parts.extensions.insert(caller);
     let answer =
-        desk.room.tools.clone().oneshot(Request::from_parts(parts, Full::new(bytes))).await;
+        app.shared.tools.clone().oneshot(Request::from_parts(parts, Full::new(bytes))).await;
     match answer {
         // The tools call JSON that is no message of theirs a wrong media type.
         Ok(response) if json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE => {
@@ -88,10 +88,10 @@ async fn message(State(desk): State<Desk>, request: Request) -> Result<Response,
     }
 }
 
-fn allowed(desk: &Desk, caller: &Caller, scope: Scope) -> Result<(), Refusal> {
+fn allowed(app: &AppState, caller: &Caller, scope: Scope) -> Result<(), HttpError> {
     caller
         .require(scope, "this")
-        .map_err(|fault| auth::insufficient(desk, Resource::Mcp, fault, scope))
+        .map_err(|fault| auth::insufficient(app, Resource::Mcp, fault, scope))
 }
 
 /// Where large messages have room.
@@ -100,23 +100,23 @@ pub(super) fn large() -> Semaphore {
 }
 
 /// Waits until there is room for a message of so many bytes: clients that each send a large one do not fill the memory together.
-async fn room(desk: &Desk, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, Refusal> {
+async fn room(app: &AppState, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, HttpError> {
     if bytes <= SMALL {
         return Ok(None);
     }
-    let taken = desk.room.large.acquire_many((bytes / 1024) as u32).await;
+    let taken = app.shared.large.acquire_many((bytes / 1024) as u32).await;
     taken.map(Some).map_err(|_| defect())
 }
 
-async fn read(body: Body) -> Result<Bytes, Refusal> {
+async fn read(body: Body) -> Result<Bytes, HttpError> {
     axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
             let message =
                 format!("a message has at most {MAX_MESSAGE} bytes; write the page in parts");
-            Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+            HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
         } else {
-            Refusal::new(
+            HttpError::new(
                 StatusCode::BAD_REQUEST,
                 "bad_request",
                 "the body ended before it was whole",
@@ -176,7 +176,7 @@ impl<'a> Called<'a> {
     }
 
     /// A refusal with its status and headers, in JSON-RPC's words: clients that look for nothing else show its message.
-    fn refused(&self, refusal: Refusal) -> Response {
+    fn refused(&self, refusal: HttpError) -> Response {
         let (error, message) = (refusal.error().to_owned(), refusal.message().to_owned());
         let (mut parts, _) = refusal.into_response().into_parts();
         parts.headers.remove(header::CONTENT_LENGTH);

@@ -1,4 +1,6 @@
-//! `GET /metrics`: figures for Prometheus (text format 0.0.4), on the local listener only. Nothing in it names a page or a client.
+//! `GET /metrics`: metrics for Prometheus (text format 0.0.4), on the local listener only.
+//!
+//! Metrics name no page and no client.
 
 use std::fmt::Write as _;
 
@@ -9,17 +11,17 @@ use brain_protocol::{Reply, Request, StatusReply, VERSION};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::count::Counts;
-use super::fault::ErrorBody;
-use super::{Desk, Refusal, Side};
+use super::counters::Counters;
+use super::http_error::ErrorBody;
+use super::{AppState, HttpError, Side};
 use brain_base::caller::Caller;
 
-/// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+/// Returns the routes of this module.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(metrics))
 }
 
-/// Figures for Prometheus.
+/// Metrics for Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",
@@ -30,18 +32,18 @@ pub(super) fn routes() -> OpenApiRouter<Desk> {
         (status = 503, description = "The daemon ends, or is too busy", body = ErrorBody),
     )
 )]
-async fn metrics(State(desk): State<Desk>) -> Result<Response, Refusal> {
+async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
     let me = Caller::local(rustix::process::geteuid().as_raw());
-    let Reply::Status(status) = desk.ask(me, Request::Status).await? else {
+    let Reply::Status(status) = app.ask(me, Request::Status).await? else {
         return Err(super::defect());
     };
-    let connections = [Side::Local, Side::Public].map(|side| (side, desk.room.crowd(side).count()));
-    let text = page(&status, &desk.room.counts, &connections);
+    let connections = [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
+    let text = page(&status, &app.shared.counters, &connections);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
-/// The page as Prometheus reads it.
-fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) -> String {
+/// Renders the metrics in the text format.
+fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]) -> String {
     let mut out = String::with_capacity(4096);
     head(&mut out, "brain_build_info", "gauge", "1, with the version.");
     let _ =
@@ -75,7 +77,7 @@ fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) ->
             "brain_http_received_bytes_total",
             "counter",
             "Bytes of bodies that came.",
-            counts.bytes_in.get(),
+            counters.bytes_in.get(),
         ),
     ] {
         head(&mut out, name, kind, what);
@@ -88,9 +90,9 @@ fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) ->
         "Items that were sent, by what became of them.",
     );
     for (result, count) in [
-        ("accepted", &counts.accepted),
-        ("duplicate", &counts.duplicate),
-        ("refused", &counts.refused),
+        ("accepted", &counters.accepted),
+        ("duplicate", &counters.duplicate),
+        ("refused", &counters.refused),
     ] {
         let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
     }
@@ -99,7 +101,7 @@ fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) ->
         let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
     }
     head(&mut out, "brain_http_requests_total", "counter", "Requests that were answered.");
-    for (name, route) in counts.routes() {
+    for (name, route) in counters.routes() {
         for (class, count) in route.classes() {
             let _ = writeln!(
                 out,
@@ -107,22 +109,22 @@ fn page(status: &StatusReply, counts: &Counts, connections: &[(Side, usize)]) ->
             );
         }
     }
-    histogram(&mut out, counts);
+    histogram(&mut out, counters);
     out
 }
 
-fn histogram(out: &mut String, counts: &Counts) {
+fn histogram(out: &mut String, counters: &Counters) {
     const NAME: &str = "brain_http_request_duration_seconds";
     head(out, NAME, "histogram", "How long requests took.");
     let mut most = 0;
-    for (bound_us, sum) in counts.histogram() {
+    for (bound_us, sum) in counters.histogram() {
         let _ = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {sum}", bound_us as f64 / 1e6);
         most = sum;
     }
-    // Counters move while they are read; a histogram must not shrink upwards.
-    let all = counts.requests().max(most);
+    // Counters change while they are read, and a histogram must not decrease.
+    let all = counters.requests().max(most);
     let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
-    let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counts.took_us.get() as f64 / 1e6);
+    let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counters.took_us.get() as f64 / 1e6);
 }
 
 fn head(out: &mut String, name: &str, kind: &str, what: &str) {

@@ -12,8 +12,8 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use super::Desk;
-use super::fault::ErrorBody;
+use super::AppState;
+use super::http_error::ErrorBody;
 
 /// What any request may be refused with before a handler sees it.
 const COMMON: [(&str, &str); 7] = [
@@ -30,7 +30,7 @@ const COMMON: [(&str, &str); 7] = [
 pub(super) const PATH: &str = "/openapi.json";
 
 /// The router, and the document about it at `/openapi.json`.
-pub(super) fn serve(router: Router<Desk>, api: OpenApi) -> Router<Desk> {
+pub(super) fn serve(router: Router<AppState>, api: OpenApi) -> Router<AppState> {
     let text = serde_json::to_string(&document(api)).unwrap_or_default();
     let text = axum::body::Bytes::from(text);
     router.route(

@@ -1,20 +1,21 @@
-//! How much a client may write in a day: pages and bytes. A day is a day of UTC. What was used is kept
-//! in memory, so it begins anew with the daemon.
+//! Daily quotas of pages and bytes that a client may write.
+//!
+//! A day is a day of UTC. Usage is kept in memory, so a restart of the daemon resets it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderValue, StatusCode, header};
 
-use super::Refusal;
+use super::HttpError;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// What each client may write in a day.
+/// The quota of each client, and its usage.
 pub(crate) struct Quota {
-    /// Pages; no limit when absent.
+    /// Pages a day; `None` for no limit.
     pages: Option<u64>,
-    /// Bytes; no limit when absent.
+    /// Bytes a day; `None` for no limit.
     bytes: Option<u64>,
     used: Mutex<Used>,
 }
@@ -23,30 +24,30 @@ pub(crate) struct Quota {
 struct Used {
     /// Days since 1970.
     day: i64,
-    /// Pages and bytes of each client. Only clients that have shown a token are here.
+    /// Pages and bytes of each authenticated client.
     clients: HashMap<String, (u64, u64)>,
 }
 
 impl Quota {
-    /// So many pages and bytes a day.
+    /// Creates a quota of pages and bytes a day.
     pub(crate) fn new(pages: Option<u64>, bytes: Option<u64>) -> Self {
         Self { pages, bytes, used: Mutex::default() }
     }
 
-    /// Whether the client may write anything more today.
+    /// Checks whether the client may write another page today.
     ///
     /// # Errors
-    /// 429 with the seconds until midnight.
-    pub(crate) fn check(&self, client: &str, now: i64) -> Result<(), Refusal> {
+    /// 429 with the seconds until midnight, if the quota is used up.
+    pub(crate) fn check(&self, client: &str, now: i64) -> Result<(), HttpError> {
         let (pages, bytes) = self.today(now).clients.get(client).copied().unwrap_or_default();
         self.fits(pages + 1, bytes + 1, now)
     }
 
-    /// Counts a page of so many bytes.
+    /// Counts a page of `size` bytes.
     ///
     /// # Errors
-    /// As [`Quota::check`]; nothing is counted then.
-    pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), Refusal> {
+    /// As [`Quota::check`]; then nothing is counted.
+    pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), HttpError> {
         let mut used = self.today(now);
         let (pages, bytes) = used.clients.entry(client.to_owned()).or_default();
         let (more_pages, more_bytes) = (*pages + 1, bytes.saturating_add(size as u64));
@@ -55,14 +56,14 @@ impl Quota {
         Ok(())
     }
 
-    /// Takes a page back that was not written after all.
+    /// Returns the charge for a page that was not written.
     pub(crate) fn refund(&self, client: &str, size: usize, now: i64) {
         if let Some((pages, bytes)) = self.today(now).clients.get_mut(client) {
             (*pages, *bytes) = (pages.saturating_sub(1), bytes.saturating_sub(size as u64));
         }
     }
 
-    fn fits(&self, pages: u64, bytes: u64, now: i64) -> Result<(), Refusal> {
+    fn fits(&self, pages: u64, bytes: u64, now: i64) -> Result<(), HttpError> {
         let (limit, key, unit) = match (self.pages, self.bytes) {
             (Some(max), _) if pages > max => (max, "ingest.daily_pages", "pages"),
             (_, Some(max)) if bytes > max => (max, "ingest.daily_bytes", "bytes"),
@@ -70,10 +71,10 @@ impl Quota {
         };
         let seconds = ((DAY_MS - now.rem_euclid(DAY_MS)) / 1000).max(1);
         let message = format!(
-            "a client may write {limit} {unit} a day, and this one has; go on after midnight UTC, in {seconds} seconds, or let the \
-             owner of this brain raise {key}"
+            "this client has used its quota of {limit} {unit} a day; try again after midnight UTC, \
+             in {seconds} seconds, or ask the owner of this brain to raise {key}"
         );
-        Err(Refusal::new(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
+        Err(HttpError::new(StatusCode::TOO_MANY_REQUESTS, "quota_exceeded", message)
             .with(header::RETRY_AFTER, HeaderValue::from(seconds)))
     }
 
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_count_and_what_was_not_written_is_given_back() {
+    fn bytes_count_and_refunds_reduce_usage() {
         let quota = Quota::new(None, Some(100));
         assert!(quota.charge("ann", 90, 0).is_ok());
         let refused = quota.charge("ann", 11, 0).unwrap_err();

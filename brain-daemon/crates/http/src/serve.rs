@@ -1,10 +1,11 @@
-//! Connections: listening, accepting, hyper, and a supervisor for each. Knows nothing of what is served.
+//! Accepts connections and supervises each of them. Knows no routes.
 //!
-//! HTTP/1.1 only. A client that sends its head or body slowly, or does not take its answer, is given up; a listener that is
-//! full makes room by ending connections that have nothing under way; when the daemon ends, what is under way is answered.
+//! HTTP/1.1 only. A connection is closed if its client sends a request too slowly or does not read
+//! the response. When a listener is full, idle connections are closed to admit new ones. When the
+//! daemon stops, requests in progress are answered.
 //!
-//! A body that a refusal did not wait for is read to its end, if it is short and comes soon. Otherwise
-//! the answer says `Connection: close`. So a client that keeps its connection can use it again.
+//! If a request is refused before its body was read, a short body is read to its end, so that the
+//! connection can be used again. Otherwise the response says `Connection: close`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -27,42 +28,42 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::bodies::RequestBody;
-use super::crowd::Crowd;
-use super::guard::Seal;
-use super::pulse::{Asked, Pulse, Times, Verdict};
-use super::wire::{Download, Upload, Wire};
-use super::{Refusal, Site};
+use super::body_budget::RequestBody;
+use super::client_stream::{ClientStream, ResponseBody, TimedBody};
+use super::connection_limiter::ConnectionLimiter;
+use super::connection_state::{CloseRequest, ConnectionState, Deadline, Timeouts};
+use super::guard::SecurityHeaders;
+use super::{HttpError, Application};
 
-/// How long accepting rests after a failure such as too many open files.
-const REST: Duration = Duration::from_millis(50);
+/// The pause after a failure to accept, such as too many open files.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// Clients that may wait to be accepted.
 const BACKLOG: u32 = 4096;
-/// The largest head of a request in bytes.
-const HEAD: usize = 16 * 1024;
-/// The most fields in it.
-const FIELDS: usize = 100;
-/// The most bytes of a refused body that are read to keep the connection.
-const DRAINED: u64 = 64 * 1024;
-/// A request whose head has not come when the daemon ends gets this long.
+/// The size limit of a request's head, in bytes.
+const MAX_HEAD: usize = 16 * 1024;
+/// The number of header fields that a request may have.
+const MAX_FIELDS: usize = 100;
+/// Bytes of a refused request's body that are read to keep the connection.
+const MAX_DRAINED: u64 = 64 * 1024;
+/// The time for the head of a request that is incomplete when the daemon stops.
 const LAST_HEAD: Duration = Duration::from_millis(500);
 
-/// Where a request came in: what the door knows of its connection.
-pub(crate) struct Here {
-    /// The address of the other side.
+/// The addresses and the state of a connection.
+pub(crate) struct ConnectionInfo {
+    /// The client's address.
     pub(crate) peer: SocketAddr,
-    /// The address of our side.
+    /// The local address.
     pub(crate) address: SocketAddr,
-    /// The same as text: what most requests are addressed to.
-    pub(crate) text: String,
-    /// How the connection is.
-    pub(crate) pulse: Arc<Pulse>,
+    /// The local address as text, as most `Host` fields have it.
+    pub(crate) address_text: String,
+    /// The state of the connection.
+    pub(crate) state: Arc<ConnectionState>,
 }
 
-/// Listens on `address`.
+/// Listens on `address`; `key` is the configuration key that sets it.
 ///
 /// # Errors
-/// When the address is taken or not this machine's, naming the key that sets it.
+/// [`FaultCode::Conflict`] if the address is in use, else [`FaultCode::Io`].
 pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Fault> {
     let bind = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
@@ -84,7 +85,7 @@ pub(crate) fn listen(address: SocketAddr, key: &str) -> Result<TcpListener, Faul
 /// Listens on a socket that systemd passed in.
 ///
 /// # Errors
-/// When it cannot be used.
+/// [`FaultCode::Io`] if the socket cannot be used.
 pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault> {
     socket.set_nonblocking(true).and_then(|()| TcpListener::from_std(socket)).map_err(|error| {
         Fault::new(
@@ -95,19 +96,19 @@ pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault>
     })
 }
 
-/// What a listener needs besides its socket.
+/// What a listener serves, and its limits.
 pub(crate) struct Service {
-    /// What is served.
-    pub(crate) site: Site,
-    /// The places.
-    pub(crate) crowd: Arc<Crowd>,
-    /// Who may take how long.
-    pub(crate) times: Times,
-    /// What every answer carries.
-    pub(crate) seal: Seal,
+    /// The routes.
+    pub(crate) application: Application,
+    /// The connection limit.
+    pub(crate) limiter: Arc<ConnectionLimiter>,
+    /// The timeouts of each connection.
+    pub(crate) timeouts: Timeouts,
+    /// Header fields of every response.
+    pub(crate) security_headers: SecurityHeaders,
 }
 
-/// Serves clients until `stop` is cancelled; comes back when all of them are answered, or gone.
+/// Serves clients until `stop` is cancelled. Returns when all connections are closed.
 pub(crate) async fn serve(listener: TcpListener, service: Service, stop: CancellationToken) {
     let tracker = TaskTracker::new();
     let service = Arc::new(service);
@@ -120,131 +121,135 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept");
-                service.crowd.make_room();
-                tokio::time::sleep(REST).await;
+                service.limiter.evict_connection();
+                tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
             }
         };
-        let pulse = Arc::new(Pulse::new(service.site.hash_of(peer.ip())));
-        let place = tokio::select! {
+        let state = Arc::new(ConnectionState::new(service.application.hash_of(peer.ip())));
+        let permit = tokio::select! {
             () = stop.cancelled() => break,
-            place = service.crowd.enter(&pulse) => place,
+            permit = service.limiter.acquire(&state) => permit,
         };
         let service = Arc::clone(&service);
         tracker.spawn(async move {
-            connection(stream, peer, &service, pulse).await;
-            drop(place);
+            serve_connection(stream, peer, &service, state).await;
+            drop(permit);
         });
     }
     drop(listener);
-    service.crowd.end();
+    service.limiter.shut_down();
     tracker.close();
     tracker.wait().await;
 }
 
-/// One connection to its end.
-async fn connection(
+/// Serves one connection to its end.
+async fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
     service: &Arc<Service>,
-    pulse: Arc<Pulse>,
+    state: Arc<ConnectionState>,
 ) {
-    // An answer is written at once; waiting for more only delays it.
+    // Responses are written as a whole, so Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
     let Ok(address) = stream.local_addr() else { return };
-    // What all requests of a connection share has a counter of its own: one for all connections would go from core to core.
-    let here = Arc::new((
-        Here { peer, address, text: address.to_string(), pulse: Arc::clone(&pulse) },
-        Arc::clone(service),
-    ));
-    let wire = Wire::new(stream, Arc::clone(&pulse), HEAD);
-    let answer = service_fn(move |request| answer(request, Arc::clone(&here)));
+    // One `Arc` a connection: a counter that all connections share would move between cores.
+    let info = ConnectionInfo {
+        peer,
+        address,
+        address_text: address.to_string(),
+        state: Arc::clone(&state),
+    };
+    let context = Arc::new((info, Arc::clone(service)));
+    let stream = ClientStream::new(stream, Arc::clone(&state), MAX_HEAD);
+    let answer = service_fn(move |request| answer(request, Arc::clone(&context)));
     let mut builder = http1::Builder::new();
-    builder.max_headers(FIELDS).max_header_size(HEAD).header_read_timeout(None);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(wire), answer).with_upgrades());
-    let mut times = service.times;
-    let mut alarm = pin!(tokio::time::sleep(times.head));
-    let mut asked = pin!(pulse.asked());
-    let mut last = None;
+    builder.max_headers(MAX_FIELDS).max_header_size(MAX_HEAD).header_read_timeout(None);
+    let connection = builder.serve_connection(TokioIo::new(stream), answer).with_upgrades();
+    let mut connection = pin!(connection);
+    let mut timeouts = service.timeouts;
+    let mut timer = pin!(tokio::time::sleep(timeouts.head));
+    let mut close_request = pin!(state.wait_for_close_request());
+    let mut drain_until = None;
     loop {
         tokio::select! {
             biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
-                    tracing::trace!(%error, %peer, "a connection broke off");
+                    tracing::trace!(%error, %peer, "connection failed");
                 }
                 return;
             }
-            () = &mut alarm => match pulse.verdict(&times) {
-                Verdict::Wait(_) if last.is_some_and(|last| Instant::now() >= last) => {
-                    tracing::warn!(%peer, "an answer over HTTP was not finished in time");
+            () = &mut timer => match state.check_deadline(&timeouts) {
+                Deadline::Pending(_) if drain_until.is_some_and(|end| Instant::now() >= end) => {
+                    tracing::warn!(%peer, "HTTP response not finished before shutdown");
                     return;
                 }
-                Verdict::Wait(wait) => {
+                Deadline::Pending(wait) => {
                     let next = Instant::now() + wait;
-                    alarm.as_mut().reset(last.map_or(next, |last| last.min(next)));
+                    timer.as_mut().reset(drain_until.map_or(next, |end| next.min(end)));
                 }
-                Verdict::End => {
-                    tracing::debug!(%peer, phase = ?pulse.phase(), "a connection took too long");
+                Deadline::Expired => {
+                    tracing::debug!(%peer, phase = ?state.phase(), "connection timed out");
                     return;
                 }
             },
-            asked = &mut asked, if last.is_none() => {
-                if asked == Asked::ToGo {
+            close_request = &mut close_request, if drain_until.is_none() => {
+                if close_request == CloseRequest::Immediately {
                     return;
                 }
-                last = Some(Instant::now() + times.drain);
-                times.head = times.head.min(LAST_HEAD);
-                alarm.as_mut().reset(Instant::now() + LAST_HEAD);
+                drain_until = Some(Instant::now() + timeouts.drain);
+                timeouts.head = timeouts.head.min(LAST_HEAD);
+                timer.as_mut().reset(Instant::now() + LAST_HEAD);
                 connection.as_mut().graceful_shutdown();
             }
         }
     }
 }
 
-/// One request to its answer.
+/// Answers one request.
 async fn answer(
     request: Request<Incoming>,
-    connection: Arc<(Here, Arc<Service>)>,
-) -> Result<Response<Download>, Infallible> {
-    let (here, service) = &*connection;
-    let pulse = Arc::clone(&here.pulse);
-    let has_length = pulse.begin(request.method().as_str(), b"content-length");
-    let expects = request.headers().contains_key(header::EXPECT);
-    let refused = framing(request.headers(), has_length);
-    let body = RequestBody::new(&service.crowd, &pulse);
-    let mut request = request.map(|incoming| Upload::of(incoming, &body, &service.times));
+    context: Arc<(ConnectionInfo, Arc<Service>)>,
+) -> Result<Response<ResponseBody>, Infallible> {
+    let (info, service) = &*context;
+    let state = Arc::clone(&info.state);
+    let has_length = state.begin_request(request.method().as_str(), b"content-length");
+    let expects_continue = request.headers().contains_key(header::EXPECT);
+    let refused = check_framing(request.headers(), has_length);
+    let body = RequestBody::new(&service.limiter, &state);
+    let mut request = request.map(|incoming| TimedBody::wrap(incoming, &body, &service.timeouts));
     let mut response = if let Some(refused) = refused {
         drop(request);
         let mut refused = refused.into_response();
         refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         refused
     } else {
-        request.extensions_mut().insert(ConnectInfo(here.peer));
-        request.extensions_mut().insert(Arc::clone(&pulse));
-        let mut response = service.site.answer(request, here).await;
-        // A client that waits for `100 Continue` is not asked for what nobody reads.
-        let unasked = expects && pulse.received() == 0;
-        if pulse.is_unread() && (unasked || !read_rest(&body, &service.times).await) {
+        request.extensions_mut().insert(ConnectInfo(info.peer));
+        request.extensions_mut().insert(Arc::clone(&state));
+        let mut response = service.application.answer(request, info).await;
+        // A client that waits for `100 Continue` must not send a body that is discarded.
+        let is_unsent = expects_continue && state.body_bytes() == 0;
+        if state.is_unread() && (is_unsent || !drain_body(&body, &service.timeouts).await) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
     };
-    service.seal.put_on(response.headers_mut());
-    Ok(response.map(|answer| Download::new(answer, body)))
+    service.security_headers.apply(response.headers_mut());
+    Ok(response.map(|inner| ResponseBody::new(inner, body)))
 }
 
-/// Reads what was left of a request's body; whether it came to its end.
-async fn read_rest(body: &Arc<RequestBody>, times: &Times) -> bool {
-    let pulse = body.pulse();
+/// Reads the unread rest of a request's body. Returns whether its end was reached.
+async fn drain_body(body: &Arc<RequestBody>, timeouts: &Timeouts) -> bool {
+    let state = body.state();
     let Some(rest) = body.take_rest() else { return false };
-    if pulse.is_late() || pulse.is_evicted() || rest.size_hint().lower() > DRAINED {
+    if state.is_timed_out() || state.is_evicted() || rest.size_hint().lower() > MAX_DRAINED {
         return false;
     }
-    pulse.read_on();
-    let mut rest = Upload::of(rest, body, times);
+    state.unmark_unread();
+    let mut rest = TimedBody::wrap(rest, body, timeouts);
     let reading = async {
-        let mut left = DRAINED as usize;
+        let mut left = MAX_DRAINED as usize;
         while let Some(frame) = rest.frame().await {
             let Ok(frame) = frame else { return false };
             let Some(less) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else {
@@ -254,12 +259,13 @@ async fn read_rest(body: &Arc<RequestBody>, times: &Times) -> bool {
         }
         true
     };
-    tokio::time::timeout(times.linger, reading).await.unwrap_or(false)
+    tokio::time::timeout(timeouts.linger, reading).await.unwrap_or(false)
 }
 
-/// Refuses a request whose end can be read in two ways, or not at all (RFC 9112 section 6).
-/// `has_length` says whether its head has a Content-Length, if that was seen.
-fn framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<Refusal> {
+/// Refuses a request whose framing is ambiguous or unsupported (RFC 9112 section 6).
+///
+/// `has_length` says whether the raw head has a `Content-Length`; `None` if it was not seen.
+fn check_framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<HttpError> {
     let lines = headers.get_all(header::TRANSFER_ENCODING).iter();
     let codings: Vec<&[u8]> = lines
         .flat_map(|line| line.as_bytes().split(|&byte| byte == b','))
@@ -268,22 +274,22 @@ fn framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<Refusal> {
     if codings.is_empty() {
         return None;
     }
-    let refusal = |status, error, message: &str| Some(Refusal::new(status, error, message));
+    let refusal = |status, error, message: &str| Some(HttpError::new(status, error, message));
     let bad = |message| refusal(StatusCode::BAD_REQUEST, "bad_request", message);
     if !codings.iter().all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
         let message =
-            "no transfer coding but `chunked` is known here; send the body without another";
+            "the only supported transfer coding is `chunked`; send the body without another";
         return refusal(StatusCode::NOT_IMPLEMENTED, "not_implemented", message);
     }
     if codings.len() > 1 {
-        return bad("the transfer coding `chunked` is there more than once; send it once");
+        return bad("the transfer coding `chunked` is repeated; send it once");
     }
-    // hyper obeys the encoding and drops the length; whoever passed this on may have seen it otherwise
+    // hyper uses the coding and drops the length; a proxy in front may have used the length
     // (section 6.3).
     match has_length {
         Some(false) => None,
         Some(true) => {
-            bad("Transfer-Encoding and Content-Length do not go together; send one of them")
+            bad("Transfer-Encoding and Content-Length exclude each other; send one of them")
         }
         None => {
             bad("a request with Transfer-Encoding must wait for the answer to the one before it")

@@ -1,4 +1,4 @@
-//! MCP, the door for AI models: turns tool calls, resources and prompts into what the brain is asked, and answers into what a
+//! MCP, the door for AI models: permits tool calls, resources and prompts into what the brain is asked, and answers into what a
 //! model reads. The same over HTTP (`doors/http/mcp`) and over the control socket (`brain mcp`).
 //!
 //! Only this room and its mounting in `doors/http/mcp` name rmcp. It must not know the store, HTTP's guards, or how somebody proved
@@ -14,7 +14,7 @@ mod prompts;
 mod resources;
 mod schema;
 mod serve;
-mod stream;
+mod line_transport;
 mod tool;
 mod tools;
 mod trust;
@@ -63,38 +63,38 @@ const METHODS: [(&str, &str); 4] = [
 
 /// Who asks.
 #[derive(Clone)]
-enum Who {
+enum CallerSource {
     /// Whoever is at the other end of a connection.
-    One(Caller),
+    Fixed(Caller),
     /// Whoever sent the request: the door that let it in has put a [`Caller`] among its extensions.
-    Sender,
+    Request,
 }
 
 /// The MCP server for one connection or request.
 #[derive(Clone)]
 pub struct Server {
     brain: Arc<Brain>,
-    who: Who,
+    caller: CallerSource,
     /// How many requests are worked on at once; absent where each comes over a connection of its own.
-    turns: Option<Arc<Semaphore>>,
+    permits: Option<Arc<Semaphore>>,
 }
 
 impl Server {
     /// For requests that each say who sends them.
-    pub(crate) fn for_senders(brain: Arc<Brain>) -> Self {
-        Self { brain, who: Who::Sender, turns: None }
+    pub(crate) fn for_requests(brain: Arc<Brain>) -> Self {
+        Self { brain, caller: CallerSource::Request, permits: None }
     }
 
-    /// For one caller, with so many turns.
-    pub(crate) fn of(brain: Arc<Brain>, caller: Caller, turns: Arc<Semaphore>) -> Self {
-        Self { brain, who: Who::One(caller), turns: Some(turns) }
+    /// For one caller, with so many permits.
+    pub(crate) fn for_caller(brain: Arc<Brain>, caller: Caller, permits: Arc<Semaphore>) -> Self {
+        Self { brain, caller: CallerSource::Fixed(caller), permits: Some(permits) }
     }
 
     /// The brain, asked by whoever sent this.
     fn desk(&self, context: &RequestContext<RoleServer>) -> Result<Desk, ErrorData> {
-        let caller = match &self.who {
-            Who::One(caller) => Some(caller.clone()),
-            Who::Sender => context
+        let caller = match &self.caller {
+            CallerSource::Fixed(caller) => Some(caller.clone()),
+            CallerSource::Request => context
                 .extensions
                 .get::<axum::http::request::Parts>()
                 .and_then(|parts| parts.extensions.get::<Caller>().cloned()),
@@ -112,8 +112,8 @@ impl Server {
     ) -> Result<T, ErrorData> {
         let desk = self.desk(context)?;
         // A closed semaphore there is none: without a turn it goes on all the same.
-        let _turn = match &self.turns {
-            Some(turns) => turns.acquire().await.ok(),
+        let _permit = match &self.permits {
+            Some(permits) => permits.acquire().await.ok(),
             None => None,
         };
         let ended = tokio::task::spawn_blocking(move || work(&desk)).await;

@@ -89,7 +89,7 @@ impl Desk {
 
     /// Where a person can open the page: the web page of the daemon on their machine, or its address as a resource when there is none.
     pub(super) fn address(&self, name: &str) -> String {
-        match self.brain.places().local {
+        match self.brain.http_addresses().local {
             Some(address) => format!("http://{address}/page/{}", encoded(name)),
             None => uri(name),
         }

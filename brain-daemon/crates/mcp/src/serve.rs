@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
 use super::Server;
-use super::stream::{AT_ONCE, Yielding};
+use super::line_transport::{MAX_CONCURRENT, LineTransport};
 use brain_base::caller::Caller;
 use brain_core::Brain;
 
@@ -39,7 +39,7 @@ pub enum Mode {
 #[must_use]
 pub fn service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
     let brain = Arc::clone(brain);
-    over_http(move || Server::for_senders(Arc::clone(&brain)), Mode::Stateless, stop)
+    over_http(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
 }
 
 /// What `make` makes, behind `/mcp`.
@@ -86,24 +86,24 @@ where
 }
 
 /// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is cancelled; what is under way then is
-/// answered yet. `crowded` is true while others wait for a place: a stream with nothing to do ends then.
+/// answered yet. `is_full` is true while others wait for a place: a stream with nothing to do ends then.
 pub async fn over_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,
     brain: Arc<Brain>,
     stop: CancellationToken,
-    crowded: watch::Receiver<bool>,
+    is_full: watch::Receiver<bool>,
 ) {
-    let who = caller.name.clone();
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    let server = Server::of(brain, caller, Arc::clone(&turns));
+    let name = caller.name.clone();
+    let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
+    let server = Server::for_caller(brain, caller, Arc::clone(&permits));
     let (read, write) = tokio::io::split(stream);
     // A token of its own: the server cancels it at its end.
     let ends = stop.child_token();
-    match serve_server_with_ct(server, Yielding::new(read, write, turns, crowded), ends).await {
+    match serve_server_with_ct(server, LineTransport::new(read, write, permits, is_full), ends).await {
         Ok(running) => {
             let _ = running.waiting().await;
         }
-        Err(error) => tracing::debug!(caller = who, %error, "an MCP stream did not begin"),
+        Err(error) => tracing::debug!(caller = name, %error, "an MCP stream did not begin"),
     }
 }

@@ -1,6 +1,6 @@
 //! Configuration: one `config.toml`, every key with a default, every key overridden by `BRAIN_<SECTION>_<KEY>`.
 //!
-//! The keys are one table, [`KEYS`]: parsing, the "unknown key" error, `brain config show` and the documentation all
+//! The keys are one table, [`keys`]: parsing, the "unknown key" error, `brain config show` and the documentation all
 //! come from it. `keys.rs` has that table, `kinds.rs` what values may be, `collector.rs` what the collector is told,
 //! `llm.rs` which language models there are.
 
@@ -25,7 +25,7 @@ use brain_base::home::Home;
 use kinds::{ids, listed, rate, span};
 
 pub use collector::Switches;
-pub use keys::{KEYS, Key, LARGEST_BODY};
+pub use keys::{Key, MAX_BODY, keys};
 pub use kinds::{Kind, handle};
 pub use tunnel::Voice;
 
@@ -68,8 +68,7 @@ impl Config {
     /// known one.
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
         let mut config = Self {
-            values: KEYS
-                .iter()
+            values: keys()
                 .map(|k| ((k.section, k.name), (k.default.into(), Origin::Default)))
                 .collect(),
             passed: None,
@@ -86,7 +85,7 @@ impl Config {
                 .hint("make that file readable, or set BRAIN_HOME to another directory"));
             }
         }
-        for key in KEYS {
+        for key in keys() {
             let name = format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
             if let Some(value) = env(&name) {
                 key.kind.check(&value).map_err(|why| invalid(format!("${name}: {why}")))?;
@@ -111,7 +110,7 @@ impl Config {
             invalid(format!("{place}: line {line}, column {column}: {message}"))
         })?;
         for (section, value) in &table {
-            let known: Vec<&str> = KEYS.iter().map(|k| k.section).collect();
+            let known: Vec<&str> = keys().map(|k| k.section).collect();
             if !known.contains(&section.as_str()) {
                 return Err(unknown(
                     format!("{place}: there is no section [{section}]"),
@@ -119,15 +118,15 @@ impl Config {
                     &known,
                 ));
             }
-            let Some(keys) = value.as_table() else {
+            let Some(entries) = value.as_table() else {
                 return Err(invalid(format!(
                     "{place}: \"{section}\" is a section: write [{section}]"
                 )));
             };
-            for (name, value) in keys {
-                let Some(key) = KEYS.iter().find(|k| k.section == section && k.name == name) else {
+            for (name, value) in entries {
+                let Some(key) = keys().find(|k| k.section == section && k.name == name) else {
                     let known: Vec<&str> =
-                        KEYS.iter().filter(|k| k.section == section).map(|k| k.name).collect();
+                        keys().filter(|k| k.section == section).map(|k| k.name).collect();
                     return Err(unknown(
                         format!("{place}: there is no key \"{name}\" in [{section}]"),
                         name,
@@ -163,9 +162,9 @@ impl Config {
         Ok(())
     }
 
-    /// Every key with its value and origin, in the order of [`KEYS`].
+    /// Every key with its value and origin, in the order of [`keys`].
     pub fn entries(&self) -> impl Iterator<Item = (&'static Key, &str, &Origin)> {
-        KEYS.iter().filter_map(|key| {
+        keys().filter_map(|key| {
             let (value, origin) = self.values.get(&(key.section, key.name))?;
             Some((key, value.as_str(), origin))
         })

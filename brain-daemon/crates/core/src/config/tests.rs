@@ -55,7 +55,7 @@ fn the_telephone_s_addresses_are_safe_ones() {
 
 #[test]
 fn defaults_pass_their_own_checks() {
-    for key in KEYS {
+    for key in keys() {
         key.kind.check(key.default).unwrap();
     }
     let config = Config::load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();

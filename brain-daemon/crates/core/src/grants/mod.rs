@@ -18,7 +18,7 @@ mod documents;
 mod exchange;
 mod expiry;
 mod known;
-mod places;
+mod http_addresses;
 mod redirect;
 mod register;
 mod table;
@@ -220,7 +220,7 @@ pub struct DynamicClient {
 
 /// Where HTTP is served, once it is.
 #[derive(Debug, Clone, Default)]
-pub struct Places {
+pub struct HttpAddresses {
     /// For this machine.
     pub local: Option<SocketAddr>,
     /// For a tunnel.

@@ -1,15 +1,15 @@
-//! What comes in over HTTP: taken in durably at once, made a page soon.
+//! The ingest queue: items are stored durably at once, and turned into pages soon after.
 //!
-//! [`Brain::ingest`] is the one way in: it works out text and hash, and puts the item into the store's queue; the answer comes
-//! when it is on disk. [`Brain::work_off`] makes pages of what waits: a page and the new state of its item are one transaction,
-//! so that a crash at any point neither loses an item nor stores it twice.
+//! [`Brain::ingest`] computes text and hash of an item, and adds it to the store's queue.
+//! [`Brain::process_queue`] writes the pages. A page and the new state of its job are one
+//! transaction, so a crash neither loses an item nor stores it twice.
 //!
 //! [`Brain::ingest`]: crate::Brain::ingest
-//! [`Brain::work_off`]: crate::Brain::work_off
+//! [`Brain::process_queue`]: crate::Brain::process_queue
 
-mod accept;
-mod pages;
-mod work;
+mod enqueue;
+mod page;
+mod process;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,16 +21,16 @@ use tokio::sync::Notify;
 
 use brain_page::MediaType;
 
-pub use work::CHUNK;
+pub use process::CHUNK;
 
-/// What somebody sent.
+/// Content that a client sent.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// What it is.
+    /// The type of its content.
     pub media_type: MediaType,
-    /// Its bytes as they came.
+    /// The bytes that were sent.
     pub body: Vec<u8>,
-    /// Where its page goes; the caller's own default when absent.
+    /// The source of its page; `None` for the caller's default.
     pub source: Option<SourceId>,
     /// The page's slug, instead of `inbox/<date>-<hash>`.
     pub slug: Option<Slug>,
@@ -38,13 +38,13 @@ pub struct Item {
     pub title: Option<String>,
     /// The page's type; overrides the text's.
     pub page_type: Option<String>,
-    /// Where the content comes from.
+    /// The URI that the content comes from.
     pub uri: Option<String>,
-    /// The sender's own name for this item: the same one again is the same item.
+    /// The client's name for this item. The same name means the same item.
     pub idempotency_key: Option<String>,
 }
 
-/// The answer to an item that is safe now.
+/// The reply to an item that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Accepted {
     /// The item's id, for `GET /ingest/{job_id}`.
@@ -53,7 +53,7 @@ pub struct Accepted {
     /// SHA-256 of its text, lower-case hex.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     pub content_hash: String,
-    /// Where its page goes.
+    /// The source of its page.
     #[schema(value_type = String, example = "default")]
     pub source_id: SourceId,
     /// `queued`, or `duplicate` of an item that came in within the last 24 hours, which `job_id` names.
@@ -63,65 +63,65 @@ pub struct Accepted {
     pub message: String,
 }
 
-/// How much there is to do for whoever makes pages of items.
+/// The load of the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
-    /// How many items were accepted since the start.
+    /// Items that were accepted since the start of the daemon.
     pub arrived: u64,
-    /// How many wait.
+    /// Jobs that wait.
     pub waiting: u64,
-    /// How many may wait.
+    /// Jobs that may wait.
     pub bound: u64,
 }
 
-/// The queue's side of a brain: what of it is in memory.
+/// The part of the queue that is in memory.
 pub(super) struct Queue {
     bound: u64,
     arrived: AtomicU64,
     waiting: AtomicU64,
     wake: Notify,
-    /// Items that are being made pages.
-    at_work: Mutex<HashSet<u64>>,
-    /// Held by whoever makes pages.
-    turn: Mutex<()>,
+    /// Jobs whose pages are being written.
+    in_progress: Mutex<HashSet<u64>>,
+    /// Held while pages are being written.
+    processing: Mutex<()>,
 }
 
 impl Queue {
-    /// For a brain where `bound` items may wait and `waiting` do.
+    /// Creates the state of a queue with `waiting` jobs, of which `bound` may wait.
     pub(super) fn new(bound: u64, waiting: u64) -> Self {
         Self {
             bound,
             arrived: AtomicU64::new(0),
             waiting: AtomicU64::new(waiting),
             wake: Notify::new(),
-            at_work: Mutex::default(),
-            turn: Mutex::default(),
+            in_progress: Mutex::default(),
+            processing: Mutex::default(),
         }
     }
 
-    /// Notes that something waits that did not before.
-    pub(super) fn more(&self, waiting: u64) {
+    /// Sets the number of waiting jobs after one was added, and wakes the worker.
+    pub(super) fn set_waiting(&self, waiting: u64) {
         self.waiting.store(waiting, Ordering::Relaxed);
         self.wake.notify_one();
     }
 
-    /// Whether this item is being made a page.
-    pub(super) fn is_at_work(&self, id: u64) -> bool {
-        self.at_work().contains(&id)
+    /// Returns whether the page of this job is being written.
+    pub(super) fn is_in_progress(&self, id: u64) -> bool {
+        self.in_progress().contains(&id)
     }
 
-    fn at_work(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_progress(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl super::Brain {
-    /// Returns when something waits that did not before, at once if that was since the last call.
+    /// Waits until an item is added. Returns at once if one was added since the last call.
     pub async fn item_arrives(&self) {
         self.queue.wake.notified().await;
     }
 
-    /// How much there is to do.
+    /// Returns the load of the queue.
     #[must_use]
     pub fn ingest_load(&self) -> Load {
         let Queue { bound, arrived, waiting, .. } = &*self.queue;

@@ -14,12 +14,12 @@ use utoipa_axum::routes;
 
 use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
 use super::{Refusals, ask};
-use crate::body::{Asked, Object};
+use crate::body::{StrictQuery, JsonObject};
 use crate::session::Owner;
-use crate::{Desk, Refusal};
+use crate::{AppState, HttpError};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(register))
         .routes(routes!(list))
@@ -96,10 +96,10 @@ struct Which {
     responses((status = 201, description = "The client, with its secret", body = ClientRegisterReply), Refusals)
 )]
 async fn register(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Object(new): Object<NewClient>,
-) -> Result<(StatusCode, Json<ClientRegisterReply>), Refusal> {
+    JsonObject(new): JsonObject<NewClient>,
+) -> Result<(StatusCode, Json<ClientRegisterReply>), HttpError> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::ClientRegister(ClientRegister {
         name: new.name,
@@ -110,7 +110,7 @@ async fn register(
         token_ttl: new.token_ttl,
         public: new.public.unwrap_or_default(),
     });
-    ask!(desk, caller, request, Reply::ClientRegister)
+    ask!(app, caller, request, Reply::ClientRegister)
         .map(|client| (StatusCode::CREATED, Json(client)))
 }
 
@@ -124,12 +124,12 @@ async fn register(
     responses((status = 200, description = "Clients, without their secrets", body = Clients), Refusals)
 )]
 async fn list(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Asked(which): Asked<Which>,
-) -> Result<Json<Clients>, Refusal> {
+    StrictQuery(which): StrictQuery<Which>,
+) -> Result<Json<Clients>, HttpError> {
     let request = Request::ClientList(ClientList { all: which.all });
-    ask!(desk, caller, request, Reply::Clients).map(Json)
+    ask!(app, caller, request, Reply::Clients).map(Json)
 }
 
 /// Changes what a client is granted.
@@ -145,18 +145,18 @@ async fn list(
     responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn update(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
     Path(client): Path<String>,
-    Object(changes): Object<Changes>,
-) -> Result<Json<ClientReply>, Refusal> {
+    JsonObject(changes): JsonObject<Changes>,
+) -> Result<Json<ClientReply>, HttpError> {
     let request = Request::ClientUpdate(ClientUpdate {
         client,
         scopes: words::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
         sources: words::sources(changes.sources)?,
         token_ttl: changes.token_ttl,
     });
-    ask!(desk, caller, request, Reply::Client).map(Json)
+    ask!(app, caller, request, Reply::Client).map(Json)
 }
 
 /// Revokes a client, with every token it has.
@@ -169,11 +169,11 @@ async fn update(
     responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn revoke(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
     Path(client): Path<String>,
-) -> Result<Json<ClientReply>, Refusal> {
+) -> Result<Json<ClientReply>, HttpError> {
     // Whoever sends DELETE has been asked.
     let request = Request::ClientRevoke(ClientRevoke { client, yes: true });
-    ask!(desk, caller, request, Reply::Client).map(Json)
+    ask!(app, caller, request, Reply::Client).map(Json)
 }

@@ -12,13 +12,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::Refusals;
-use crate::body::Object;
-use crate::porter::{Purpose, SESSION_MS};
-use crate::{Desk, Refusal, log, peer, session};
+use crate::body::JsonObject;
+use crate::session_store::{Purpose, SESSION_MS};
+use crate::{AppState, HttpError, dispatch, client_address, session};
 use brain_base::clock::rfc3339;
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(login)).routes(routes!(logout)).routes(routes!(shown))
 }
 
@@ -61,29 +61,29 @@ struct SessionState {
         Refusals
     )
 )]
-async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let from = peer::address(&desk, &request);
-    if !session::same_origin(&desk, request.headers()) {
-        return Err(session::foreign("open the page of this brain itself"));
+async fn login(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let from = client_address::of_request(&app, &request);
+    if !session::is_same_origin(&app, request.headers()) {
+        return Err(session::csrf_error("open the page of this brain itself"));
     }
-    let Object(Login { token }) = Object::from_request(request, &desk).await?;
-    let now = desk.brain.now();
-    if !desk.brain.is_admin_token(token.expose()) {
-        desk.porter.logins.count(from, "", now).map_err(session::too_often)?;
+    let JsonObject(Login { token }) = JsonObject::from_request(request, &app).await?;
+    let now = app.brain.now();
+    if !app.brain.is_admin_token(token.expose()) {
+        app.failures.logins.count(from, "", now).map_err(session::too_often)?;
         let fault =
             Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
                 .hint("`brain token admin` shows it on a terminal");
         let told = HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
-        return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
+        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, told));
     }
-    log::called_by("admin");
-    let name = desk.porter.open(Purpose::Admin, &token, now)?;
+    dispatch::set_caller("admin");
+    let name = app.sessions.open(Purpose::Admin, &token, now)?;
     let info = SessionInfo {
-        csrf_token: session::admin_seal(&desk, &name)?,
+        csrf_token: session::admin_csrf_token(&app, &name)?,
         expires_at: rfc3339(now + SESSION_MS),
     };
     let mut response = Json(info).into_response();
-    give(&desk, &mut response, &name);
+    give(&app, &mut response, &name);
     Ok(response)
 }
 
@@ -98,14 +98,14 @@ async fn login(State(desk): State<Desk>, request: Request) -> Result<Response, R
     responses((status = 200, description = "The session", body = SessionState), Refusals)
 )]
 async fn shown(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     headers: HeaderMap,
-) -> Result<Json<SessionState>, Refusal> {
-    let Some((_, until)) = session::session(&desk, &headers, Purpose::Admin) else {
+) -> Result<Json<SessionState>, HttpError> {
+    let Some((_, until)) = session::session(&app, &headers, Purpose::Admin) else {
         let fault = Fault::new(FaultCode::InvalidToken, "there is no session")
             .hint("sign in at /admin/login");
         let told = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
-        return Err(Refusal::from(fault).with(WWW_AUTHENTICATE, told));
+        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, told));
     };
     Ok(Json(SessionState { expires_at: rfc3339(until) }))
 }
@@ -119,20 +119,20 @@ async fn shown(
     responses((status = 204, description = "Signed out"), Refusals)
 )]
 async fn logout(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     session::Owner(_): session::Owner,
     headers: HeaderMap,
 ) -> Response {
-    if let Some(name) = session::cookie_of(&desk, &headers, Purpose::Admin) {
-        desk.porter.close(name);
+    if let Some(name) = session::cookie_of(&app, &headers, Purpose::Admin) {
+        app.sessions.close(name);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    give(&desk, &mut response, "");
+    give(&app, &mut response, "");
     response
 }
 
-fn give(desk: &Desk, response: &mut Response, name: &str) {
-    if let Some(cookie) = session::set_cookie(desk, Purpose::Admin, name) {
+fn give(app: &AppState, response: &mut Response, name: &str) {
+    if let Some(cookie) = session::set_cookie(app, Purpose::Admin, name) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
 }

@@ -14,10 +14,10 @@ use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{Desk, Refusal};
+use super::{AppState, HttpError};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(login::routes())
         .merge(clients::routes())
@@ -66,7 +66,7 @@ fn response(status: &str, what: &str) -> Response {
 }
 
 /// "The brain answered another question": a defect.
-fn astray() -> Refusal {
+fn astray() -> HttpError {
     Fault::new(FaultCode::Internal, "the answer is to another question")
         .hint("please report it")
         .into()
@@ -74,8 +74,8 @@ fn astray() -> Refusal {
 
 /// Lets the brain answer, and takes the one reply that fits.
 macro_rules! ask {
-    ($desk:expr, $caller:expr, $request:expr, $reply:path) => {
-        match $desk.ask($caller, $request).await? {
+    ($app:expr, $caller:expr, $request:expr, $reply:path) => {
+        match $app.ask($caller, $request).await? {
             $reply(reply) => Ok(reply),
             _ => Err($crate::admin::astray()),
         }

@@ -14,9 +14,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{Refusals, ask};
-use crate::body::{Asked, Object};
+use crate::body::{StrictQuery, JsonObject};
 use crate::session::Owner;
-use crate::{Desk, Refusal};
+use crate::{AppState, HttpError};
 
 /// How many rows an answer has when nobody says.
 const LIMIT: u32 = 100;
@@ -24,7 +24,7 @@ const LIMIT: u32 = 100;
 const MOST: u32 = 1000;
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(audit))
         .routes(routes!(jobs))
@@ -117,14 +117,14 @@ struct Again {
     responses((status = 200, description = "Calls, the newest first", body = Audit), Refusals)
 )]
 async fn audit(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Asked(which): Asked<WhichCalls>,
-) -> Result<Json<Audit>, Refusal> {
+    StrictQuery(which): StrictQuery<WhichCalls>,
+) -> Result<Json<Audit>, HttpError> {
     let WhichCalls { since, until, client, failed, limit } = which;
     let limit = rows(limit)?;
     let request = Request::AuditList(AuditList { since, until, client, failed, limit });
-    ask!(desk, caller, request, Reply::Audit).map(Json)
+    ask!(app, caller, request, Reply::Audit).map(Json)
 }
 
 /// Lists what was taken in.
@@ -137,14 +137,14 @@ async fn audit(
     responses((status = 200, description = "Items, the newest first", body = Jobs), Refusals)
 )]
 async fn jobs(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Asked(which): Asked<WhichJobs>,
-) -> Result<Json<Jobs>, Refusal> {
+    StrictQuery(which): StrictQuery<WhichJobs>,
+) -> Result<Json<Jobs>, HttpError> {
     let after = which.after.as_deref().map(job_id).transpose()?;
     let limit = rows(which.limit)?;
     let request = Request::JobList(JobList { state: which.state, limit, after });
-    ask!(desk, caller, request, Reply::Jobs).map(Json)
+    ask!(app, caller, request, Reply::Jobs).map(Json)
 }
 
 /// Shows an item.
@@ -157,12 +157,12 @@ async fn jobs(
     responses((status = 200, description = "The item", body = IngestJob), Refusals)
 )]
 async fn job(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
     Path(id): Path<String>,
-) -> Result<Json<IngestJob>, Refusal> {
+) -> Result<Json<IngestJob>, HttpError> {
     let request = Request::JobShow(JobShow { id: job_id(&id)? });
-    ask!(desk, caller, request, Reply::Job).map(Json)
+    ask!(app, caller, request, Reply::Job).map(Json)
 }
 
 /// Tries items again that failed.
@@ -175,12 +175,12 @@ async fn job(
     responses((status = 200, description = "How many wait anew", body = JobRetryReply), Refusals)
 )]
 async fn retry(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Object(again): Object<Again>,
-) -> Result<Json<JobRetryReply>, Refusal> {
+    JsonObject(again): JsonObject<Again>,
+) -> Result<Json<JobRetryReply>, HttpError> {
     let id = again.job_id.as_deref().map(job_id).transpose()?;
-    ask!(desk, caller, Request::JobRetry(JobRetry { id }), Reply::JobRetry).map(Json)
+    ask!(app, caller, Request::JobRetry(JobRetry { id }), Reply::JobRetry).map(Json)
 }
 
 /// Tells how the daemon is, and how much it has.
@@ -192,10 +192,10 @@ async fn retry(
     responses((status = 200, description = "The daemon", body = StatusReply), Refusals)
 )]
 async fn status(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-) -> Result<Json<StatusReply>, Refusal> {
-    ask!(desk, caller, Request::Status, Reply::Status).map(Json)
+) -> Result<Json<StatusReply>, HttpError> {
+    ask!(app, caller, Request::Status, Reply::Status).map(Json)
 }
 
 fn job_id(text: &str) -> Result<JobId, Fault> {

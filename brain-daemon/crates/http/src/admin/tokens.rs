@@ -14,12 +14,12 @@ use utoipa_axum::routes;
 
 use super::words::{self, ScopeWords, SourceWords, Words};
 use super::{Refusals, ask};
-use crate::body::{Asked, Object};
+use crate::body::{StrictQuery, JsonObject};
 use crate::session::Owner;
-use crate::{Desk, Refusal};
+use crate::{AppState, HttpError};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
 }
 
@@ -69,10 +69,10 @@ struct Which {
     responses((status = 201, description = "The token", body = TokenCreateReply), Refusals)
 )]
 async fn create(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Object(new): Object<NewToken>,
-) -> Result<(StatusCode, Json<TokenCreateReply>), Refusal> {
+    JsonObject(new): JsonObject<NewToken>,
+) -> Result<(StatusCode, Json<TokenCreateReply>), HttpError> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = Request::TokenCreate(TokenCreate {
         name: new.name,
@@ -80,7 +80,7 @@ async fn create(
         sources: words::sources(new.sources)?.unwrap_or_default(),
         expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
     });
-    ask!(desk, caller, request, Reply::TokenCreate).map(|made| (StatusCode::CREATED, Json(made)))
+    ask!(app, caller, request, Reply::TokenCreate).map(|made| (StatusCode::CREATED, Json(made)))
 }
 
 /// The lifetime as the brain takes it: 0 for a token that never ends.
@@ -106,12 +106,12 @@ fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     responses((status = 200, description = "Tokens by name and id", body = Tokens), Refusals)
 )]
 async fn list(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
-    Asked(which): Asked<Which>,
-) -> Result<Json<Tokens>, Refusal> {
+    StrictQuery(which): StrictQuery<Which>,
+) -> Result<Json<Tokens>, HttpError> {
     let request = Request::TokenList(TokenList { all: which.all });
-    ask!(desk, caller, request, Reply::Tokens).map(Json)
+    ask!(app, caller, request, Reply::Tokens).map(Json)
 }
 
 /// Revokes a token.
@@ -124,10 +124,10 @@ async fn list(
     responses((status = 200, description = "The token now", body = TokenRevokeReply), Refusals)
 )]
 async fn revoke(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Owner(caller): Owner,
     Path(token): Path<String>,
-) -> Result<Json<TokenRevokeReply>, Refusal> {
+) -> Result<Json<TokenRevokeReply>, HttpError> {
     let request = Request::TokenRevoke(TokenRevoke { token });
-    ask!(desk, caller, request, Reply::TokenRevoke).map(Json)
+    ask!(app, caller, request, Reply::TokenRevoke).map(Json)
 }

@@ -5,8 +5,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::Refusal;
-use crate::body::Unreadable;
+use crate::HttpError;
+use crate::body::BodyError;
 use brain_core::grants::{OAuthError, OAuthFault};
 
 /// The body of a refusal of an OAuth endpoint.
@@ -104,14 +104,14 @@ impl From<OAuthFault> for Refused {
     }
 }
 
-impl From<Unreadable> for Refused {
-    fn from(why: Unreadable) -> Self {
+impl From<BodyError> for Refused {
+    fn from(why: BodyError) -> Self {
         Self::new(why.status(), OAuthError::InvalidRequest.as_str(), why.message())
     }
 }
 
-impl From<Refusal> for Refused {
-    fn from(_: Refusal) -> Self {
+impl From<HttpError> for Refused {
+    fn from(_: HttpError) -> Self {
         let description =
             "a defect in brain ended this request; the log of the daemon has the place";
         OAuthFault::new(OAuthError::ServerError, description).into()

@@ -18,12 +18,12 @@ use utoipa_axum::routes;
 use super::answer::{OAuthErrorBody, Refused};
 use super::form::Form;
 use super::page::{self, Shown};
-use crate::porter::Purpose;
-use crate::{Desk, Refusal, log, peer, session};
+use crate::session_store::Purpose;
+use crate::{AppState, HttpError, dispatch, client_address, session};
 use brain_core::grants::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ask, decide))
 }
 
@@ -74,15 +74,15 @@ struct Decision {
         ))
     )
 )]
-async fn ask(State(desk): State<Desk>, request: Request) -> Response {
+async fn ask(State(app): State<AppState>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let plain = wants_json(&parts.headers);
     let query = parts.uri.query().unwrap_or_default();
     let shown = async {
         let asked = asked(&Form::parse(query.as_bytes())?);
-        let consent = consent(&desk, asked.clone()).await?;
-        let browser = Browser::of(&desk, &parts.headers)?;
-        browser.show(&desk, StatusCode::OK, &asked, &consent, None)
+        let consent = consent(&app, asked.clone()).await?;
+        let browser = Browser::of(&app, &parts.headers)?;
+        browser.show(&app, StatusCode::OK, &asked, &consent, None)
     };
     shown.await.unwrap_or_else(|stop| stop.answer(plain))
 }
@@ -122,15 +122,15 @@ async fn ask(State(desk): State<Desk>, request: Request) -> Response {
         ))
     )
 )]
-async fn decide(State(desk): State<Desk>, request: Request) -> Response {
-    let (headers, from) = (request.headers().clone(), peer::address(&desk, &request));
+async fn decide(State(app): State<AppState>, request: Request) -> Response {
+    let (headers, from) = (request.headers().clone(), client_address::of_request(&app, &request));
     let plain = wants_json(&headers);
     let decided = async {
         let form = Form::read(request).await?;
         let encoded = form.get("request").unwrap_or_default();
-        let browser = Browser::of(&desk, &headers)?;
-        let sealed = desk.porter.fits(&browser.name, encoded, form.get("seal").unwrap_or_default());
-        if !session::same_origin(&desk, &headers) || !sealed.map_err(Refusal::from)? {
+        let browser = Browser::of(&app, &headers)?;
+        let sealed = app.sessions.is_csrf_token(&browser.name, encoded, form.get("seal").unwrap_or_default());
+        if !session::is_same_origin(&app, &headers) || !sealed.map_err(HttpError::from)? {
             return Err(Stop::Told(Refused::new(
                 StatusCode::FORBIDDEN,
                 OAuthError::AccessDenied.as_str(),
@@ -142,42 +142,42 @@ async fn decide(State(desk): State<Desk>, request: Request) -> Response {
         match form.get("decision") {
             Some("deny") => {
                 let refused = asked.clone();
-                let address = desk.block(move |brain| brain.deny(&refused)).await??;
+                let address = app.block(move |brain| brain.deny(&refused)).await??;
                 Ok(see_other(&address)?)
             }
             Some("sign_out") => {
-                desk.porter.close(&browser.name);
-                let consent = consent(&desk, asked.clone()).await?;
-                Browser::new(&desk)?.show(&desk, StatusCode::OK, &asked, &consent, None)
+                app.sessions.close(&browser.name);
+                let consent = consent(&app, asked.clone()).await?;
+                Browser::new(&app)?.show(&app, StatusCode::OK, &asked, &consent, None)
             }
             Some("approve") => {
-                let consent = consent(&desk, asked.clone()).await?;
+                let consent = consent(&app, asked.clone()).await?;
                 let scopes = page::chosen(consent.scopes, form.get("grant")).ok_or_else(|| {
                     Refused::invalid("this is more than was asked for, or no scope")
                 })?;
                 if browser.signed_in {
-                    return approve(&desk, asked, scopes).await;
+                    return approve(&app, asked, scopes).await;
                 }
                 let given = form.secret("admin_token").unwrap_or(Secret::new(""));
-                if !desk.brain.is_admin_token(given.expose()) {
-                    let now = desk.brain.now();
-                    desk.porter.logins.count(from, "", now).map_err(Refused::too_often)?;
+                if !app.brain.is_admin_token(given.expose()) {
+                    let now = app.brain.now();
+                    app.failures.logins.count(from, "", now).map_err(Refused::too_often)?;
                     let problem = "That is not the admin token of this brain. Nothing was granted.";
                     return browser.show(
-                        &desk,
+                        &app,
                         StatusCode::FORBIDDEN,
                         &asked,
                         &consent,
                         Some(problem),
                     );
                 }
-                let mut response = approve(&desk, asked, scopes).await?;
-                if session::keeps_consent(&desk) {
-                    let opened = desk
-                        .porter
-                        .open(Purpose::Consent, &given, desk.brain.now())
-                        .map_err(Refusal::from)?;
-                    give(&desk, &mut response, &opened);
+                let mut response = approve(&app, asked, scopes).await?;
+                if session::keeps_consent(&app) {
+                    let opened = app
+                        .sessions
+                        .open(Purpose::Consent, &given, app.brain.now())
+                        .map_err(HttpError::from)?;
+                    give(&app, &mut response, &opened);
                 }
                 Ok(response)
             }
@@ -226,8 +226,8 @@ impl From<OAuthFault> for Stop {
     }
 }
 
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
+impl From<HttpError> for Stop {
+    fn from(refusal: HttpError) -> Self {
         Refused::from(refusal).into()
     }
 }
@@ -251,56 +251,56 @@ struct Browser {
 
 impl Browser {
     /// The browser that a request comes from.
-    fn of(desk: &Desk, headers: &HeaderMap) -> Result<Self, Stop> {
-        if let Some((name, _)) = session::session(desk, headers, Purpose::Consent) {
+    fn of(app: &AppState, headers: &HeaderMap) -> Result<Self, Stop> {
+        if let Some((name, _)) = session::session(app, headers, Purpose::Consent) {
             return Ok(Self { name: name.to_owned(), signed_in: true });
         }
-        match session::cookie_of(desk, headers, Purpose::Consent) {
+        match session::cookie_of(app, headers, Purpose::Consent) {
             // Not a session, but enough to know the browser again.
             Some(name) if name.len() == 43 => Ok(Self { name: name.to_owned(), signed_in: false }),
-            _ => Self::new(desk),
+            _ => Self::new(app),
         }
     }
 
     /// A browser that is not known yet.
-    fn new(desk: &Desk) -> Result<Self, Stop> {
-        Ok(Self { name: desk.porter.fresh().map_err(Refusal::from)?, signed_in: false })
+    fn new(app: &AppState) -> Result<Self, Stop> {
+        Ok(Self { name: app.sessions.random_id().map_err(HttpError::from)?, signed_in: false })
     }
 
     /// Shows it the consent page.
     fn show(
         &self,
-        desk: &Desk,
+        app: &AppState,
         status: StatusCode,
         asked: &AuthorizeRequest,
         consent: &Consent,
         problem: Option<&str>,
     ) -> Result<Response, Stop> {
         let request = encoded(asked);
-        let seal = desk.porter.seal(&self.name, &request).map_err(Refusal::from)?;
+        let seal = app.sessions.csrf_token(&self.name, &request).map_err(HttpError::from)?;
         let shown =
             Shown { request: &request, consent, seal: &seal, signed_in: self.signed_in, problem };
         let mut response = page::consent(status, &shown);
         if !self.signed_in {
-            give(desk, &mut response, &self.name);
+            give(app, &mut response, &self.name);
         }
         Ok(response)
     }
 }
 
-fn give(desk: &Desk, response: &mut Response, name: &str) {
-    if let Some(cookie) = session::set_cookie(desk, Purpose::Consent, name) {
+fn give(app: &AppState, response: &mut Response, name: &str) {
+    if let Some(cookie) = session::set_cookie(app, Purpose::Consent, name) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
 }
 
-async fn consent(desk: &Desk, asked: AuthorizeRequest) -> Result<Consent, Stop> {
-    Ok(desk.block(move |brain| brain.consent(&asked)).await??)
+async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, Stop> {
+    Ok(app.block(move |brain| brain.consent(&asked)).await??)
 }
 
-async fn approve(desk: &Desk, asked: AuthorizeRequest, scopes: Scopes) -> Result<Response, Stop> {
-    let address = desk.block(move |brain| brain.approve(&asked, scopes)).await??;
-    log::called_by("admin");
+async fn approve(app: &AppState, asked: AuthorizeRequest, scopes: Scopes) -> Result<Response, Stop> {
+    let address = app.block(move |brain| brain.approve(&asked, scopes)).await??;
+    dispatch::set_caller("admin");
     Ok(see_other(&address)?)
 }
 

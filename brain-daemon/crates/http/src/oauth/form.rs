@@ -10,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use brain_protocol::Secret;
 
 use super::answer::Refused;
-use crate::body::{self, Unreadable};
+use crate::body::{self, BodyError};
 use brain_core::grants::{Credentials, OAuthError, OAuthFault};
 
 /// The most parameters. Each one is compared with those before it.
 const MOST: usize = 64;
-/// May be there several times.
+/// May be there several timeouts.
 const REPEATED: &str = "resource";
 
 /// The parameters of a form or a query. Values may be secrets, so it has no `Debug`.
@@ -58,7 +58,7 @@ impl Form {
             ));
         }
         let kind = body::media_type(&parts.headers);
-        let bytes = body::read(body).await.map_err(|why: Unreadable| Refused::from(why))?;
+        let bytes = body::read(body).await.map_err(|why: BodyError| Refused::from(why))?;
         if kind.as_deref() != Some("application/x-www-form-urlencoded") {
             return Err(Refused::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::Desk;
+use crate::AppState;
 
 /// `admin` is for clients that the owner registers for it: whoever asks for all that is on offer does not get it.
 const OFFERED: [Scope; 2] = [Scope::Read, Scope::Write];
@@ -19,7 +19,7 @@ const OFFERED: [Scope; 2] = [Scope::Read, Scope::Write];
 const METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(server))
         .routes(routes!(server_for_mcp))
@@ -65,10 +65,10 @@ fn offered() -> Vec<&'static str> {
     OFFERED.iter().map(|scope| scope.as_str()).collect()
 }
 
-fn about_server(desk: &Desk) -> Json<ServerMetadata> {
-    let issuer = desk.brain.issuer();
+fn about_server(app: &AppState) -> Json<ServerMetadata> {
+    let issuer = app.brain.issuer();
     let at = |path: &str| format!("{issuer}{path}");
-    let open = desk.brain.config().http_dynamic_registration();
+    let open = app.brain.config().http_dynamic_registration();
     Json(ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),
@@ -87,8 +87,8 @@ fn about_server(desk: &Desk) -> Json<ServerMetadata> {
     })
 }
 
-fn about_resource(desk: &Desk, path: &str) -> Json<ResourceMetadata> {
-    let issuer = desk.brain.issuer();
+fn about_resource(app: &AppState, path: &str) -> Json<ResourceMetadata> {
+    let issuer = app.brain.issuer();
     Json(ResourceMetadata {
         resource: format!("{issuer}{path}"),
         resource_name: "brain",
@@ -105,8 +105,8 @@ fn about_resource(desk: &Desk, path: &str) -> Json<ResourceMetadata> {
     tag = "oauth",
     responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
 )]
-async fn server(State(desk): State<Desk>) -> Json<ServerMetadata> {
-    about_server(&desk)
+async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
+    about_server(&app)
 }
 
 /// The same, where clients of `/mcp` look for it.
@@ -116,8 +116,8 @@ async fn server(State(desk): State<Desk>) -> Json<ServerMetadata> {
     tag = "oauth",
     responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
 )]
-async fn server_for_mcp(State(desk): State<Desk>) -> Json<ServerMetadata> {
-    about_server(&desk)
+async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
+    about_server(&app)
 }
 
 /// About this service as what tokens are good for.
@@ -127,8 +127,8 @@ async fn server_for_mcp(State(desk): State<Desk>) -> Json<ServerMetadata> {
     tag = "oauth",
     responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
 )]
-async fn resource(State(desk): State<Desk>) -> Json<ResourceMetadata> {
-    about_resource(&desk, "")
+async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
+    about_resource(&app, "")
 }
 
 /// About `/mcp` as what tokens are good for.
@@ -138,6 +138,6 @@ async fn resource(State(desk): State<Desk>) -> Json<ResourceMetadata> {
     tag = "oauth",
     responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
 )]
-async fn resource_for_mcp(State(desk): State<Desk>) -> Json<ResourceMetadata> {
-    about_resource(&desk, "/mcp")
+async fn resource_for_mcp(State(app): State<AppState>) -> Json<ResourceMetadata> {
+    about_resource(&app, "/mcp")
 }

@@ -11,10 +11,10 @@ mod token;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use super::Desk;
+use super::AppState;
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(metadata::routes())
         .merge(authorize::routes())

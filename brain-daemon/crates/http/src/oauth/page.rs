@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use brain_protocol::{Scope, Scopes};
 use sha2::{Digest, Sha256};
 
-use crate::document::{self, Looks};
+use crate::document::{self, Style};
 use crate::escape;
 use brain_core::grants::Consent;
 
@@ -123,7 +123,7 @@ pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Res
 }
 
 fn page(status: StatusCode, title: &str, inner: &str, referrer: &'static str) -> Response {
-    let looks = Looks { style: STYLE, policy: POLICY.clone() };
+    let looks = Style { style: STYLE, policy: POLICY.clone() };
     document::document(status, looks, title, "", inner, referrer)
 }
 

@@ -11,11 +11,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused, uncached};
-use crate::{Desk, body, peer};
+use crate::{AppState, body, client_address};
 use brain_core::grants::{DynamicClient, OAuthError, OAuthFault};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(register))
 }
 
@@ -83,8 +83,8 @@ impl ClientInformation {
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn register(State(desk): State<Desk>, request: Request) -> Result<Response, Refused> {
-    if !desk.brain.config().http_dynamic_registration() {
+async fn register(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+    if !app.brain.config().http_dynamic_registration() {
         let description = "clients do not register themselves here; ask the owner of this brain to register this one with \
                            `brain clients register`, or to set http.dynamic_registration to true";
         return Err(Refused::new(
@@ -93,7 +93,7 @@ async fn register(State(desk): State<Desk>, request: Request) -> Result<Response
             description,
         ));
     }
-    let from = peer::address(&desk, &request);
+    let from = client_address::of_request(&app, &request);
     let (parts, body) = request.into_parts();
     let kind = body::media_type(&parts.headers);
     let bytes = body::read(body).await?;
@@ -105,9 +105,9 @@ async fn register(State(desk): State<Desk>, request: Request) -> Result<Response
     let client = body::object(&bytes)
         .map_err(|why| invalid(why.to_string()))
         .and_then(|members| metadata(&members))?;
-    let now = desk.brain.now();
-    desk.porter.registrations.count(from, "", now).map_err(Refused::too_often)?;
-    let client = desk.block(move |brain| brain.register_itself(&client)).await??;
+    let now = app.brain.now();
+    app.failures.registrations.count(from, "", now).map_err(Refused::too_often)?;
+    let client = app.block(move |brain| brain.register_itself(&client)).await??;
     Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }
 

@@ -13,11 +13,11 @@ use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use super::form::{Form, credentials};
-use crate::{Desk, log, peer};
+use crate::{AppState, dispatch, client_address};
 use brain_core::grants::{Issued, OAuthError, OAuthFault, Offer};
 
 /// What is served.
-pub(super) fn routes() -> OpenApiRouter<Desk> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(token)).routes(routes!(revoke))
 }
 
@@ -81,7 +81,7 @@ struct TokenForm {
     /// For `refresh_token`.
     #[schema(required = false, min_length = 1)]
     refresh_token: String,
-    /// What the token is to be good for (RFC 8707); may be there several times.
+    /// What the token is to be good for (RFC 8707); may be there several timeouts.
     #[schema(required = false)]
     resource: Vec<String>,
 }
@@ -129,16 +129,16 @@ struct RevokeForm {
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn token(State(desk): State<Desk>, request: Request) -> Result<Response, Refused> {
-    let (from, headers) = (peer::address(&desk, &request), request.headers().clone());
+async fn token(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+    let (from, headers) = (client_address::of_request(&app, &request), request.headers().clone());
     let form = Form::read(request).await?;
     let offer = offer(&form)?;
     let resource = form.resources();
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
-    let issued = limited(&desk, from, &client, async {
-        let issued = desk.block(move |brain| brain.exchange(&who, &offer, &resource)).await??;
-        log::called_by(&client);
+    let issued = limited(&app, from, &client, async {
+        let issued = app.block(move |brain| brain.exchange(&who, &offer, &resource)).await??;
+        dispatch::set_caller(&client);
         Ok(issued)
     });
     Ok(uncached(StatusCode::OK, axum::Json(TokenAnswer::from(issued.await?))))
@@ -198,15 +198,15 @@ fn offer(form: &Form) -> Result<Offer, OAuthFault> {
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn revoke(State(desk): State<Desk>, request: Request) -> Result<Response, Refused> {
-    let (from, headers) = (peer::address(&desk, &request), request.headers().clone());
+async fn revoke(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+    let (from, headers) = (client_address::of_request(&app, &request), request.headers().clone());
     let form = Form::read(request).await?;
     let token = form.secret("token").ok_or_else(|| Refused::invalid("token is missing"))?;
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
-    let done = limited(&desk, from, &client, async {
-        desk.block(move |brain| brain.revoke(&who, &token)).await??;
-        log::called_by(&client);
+    let done = limited(&app, from, &client, async {
+        app.block(move |brain| brain.revoke(&who, &token)).await??;
+        dispatch::set_caller(&client);
         Ok(())
     });
     done.await?;
@@ -216,16 +216,16 @@ async fn revoke(State(desk): State<Desk>, request: Request) -> Result<Response, 
 /// Does `work` for `client`, and counts it when it fails: clients, secrets, codes and refresh tokens
 /// that are wrong. Too many of them are told to wait; what is right is never refused for them.
 async fn limited<T>(
-    desk: &Desk,
+    app: &AppState,
     from: IpAddr,
     client: &str,
     work: impl Future<Output = Result<T, Refused>>,
 ) -> Result<T, Refused> {
     let result = work.await;
     if result.as_ref().is_err_and(Refused::is_a_wrong_guess) {
-        let (porter, now) = (&desk.porter, desk.brain.now());
-        porter.addresses.count(from, "", now).map_err(Refused::too_often)?;
-        porter.tokens.count(from, client, now).map_err(Refused::too_often)?;
+        let (failures, now) = (&app.failures, app.brain.now());
+        failures.addresses.count(from, "", now).map_err(Refused::too_often)?;
+        failures.tokens.count(from, client, now).map_err(Refused::too_often)?;
     }
     result
 }

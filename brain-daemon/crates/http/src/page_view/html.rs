@@ -11,7 +11,7 @@ use brain_protocol::Page;
 use sha2::{Digest as _, Sha256};
 
 use super::markdown;
-use crate::document::{self, Looks};
+use crate::document::{self, Style};
 use crate::escape;
 use brain_mcp as mcp;
 
@@ -141,7 +141,7 @@ fn document(
     inner: &str,
     referrer: &'static str,
 ) -> Response {
-    let looks = Looks { style: STYLE, policy: POLICY.clone() };
+    let looks = Style { style: STYLE, policy: POLICY.clone() };
     document::document(status, looks, title, head, inner, referrer)
 }
 

@@ -20,8 +20,8 @@ use brain_protocol::{
     SourceId,
 };
 
-use super::porter::Purpose;
-use super::{Desk, Refusal, body, log, peer, session};
+use super::session_store::Purpose;
+use super::{AppState, HttpError, body, dispatch, client_address, session};
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
@@ -33,36 +33,36 @@ const AGAIN: &str = "again";
 const NEAR: u32 = 5;
 
 /// What is served. A page for people: the OpenAPI document leaves it out.
-pub(super) fn routes() -> Router<Desk> {
+pub(super) fn routes() -> Router<AppState> {
     Router::new().route(PATH, get(shown).post(sign_in))
 }
 
 async fn shown(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Path(name): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let Some(caller) = session::reader(&desk, &headers) else {
-        // The session's cookie is not sent with a link of another site. Asked for by this page itself, it is.
+) -> Result<Response, HttpError> {
+    let Some(caller) = session::reader(&app, &headers) else {
+        // The session's cookie is not sent with a link of another site. StrictQuery for by this page itself, it is.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(match from_elsewhere && uri.query().is_none() {
             true => html::again(&format!("{}?{AGAIN}", address(&name))),
             false => html::sign_in(StatusCode::UNAUTHORIZED, &address(&name), None),
         });
     };
-    desk.block(move |brain| show(brain, &caller, &name)).await?.map_err(Refusal::from)
+    app.block(move |brain| show(brain, &caller, &name)).await?.map_err(HttpError::from)
 }
 
 /// Opens a session with the admin token, and leads back to the page.
 async fn sign_in(
-    State(desk): State<Desk>,
+    State(app): State<AppState>,
     Path(name): Path<String>,
     request: Request,
-) -> Result<Response, Refusal> {
-    let from = peer::address(&desk, &request);
-    if !session::same_origin(&desk, request.headers()) {
-        return Err(session::foreign("open the page itself"));
+) -> Result<Response, HttpError> {
+    let from = client_address::of_request(&app, &request);
+    if !session::is_same_origin(&app, request.headers()) {
+        return Err(session::csrf_error("open the page itself"));
     }
     let (parts, content) = request.into_parts();
     let again = |status, problem: &str| html::sign_in(status, &address(&name), Some(problem));
@@ -73,9 +73,9 @@ async fn sign_in(
     };
     let given = url::form_urlencoded::parse(&bytes).find(|(field, _)| field == "admin_token");
     let token = Secret::new(given.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
-    let now = desk.brain.now();
-    if !desk.brain.is_admin_token(token.expose()) {
-        return Ok(match desk.porter.logins.count(from, "", now) {
+    let now = app.brain.now();
+    if !app.brain.is_admin_token(token.expose()) {
+        return Ok(match app.failures.logins.count(from, "", now) {
             Ok(()) => again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
             Err(seconds) => {
                 let problem = format!("Too many wrong tokens. Try again in {seconds} seconds.");
@@ -85,10 +85,10 @@ async fn sign_in(
             }
         });
     }
-    log::called_by("admin");
-    let opened = desk.porter.open(Purpose::Admin, &token, now)?;
+    dispatch::set_caller("admin");
+    let opened = app.sessions.open(Purpose::Admin, &token, now)?;
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, address(&name))]).into_response();
-    if let Some(cookie) = session::set_cookie(&desk, Purpose::Admin, &opened) {
+    if let Some(cookie) = session::set_cookie(&app, Purpose::Admin, &opened) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)

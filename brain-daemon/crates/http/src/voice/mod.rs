@@ -20,7 +20,7 @@ use utoipa::{OpenApi, PartialSchema as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Desk, Refusal};
+use super::{AppState, HttpError};
 use brain_core::Brain;
 use brain_voice::twiml::{VoiceStyle, twiml};
 
@@ -65,7 +65,7 @@ impl Telephone {
 }
 
 /// What is served, and what of it the OpenAPI document says.
-pub(super) fn routes(brain: &Brain) -> OpenApiRouter<Desk> {
+pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
     match brain.config().voice() {
         None => OpenApiRouter::new(),
         Some(voice) if voice.upstream.is_some() => OpenApiRouter::with_openapi(Upstream::openapi())
@@ -144,8 +144,8 @@ impl utoipa::IntoResponses for Answers {
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn incoming(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    begun(&desk, request).await
+async fn incoming(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    begun(&app, request).await
 }
 
 /// A call begins, for a provider that is set to GET.
@@ -160,13 +160,13 @@ async fn incoming(State(desk): State<Desk>, request: Request) -> Result<Response
     ),
     responses(Answers)
 )]
-async fn incoming_by_get(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    begun(&desk, request).await
+async fn incoming_by_get(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    begun(&app, request).await
 }
 
-async fn begun(desk: &Desk, request: Request) -> Result<Response, Refusal> {
-    let call = signed(desk, request).await?;
-    Ok(answered(desk, &call, VoiceEvent::Incoming).await)
+async fn begun(app: &AppState, request: Request) -> Result<Response, HttpError> {
+    let call = signed(app, request).await?;
+    Ok(answered(app, &call, VoiceEvent::Incoming).await)
 }
 
 /// The caller said or typed something.
@@ -178,8 +178,8 @@ async fn begun(desk: &Desk, request: Request) -> Result<Response, Refusal> {
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn turn(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let call = signed(&desk, request).await?;
+async fn turn(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let call = signed(&app, request).await?;
     let (digits, speech) = (call.get("Digits").trim(), call.get("SpeechResult").trim());
     let event = if !digits.is_empty() {
         VoiceEvent::Digits(digits.into())
@@ -188,7 +188,7 @@ async fn turn(State(desk): State<Desk>, request: Request) -> Result<Response, Re
     } else {
         VoiceEvent::Speech { text: speech.into(), confidence: percent(call.get("Confidence")) }
     };
-    Ok(answered(&desk, &call, event).await)
+    Ok(answered(&app, &call, event).await)
 }
 
 /// The caller left a message.
@@ -200,8 +200,8 @@ async fn turn(State(desk): State<Desk>, request: Request) -> Result<Response, Re
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn recording(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let call = signed(&desk, request).await?;
+async fn recording(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let call = signed(&app, request).await?;
     let event = match (call.get("RecordingSid"), call.get("RecordingUrl")) {
         ("", _) | (_, "") => VoiceEvent::Silence,
         (id, url) => VoiceEvent::Recording {
@@ -210,7 +210,7 @@ async fn recording(State(desk): State<Desk>, request: Request) -> Result<Respons
             seconds: call.get("RecordingDuration").parse().unwrap_or_default(),
         },
     };
-    Ok(answered(&desk, &call, event).await)
+    Ok(answered(&app, &call, event).await)
 }
 
 /// The text of a message is there.
@@ -222,13 +222,13 @@ async fn recording(State(desk): State<Desk>, request: Request) -> Result<Respons
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn transcription(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let call = signed(&desk, request).await?;
+async fn transcription(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let call = signed(&app, request).await?;
     let event = VoiceEvent::Transcription {
         id: call.get("RecordingSid").into(),
         text: call.get("TranscriptionText").into(),
     };
-    Ok(answered(&desk, &call, event).await)
+    Ok(answered(&app, &call, event).await)
 }
 
 /// A call ended.
@@ -240,10 +240,10 @@ async fn transcription(State(desk): State<Desk>, request: Request) -> Result<Res
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn status(State(desk): State<Desk>, request: Request) -> Result<Response, Refusal> {
-    let call = signed(&desk, request).await?;
+async fn status(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let call = signed(&app, request).await?;
     let event = VoiceEvent::Ended(call.get("CallStatus").into());
-    Ok(answered(&desk, &call, event).await)
+    Ok(answered(&app, &call, event).await)
 }
 
 /// A call, for the voice agent behind `voice.upstream`, whose answer it gets.
@@ -255,18 +255,18 @@ async fn status(State(desk): State<Desk>, request: Request) -> Result<Response, 
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn passed_on(State(desk): State<Desk>, mut request: Request) -> Result<Response, Refusal> {
+async fn passed_on(State(app): State<AppState>, mut request: Request) -> Result<Response, HttpError> {
     let upgrade = hyper::upgrade::on(&mut request);
-    let call = signed(&desk, request).await?;
-    match upstream::pass_on(&desk, &call, upgrade).await? {
+    let call = signed(&app, request).await?;
+    match upstream::pass_on(&app, &call, upgrade).await? {
         Some(response) => Ok(response),
         // Nobody answers there: the caller is told so, not the provider.
-        None => Ok(markup(&desk, &desk.brain.apology(None), 0)),
+        None => Ok(markup(&app, &app.brain.apology(None), 0)),
     }
 }
 
 /// Lets the brain work a turn off, and says what it says; or that it cannot.
-async fn answered(desk: &Desk, call: &Signed, event: VoiceEvent) -> Response {
+async fn answered(app: &AppState, call: &Signed, event: VoiceEvent) -> Response {
     let number = |name: &str, most: u32| call.get(name).parse().unwrap_or(0).min(most);
     let turn = VoiceTurn {
         call: call.get("CallSid").into(),
@@ -277,21 +277,21 @@ async fn answered(desk: &Desk, call: &Signed, event: VoiceEvent) -> Response {
         silences: number("silences", TURNS),
     };
     let again = turn.clone();
-    let asking = desk.block(move |brain| {
+    let asking = app.block(move |brain| {
         let caller = brain.telephone_caller(&turn.from)?;
         brain.answer(&caller, brain_protocol::Request::Voice(turn), &brain_core::Silent)
     });
     let spoken = in_time(DEADLINE, asking).await.unwrap_or_else(|why| {
         tracing::error!("a turn of a call could not be worked off: {why}");
-        desk.brain.apology(Some(&again))
+        app.brain.apology(Some(&again))
     });
-    markup(desk, &spoken, again.turn + 1)
+    markup(app, &spoken, again.turn + 1)
 }
 
 /// What the brain says within `deadline`; else why not.
 async fn in_time(
     deadline: Duration,
-    asking: impl Future<Output = Result<Result<Reply, brain_protocol::Fault>, Refusal>>,
+    asking: impl Future<Output = Result<Result<Reply, brain_protocol::Fault>, HttpError>>,
 ) -> Result<VoiceReply, String> {
     match tokio::time::timeout(deadline, asking).await {
         Ok(Ok(Ok(Reply::Voice(spoken)))) => Ok(spoken),
@@ -303,8 +303,8 @@ async fn in_time(
 }
 
 /// An answer as the provider reads it.
-fn markup(desk: &Desk, spoken: &VoiceReply, next: u32) -> Response {
-    let voice = desk.brain.config().voice();
+fn markup(app: &AppState, spoken: &VoiceReply, next: u32) -> Response {
+    let voice = app.brain.config().voice();
     let style = VoiceStyle {
         language: voice.as_ref().map_or("en-US", |voice| &voice.language),
         voice: voice.as_ref().and_then(|voice| voice.voice.as_deref()),

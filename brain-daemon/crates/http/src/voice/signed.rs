@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use brain_protocol::{Fault, Secret};
 
-use super::super::{Desk, Refusal, body, log, peer};
+use super::super::{AppState, HttpError, body, dispatch, client_address};
 use brain_core::TELEPHONE;
 use brain_voice::signature::{Signature, is_valid};
 
@@ -37,32 +37,32 @@ impl Signed {
 ///
 /// # Errors
 /// 403 when it is not the provider's, 413 when it is too large, 503 when nothing is there to check it with.
-pub(super) async fn signed(desk: &Desk, request: Request) -> Result<Signed, Refusal> {
-    let from = peer::address(desk, &request);
+pub(super) async fn signed(app: &AppState, request: Request) -> Result<Signed, HttpError> {
+    let from = client_address::of_request(app, &request);
     let (parts, sent) = request.into_parts();
-    let checked = check(desk, parts, sent).await;
+    let checked = check(app, parts, sent).await;
     checked.map_err(|refusal| {
         if refusal.status() != StatusCode::FORBIDDEN {
             return refusal;
         }
-        desk.room
+        app.shared
             .limits
-            .stranger(from, desk.side, TELEPHONE, desk.brain.now())
+            .wrong_token(from, app.side, TELEPHONE, app.brain.now())
             .err()
             .unwrap_or(refusal)
     })
 }
 
-async fn check(desk: &Desk, parts: Parts, sent: Body) -> Result<Signed, Refusal> {
+async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<Signed, HttpError> {
     let signature = one(&parts.headers, SIGNATURE)
         .and_then(|text| Signature::read(text, one(&parts.headers, SETTINGS)))
         .ok_or_else(unsigned)?;
     let body = body::read(sent)
         .await
-        .map_err(|why| Refusal::new(why.status(), "bad_request", why.message()))?;
+        .map_err(|why| HttpError::new(why.status(), "bad_request", why.message()))?;
     let (token, public) =
-        desk.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
-    let (token, public) = ready(desk, token, public)?;
+        app.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
+    let (token, public) = ready(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
@@ -76,10 +76,10 @@ async fn check(desk: &Desk, parts: Parts, sent: Body) -> Result<Signed, Refusal>
         held |= is_valid(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
     }
     if !held {
-        desk.room.telephone.doubt(&public);
+        app.shared.telephone.doubt(&public);
         return Err(unsigned());
     }
-    log::called_by(TELEPHONE);
+    dispatch::set_caller(TELEPHONE);
     let asked = pairs(parts.uri.query().unwrap_or_default().as_bytes());
     let form = if is_form { posted.into_iter().chain(asked).collect() } else { asked };
     Ok(Signed { parts, body, public, form })
@@ -87,10 +87,10 @@ async fn check(desk: &Desk, parts: Parts, sent: Body) -> Result<Signed, Refusal>
 
 /// What a signature is checked with; without it nobody is let in.
 fn ready(
-    desk: &Desk,
+    app: &AppState,
     token: Result<Option<Secret>, Fault>,
     public: Option<String>,
-) -> Result<(Secret, String), Refusal> {
+) -> Result<(Secret, String), HttpError> {
     let missing = match (token, public) {
         (Ok(Some(token)), Some(public)) => return Ok((token, public)),
         (Err(fault), _) => fault.to_string(),
@@ -101,15 +101,15 @@ fn ready(
                       or start the tunnel with `brain tunnel start`"
             .into(),
     };
-    desk.room.telephone.complain(&missing);
+    app.shared.telephone.complain(&missing);
     let message = "the telephone is not set up; the log of the daemon says what is missing";
-    Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "not_set_up", message))
+    Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "not_set_up", message))
 }
 
 /// The same for whatever is wrong: nobody learns how near they came.
-fn unsigned() -> Refusal {
+fn unsigned() -> HttpError {
     let message = "this is no request that the telephony provider signed for this address";
-    Refusal::new(StatusCode::FORBIDDEN, "invalid_signature", message)
+    HttpError::new(StatusCode::FORBIDDEN, "invalid_signature", message)
 }
 
 /// The value of a field that is there once.

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::{Desk, Refusal, defect};
+use super::super::{AppState, HttpError, defect};
 use super::DEADLINE;
 use super::signed::Signed;
 
@@ -27,7 +27,7 @@ const ANSWER: usize = 4 * 1024 * 1024;
 /// WebSockets at once: one a call.
 const AT_ONCE: usize = 32;
 /// The longest one: the provider ends calls after four hours.
-const LONGEST: Duration = Duration::from_secs(4 * 60 * 60);
+const MAX_TOKEN_BYTES: Duration = Duration::from_secs(4 * 60 * 60);
 /// When one side of a WebSocket has ended, the other gets so long to end, too.
 const LAST: Duration = Duration::from_secs(2);
 /// Fields that are about one connection (RFC 9110 section 7.6.1), and what others may not say of how a request came here.
@@ -63,15 +63,15 @@ impl Default for Tunnels {
 /// # Errors
 /// When a WebSocket cannot be made.
 pub(super) async fn pass_on(
-    desk: &Desk,
+    app: &AppState,
     call: &Signed,
     theirs: OnUpgrade,
-) -> Result<Option<Response>, Refusal> {
-    let Some(upstream) = desk.brain.config().voice().and_then(|voice| voice.upstream) else {
+) -> Result<Option<Response>, HttpError> {
+    let Some(upstream) = app.brain.config().voice().and_then(|voice| voice.upstream) else {
         return Err(defect());
     };
     let upgrades = protocol(&call.parts.headers).is_some();
-    let permit = if upgrades { Some(desk.room.telephone.tunnels.enter()?) } else { None };
+    let permit = if upgrades { Some(app.shared.telephone.tunnels.enter()?) } else { None };
     let answered = tokio::time::timeout(DEADLINE, exchange(&upstream, call, theirs, permit)).await;
     let why = match answered {
         Ok(Ok(response)) if upgrades || !is_error(response.status()) => return Ok(Some(response)),
@@ -83,7 +83,7 @@ pub(super) async fn pass_on(
     if upgrades {
         let message =
             "the voice agent behind this address does not answer; the log of the daemon says why";
-        return Err(Refusal::new(StatusCode::BAD_GATEWAY, "service_failed", message));
+        return Err(HttpError::new(StatusCode::BAD_GATEWAY, "service_failed", message));
     }
     Ok(None)
 }
@@ -94,11 +94,11 @@ fn is_error(status: StatusCode) -> bool {
 }
 
 impl Tunnels {
-    fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+    fn enter(&self) -> Result<OwnedSemaphorePermit, HttpError> {
         Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
             let message =
                 format!("{AT_ONCE} calls are under way, which is as many as there may be");
-            Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+            HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
         })
     }
 }
@@ -192,8 +192,8 @@ async fn through(theirs: Upgraded, ours: Upgraded) {
             () = &mut back => tokio::time::timeout(LAST, there).await,
         }
     };
-    if tokio::time::timeout(LONGEST, either).await.is_err() {
-        tracing::warn!("a WebSocket of a call was ended after {} hours", LONGEST.as_secs() / 3600);
+    if tokio::time::timeout(MAX_TOKEN_BYTES, either).await.is_err() {
+        tracing::warn!("a WebSocket of a call was ended after {} hours", MAX_TOKEN_BYTES.as_secs() / 3600);
     }
 }
 

@@ -25,7 +25,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, Places,
+    AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, HttpAddresses,
 };
 use crate::config::Config;
 use crate::{Brain, Outside};
@@ -139,9 +139,9 @@ impl Lab {
         };
         let brain =
             Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
-        brain.set_places(Places {
+        brain.set_http_addresses(HttpAddresses {
             local: Some("127.0.0.1:3131".parse().unwrap()),
-            ..Places::default()
+            ..HttpAddresses::default()
         });
         self.brain = Some(Arc::new(brain));
     }

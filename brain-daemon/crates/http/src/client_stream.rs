@@ -1,5 +1,7 @@
-//! The socket of one connection and the bodies that go through it, as hyper sees them: they tell the [`Pulse`] what happens,
-//! give every refusal of hyper's own its JSON, and leave no client without its last answer.
+//! The socket of one connection and its bodies, wrapped for hyper.
+//!
+//! The wrappers record progress in the [`ConnectionState`], add a JSON body to error responses of
+//! hyper itself, and make sure that a client can read its last response.
 
 use std::io;
 use std::pin::Pin;
@@ -12,56 +14,57 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::bodies::{RequestBody, SMALL};
-use super::pulse::{Phase, Pulse, Times};
+use super::body_budget::{RequestBody, SMALL_BODY};
+use super::connection_state::{Phase, ConnectionState, Timeouts};
 
-/// The socket.
-pub(crate) struct Wire {
+/// A client's socket.
+pub(crate) struct ClientStream {
     stream: TcpStream,
-    pulse: Arc<Pulse>,
+    state: Arc<ConnectionState>,
     /// The largest head in bytes.
-    most: usize,
-    /// What goes out before anything else.
-    first: Bytes,
-    /// Whether our side is closed, and the client may still be sending.
-    lingers: Option<bool>,
+    max_head: usize,
+    /// A response that is written before anything else.
+    replacement: Bytes,
+    /// Set when the write side is closed: whether unread bytes have to be drained.
+    drains: Option<bool>,
 }
 
-impl Wire {
-    /// A socket whose requests have heads of up to `most` bytes.
-    pub(crate) fn new(stream: TcpStream, pulse: Arc<Pulse>, most: usize) -> Self {
-        Self { stream, pulse, most, first: Bytes::new(), lingers: None }
+impl ClientStream {
+    /// Wraps a socket whose requests have heads of up to `max_head` bytes.
+    pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, max_head: usize) -> Self {
+        Self { stream, state, max_head, replacement: Bytes::new(), drains: None }
     }
 
-    fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.first.is_empty() {
-            let written = Pin::new(&mut self.stream).poll_write(cx, &self.first);
-            self.pulse.writes(written.is_ready());
+    fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.replacement.is_empty() {
+            let written = Pin::new(&mut self.stream).poll_write(cx, &self.replacement);
+            self.state.record_write(written.is_ready());
             let written = ready!(written)?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
-            let _ = self.first.split_to(written.min(self.first.len()));
+            let _ = self.replacement.split_to(written.min(self.replacement.len()));
         }
         Poll::Ready(Ok(()))
     }
 
-    /// Takes an answer that hyper gives by itself to a head that it cannot read, and keeps the same with a body instead.
-    fn explains(&mut self, answer: &[u8]) -> bool {
-        if self.pulse.phase() != Phase::Head {
+    /// Replaces an error response of hyper's parser by one with a JSON body. Returns `false` for
+    /// any other response.
+    fn replace_parser_error(&mut self, answer: &[u8]) -> bool {
+        if self.state.phase() != Phase::Head {
             return false;
         }
-        let Some(better) = explained(answer) else { return false };
-        self.first = better;
+        let Some(better) = with_json_body(answer) else { return false };
+        self.replacement = better;
         true
     }
 }
 
-/// A refusal that hyper wrote without a body, with one; `None` when it is an answer of ours.
-fn explained(answer: &[u8]) -> Option<Bytes> {
+/// Adds a JSON body to an error response of hyper. Returns `None` for a response of ours.
+fn with_json_body(answer: &[u8]) -> Option<Bytes> {
     let text = std::str::from_utf8(answer).ok()?;
     let line = text.strip_prefix("HTTP/1.1 ")?.lines().next()?;
-    // Every answer of ours has this field.
+    // Every response of ours has this field.
     if !line.starts_with('4')
         || !text.ends_with("\r\n\r\n")
         || text.contains("x-content-type-options")
@@ -73,18 +76,19 @@ fn explained(answer: &[u8]) -> Option<Bytes> {
             "headers_too_large",
             "the head of this request has more than 16 KB or 100 fields; send a smaller one",
         ),
-        "414" => ("uri_too_long", "the address of this request is too long"),
-        _ => ("bad_request", "this is not a request of HTTP/1.1 that can be read"),
+        "414" => ("uri_too_long", "the URI of this request is too long"),
+        _ => ("bad_request", "this is not a valid HTTP/1.1 request"),
     };
     let body = serde_json::json!({ "error": error, "message": message }).to_string();
     Some(Bytes::from(format!(
-        "HTTP/1.1 {line}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-         cache-control: no-store\r\nx-content-type-options: nosniff\r\n\r\n{body}",
+        "HTTP/1.1 {line}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\r\n\
+         {body}",
         body.len()
     )))
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for ClientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -92,26 +96,26 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let came = buf.filled().get(before..).unwrap_or_default();
-        if !came.is_empty() {
-            self.pulse.read(came, self.most);
+        let received = buf.filled().get(before..).unwrap_or_default();
+        if !received.is_empty() {
+            self.state.record_read(received, self.max_head);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_first(cx))?;
-        if self.explains(buf) {
+        ready!(self.poll_replacement(cx))?;
+        if self.replace_parser_error(buf) {
             return Poll::Ready(Ok(buf.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.pulse.writes(written.is_ready());
+        self.state.record_write(written.is_ready());
         written
     }
 
@@ -120,16 +124,16 @@ impl AsyncWrite for Wire {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.poll_first(cx))?;
-        let alone = bufs.iter().filter(|buf| !buf.is_empty()).count() == 1;
-        if alone
+        ready!(self.poll_replacement(cx))?;
+        let is_single = bufs.iter().filter(|buf| !buf.is_empty()).count() == 1;
+        if is_single
             && let Some(buf) = bufs.iter().find(|buf| !buf.is_empty())
-            && self.explains(buf)
+            && self.replace_parser_error(buf)
         {
             return Poll::Ready(Ok(buf.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.pulse.writes(written.is_ready());
+        self.state.record_write(written.is_ready());
         written
     }
 
@@ -138,22 +142,24 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_first(cx))?;
+        ready!(self.poll_replacement(cx))?;
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
-    /// Closes our side. Where bytes of the client were left unread it reads on until the client closes too: a socket that is
-    /// dropped with unread bytes takes the answer back on its way (RFC 9112 section 9.6). The supervisor limits how long.
+    /// Closes the write side, then drains unread bytes until the client closes.
+    ///
+    /// Dropping a socket with unread bytes resets the connection, and the client may lose the
+    /// response (RFC 9112 section 9.6). The supervisor limits the time.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(self.poll_first(cx))?;
-        if self.lingers.is_none() {
+        ready!(self.poll_replacement(cx))?;
+        if self.drains.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            self.lingers = Some(self.pulse.close());
+            self.drains = Some(self.state.finish_connection());
         }
-        if self.lingers == Some(true) {
-            let mut waste = [0_u8; 8192];
+        if self.drains == Some(true) {
+            let mut discarded = [0_u8; 8192];
             loop {
-                let mut buf = ReadBuf::new(&mut waste);
+                let mut buf = ReadBuf::new(&mut discarded);
                 let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf));
                 if read.is_err() || buf.filled().is_empty() {
                     break;
@@ -164,24 +170,24 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// A request's body with its time-outs.
-pub(crate) struct Upload {
-    /// Absent once it is dropped.
+/// A request's body with its timeouts.
+pub(crate) struct TimedBody {
+    /// `None` once it is dropped.
     inner: Option<Incoming>,
     body: Arc<RequestBody>,
-    times: Times,
-    /// How many bytes are to come, where the request says so.
+    timeouts: Timeouts,
+    /// The `Content-Length`.
     length: Option<u64>,
-    /// When it had to be waited for first.
+    /// When a handler first waited for it.
     began: Option<Instant>,
-    /// Made when the first bytes have to be waited for.
-    alarm: Option<Pin<Box<Sleep>>>,
+    /// Set when a handler first waits for it.
+    timer: Option<Pin<Box<Sleep>>>,
     ended: bool,
 }
 
-impl Upload {
-    /// The bytes of a request's body.
-    pub(crate) fn of(inner: Incoming, body: &Arc<RequestBody>, times: &Times) -> Body {
+impl TimedBody {
+    /// Wraps a request's body.
+    pub(crate) fn wrap(inner: Incoming, body: &Arc<RequestBody>, timeouts: &Timeouts) -> Body {
         if inner.is_end_stream() {
             return Body::empty();
         }
@@ -190,36 +196,36 @@ impl Upload {
         Body::new(Self {
             inner,
             body,
-            times: *times,
+            timeouts: *timeouts,
             length,
             began: None,
-            alarm: None,
+            timer: None,
             ended: false,
         })
     }
 
-    /// All of it is there.
+    /// Records that all of it has arrived.
     fn end(&mut self) {
         self.ended = true;
-        self.body.pulse().end_body();
+        self.body.state().end_body();
     }
 
-    /// Sets the alarm for the next bytes.
+    /// Sets the timer for the next bytes.
     fn arm(&mut self) {
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
-        // One that does not say its size is small until more of it has come.
-        let small = self.length.unwrap_or(self.body.pulse().received()) <= SMALL;
-        let whole = if small { self.times.small } else { self.times.body };
-        let next = (began + whole).min(now + self.times.step);
-        match &mut self.alarm {
-            Some(alarm) => alarm.as_mut().reset(next),
-            None => self.alarm = Some(Box::pin(tokio::time::sleep_until(next))),
+        // A body without a length counts as small until more bytes have arrived.
+        let is_small = self.length.unwrap_or(self.body.state().body_bytes()) <= SMALL_BODY;
+        let whole = if is_small { self.timeouts.small } else { self.timeouts.body };
+        let next = (began + whole).min(now + self.timeouts.step);
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().reset(next),
+            None => self.timer = Some(Box::pin(tokio::time::sleep_until(next))),
         }
     }
 }
 
-impl hyper::body::Body for Upload {
+impl hyper::body::Body for TimedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -229,16 +235,16 @@ impl hyper::body::Body for Upload {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let failed =
             |kind: io::ErrorKind| Poll::Ready(Some(Err(axum::Error::new(io::Error::from(kind)))));
-        if self.body.pulse().is_evicted() {
+        if self.body.state().is_evicted() {
             return failed(io::ErrorKind::ResourceBusy);
         }
         let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
         match Pin::new(inner).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(data) = frame.data_ref() {
-                    self.body.receive(data.len());
+                    self.body.record_bytes(data.len());
                 }
-                if self.alarm.is_some() {
+                if self.timer.is_some() {
                     self.arm();
                 }
                 if self.is_end_stream() {
@@ -252,17 +258,17 @@ impl hyper::body::Body for Upload {
                 Poll::Ready(None)
             }
             Poll::Pending => {
-                if self.alarm.is_none() {
-                    self.body.wait();
+                if self.timer.is_none() {
+                    self.body.start_waiting();
                     self.arm();
                 }
-                if self.body.pulse().poll_evicted(cx).is_ready() {
+                if self.body.state().poll_evicted(cx).is_ready() {
                     return failed(io::ErrorKind::ResourceBusy);
                 }
-                if let Some(alarm) = &mut self.alarm {
-                    ready!(alarm.as_mut().poll(cx));
+                if let Some(timer) = &mut self.timer {
+                    ready!(timer.as_mut().poll(cx));
                 }
-                self.body.pulse().be_late();
+                self.body.state().mark_timed_out();
                 failed(io::ErrorKind::TimedOut)
             }
         }
@@ -277,30 +283,30 @@ impl hyper::body::Body for Upload {
     }
 }
 
-impl Drop for Upload {
+impl Drop for TimedBody {
     fn drop(&mut self) {
-        self.body.pulse().end_body();
+        self.body.state().end_body();
         if !self.ended {
-            self.body.pulse().leave_unread();
-            self.body.leave(self.inner.take());
+            self.body.state().mark_unread();
+            self.body.set_rest(self.inner.take());
         }
     }
 }
 
-/// An answer's body: when it is through, the connection waits for the next request.
-pub(crate) struct Download {
+/// A response's body. On drop, the connection waits for the next request.
+pub(crate) struct ResponseBody {
     inner: Body,
     request: Arc<RequestBody>,
 }
 
-impl Download {
-    /// The body of the answer to the request with that body.
+impl ResponseBody {
+    /// Wraps the body of the response to `request`.
     pub(crate) fn new(inner: Body, request: Arc<RequestBody>) -> Self {
         Self { inner, request }
     }
 }
 
-impl hyper::body::Body for Download {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -320,9 +326,9 @@ impl hyper::body::Body for Download {
     }
 }
 
-impl Drop for Download {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.request.pulse().answered();
+        self.request.state().finish_request();
     }
 }
 
@@ -332,10 +338,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_of_the_parser_get_a_body_and_answers_of_ours_stay() {
+    fn only_responses_of_the_parser_get_a_json_body() {
         let bare =
             b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-        let better = explained(bare).unwrap();
+        let better = with_json_body(bare).unwrap();
         let text = std::str::from_utf8(&better).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 431 "), "{head}");
@@ -348,7 +354,7 @@ mod tests {
             b"HTTP/1.1 400 of a page's text",
             b"\xff",
         ] {
-            assert_eq!(explained(ours), None);
+            assert_eq!(with_json_body(ours), None);
         }
     }
 }

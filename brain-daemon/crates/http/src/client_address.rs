@@ -1,4 +1,4 @@
-//! Who is at the other end, as limits count them.
+//! The address of a client, as the rate limits count it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -7,31 +7,35 @@ use axum::http::header::HOST;
 use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap};
 
-use super::{Desk, Side};
+use super::{AppState, Side};
 
-/// Adds the address that it was asked by; a tunnel does so for everybody.
+/// The field in which a proxy or tunnel appends the address of its client.
 const FORWARDED: &str = "x-forwarded-for";
 
-/// The address that a request comes from.
-pub(super) fn address(desk: &Desk, request: &Request) -> IpAddr {
-    origin(desk, request.extensions(), request.headers())
+/// Returns the address of the client that sent `request`.
+pub(super) fn of_request(app: &AppState, request: &Request) -> IpAddr {
+    of_headers(app, request.extensions(), request.headers())
 }
 
-/// The address that a request with these extensions and headers comes from. Behind the tunnel everybody comes from this machine, and
-/// the last hop that the tunnel names is who asked it; what stands before was said by whoever asked, and is worth nothing. Without
-/// a public address there is no tunnel, and whoever names a hop is a program on this machine that would be somebody else.
-pub(super) fn origin(desk: &Desk, extensions: &Extensions, headers: &HeaderMap) -> IpAddr {
+/// Returns the address of the client that sent a request with these extensions and headers.
+///
+/// Requests through the tunnel come from this machine. Their client is the last hop that the
+/// tunnel names; earlier hops are claims of the client. Without a public address there is no
+/// tunnel, and a local program could forge the field, so it is ignored.
+pub(super) fn of_headers(app: &AppState, extensions: &Extensions, headers: &HeaderMap) -> IpAddr {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-    // Nobody is known: all of them count as one.
+    // Clients without an address count as one.
     let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
-    if desk.side == Side::Public && peer.is_loopback() && desk.brain.public_address().is_some() {
+    if app.side == Side::Public && peer.is_loopback() && app.brain.public_address().is_some() {
         return last_hop(headers).unwrap_or(peer);
     }
     peer
 }
 
-/// Whether such a request came from elsewhere to the public listener: through the tunnel, whose agent adds the address that it was asked by
-/// or leaves the public name, or over the network. What a program on this machine asks by the listener's own address did not.
+/// Returns whether a request to the public listener came through the tunnel or over the network.
+///
+/// The tunnel's agent adds the client's address, or keeps the public host name. A local program
+/// that uses the listener's own address does neither.
 pub(super) fn is_from_outside(extensions: &Extensions, headers: &HeaderMap) -> bool {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
@@ -59,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_machine_asks_by_its_own_address_is_not_from_outside() {
+    fn requests_to_a_loopback_address_are_not_from_outside() {
         let from = |peer: &str, fields: &[(&'static str, &str)]| {
             let mut extensions = Extensions::new();
             extensions.insert(ConnectInfo::<SocketAddr>(peer.parse().unwrap()));
@@ -78,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_hop_is_known() {
+    fn only_the_last_hop_is_trusted() {
         let with = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {

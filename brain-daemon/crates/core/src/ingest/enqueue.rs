@@ -1,6 +1,7 @@
-//! Taking an item in: the checks, what it is worked out to, and the decision in the writer whether it is a duplicate.
+//! Adds items to the ingest queue: checks them, computes hashes, and detects duplicates.
 //!
-//! Thousands of items a second may come in, so nothing here reads a snapshot, and text that has no frontmatter sees no YAML.
+//! Must handle thousands of items a second: nothing here reads a snapshot, and text without
+//! frontmatter is not parsed as YAML.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,41 +19,41 @@ use brain_base::caller::{Caller, Scope};
 use brain_page::{self as page, PayloadError};
 use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
-/// What the writer made of an item.
-enum Taken {
-    /// It waits; so many do.
+/// The writer's decision about an item.
+enum Decision {
+    /// It was added as job `id`; `waiting` jobs wait.
     Queued { id: u64, waiting: u64 },
-    /// It is there already.
+    /// It is a duplicate of job `id`.
     Duplicate { id: u64 },
 }
 
 impl Brain {
-    /// Takes an item in. `done` hears of it: from another thread after the item is on disk, from this one when it is refused
-    /// before that. It must not block.
+    /// Adds an item to the queue. `done` receives the result: on another thread once the item is
+    /// on disk, or on this thread if it is refused before. It must not block.
     ///
-    /// Does not wait for the disk. A few KB of text take microseconds; HTML or JSON of a megabyte takes milliseconds, which is
-    /// too long for a thread that serves others.
+    /// Does not wait for the disk. A few KB of text take microseconds. HTML or JSON of a megabyte
+    /// takes milliseconds, too long for a thread of the async runtime.
     ///
-    /// It is refused with `forbidden` (the scope, or a source outside the caller's grant), `unknown_source`,
-    /// `invalid_request` (the type), `empty_body`, `invalid_encoding`, `conflict` (the idempotency key has come with other
-    /// content), `queue_full`, `busy`, and for what the disk says.
+    /// Faults: `forbidden` (scope or source), `unknown_source`, `invalid_request` (type),
+    /// `empty_body`, `invalid_encoding`, `conflict` (the idempotency key has other content),
+    /// `queue_full`, `busy`, and those of the store.
     pub fn ingest(
         &self,
         caller: &Caller,
         item: Item,
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
-        match self.work_out(caller, item) {
+        match self.prepare(caller, item) {
             Ok((record, keys)) => {
                 let seal = (!caller.sees_all()).then(|| Seal::of(self.store.id()));
-                self.queue_up(record, keys, seal, done);
+                self.enqueue(record, keys, seal, done);
             }
             Err(fault) => done(Err(fault)),
         }
     }
 
-    /// Takes the item of a job in once more, with this content, as if its sender had sent it now without a name for it. `done` as in
-    /// [`Brain::ingest`].
+    /// Adds a job once more with this content, as if it was sent now without an idempotency key.
+    /// `done` as in [`Brain::ingest`].
     pub(crate) fn ingest_again(
         &self,
         job: JobRecord,
@@ -74,35 +75,35 @@ impl Brain {
             seen: vec![by_content],
             ..job
         };
-        self.queue_up(record, Keys { by_name: None, by_content }, None, done);
+        self.enqueue(record, DedupKeys { by_name: None, by_content }, None, done);
     }
 
-    /// Gives what was worked out to the writer. `seal` is for the ids of jobs in the answer.
-    fn queue_up(
+    /// Passes a prepared job to the writer. `seal` encrypts job ids in the reply.
+    fn enqueue(
         &self,
         record: JobRecord,
-        keys: Keys,
+        keys: DedupKeys,
         seal: Option<Seal>,
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
         let shown = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
-        let answer =
-            Answer { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
+        let response =
+            ResponseParts { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
-            move |draft| take(draft, &record, &keys, bound, &shown),
-            move |taken| {
-                if let Ok(Taken::Queued { waiting, .. }) = taken {
+            move |draft| decide(draft, &record, &keys, bound, &shown),
+            move |decision| {
+                if let Ok(Decision::Queued { waiting, .. }) = decision {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
-                    queue.more(waiting);
+                    queue.set_waiting(waiting);
                 }
-                done(taken.map_err(Fault::from).and_then(|taken| answer.to(&taken, &shown)));
+                done(decision.map_err(Fault::from).and_then(|decision| response.build(&decision, &shown)));
             },
         );
     }
 
-    /// The item as the store keeps it, and what makes another one the same.
-    fn work_out(&self, caller: &Caller, item: Item) -> Result<(JobRecord, Keys), Fault> {
+    /// Returns the item's record, and the keys that identify duplicates.
+    fn prepare(&self, caller: &Caller, item: Item) -> Result<(JobRecord, DedupKeys), Fault> {
         caller.require(Scope::Write, "ingest")?;
         let source = self.target(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
@@ -114,7 +115,7 @@ impl Brain {
         let content_hash = page::content_digest(&payload.document.body);
         let now = self.clock.now();
         let client = caller.name.clone();
-        // Whoever names the page wants it there, wherever the same text is otherwise.
+        // The same text under another requested slug is no duplicate.
         let slug = item.slug.as_ref().map_or("", Slug::as_str);
         let by_content = by_content(&client, source.as_str(), &content_hash, slug);
         let by_name =
@@ -145,10 +146,11 @@ impl Brain {
             error: None,
             seen: by_name.into_iter().chain([by_content]).collect(),
         };
-        Ok((record, Keys { by_name, by_content }))
+        Ok((record, DedupKeys { by_name, by_content }))
     }
 
-    /// Where an item goes: to the source that it names, else to the preferred one, else to the first of the caller's own.
+    /// Returns the source of an item: the named one, else the preferred one, else the first that
+    /// the caller can use.
     fn target(&self, caller: &Caller, named: Option<SourceId>) -> Result<SourceId, Fault> {
         let sources = self.store.sources()?;
         let known = |id: &SourceId| sources.iter().any(|(known, _)| known == id);
@@ -180,7 +182,7 @@ impl Brain {
                     Visibility::All => None,
                     Visibility::Only(own) => own.into_iter().find(known),
                 };
-                // Of theirs alone: which of the others is preferred is nothing for this caller.
+                // Only sources of the caller are considered, so that no other one is revealed.
                 let own: Vec<_> =
                     sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
                 Some(preferred(&own))
@@ -200,15 +202,15 @@ impl Brain {
     }
 }
 
-/// What makes another item the same one.
-struct Keys {
-    /// The sender's own name for it.
+/// The keys by which duplicates are found.
+struct DedupKeys {
+    /// From the client and its idempotency key.
     by_name: Option<Hash>,
-    /// Who sent it, where it goes, what it says.
+    /// From the client, the source, the content and the slug.
     by_content: Hash,
 }
 
-/// What makes two items one whose sender has no name for them.
+/// Returns the key of an item without an idempotency key.
 fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Hash {
     key(&[
         b"content",
@@ -219,7 +221,7 @@ fn by_content(client: &str, source: &str, content_hash: &Hash, slug: &str) -> Ha
     ])
 }
 
-/// One digest of several parts, which cannot be cut otherwise.
+/// Returns a digest of several parts, unambiguously delimited.
 fn key(parts: &[&[u8]]) -> Hash {
     let mut digest = Sha256::new();
     for part in parts {
@@ -229,19 +231,19 @@ fn key(parts: &[&[u8]]) -> Hash {
     digest.finalize().into()
 }
 
-/// In the writer: what is there already, whether there is room, and if so the item.
-fn take(
+/// Adds the job unless it is a duplicate or the queue is full; runs in the writer.
+fn decide(
     draft: &mut Draft<'_>,
     record: &JobRecord,
-    keys: &Keys,
+    keys: &DedupKeys,
     bound: u64,
     shown: &dyn Fn(u64) -> JobId,
-) -> Result<Taken, StoreError> {
+) -> Result<Decision, StoreError> {
     if let Some(by_name) = &keys.by_name
-        && let Some((id, first)) = counting(draft, by_name, record.received_at)?
+        && let Some((id, first)) = find_duplicate(draft, by_name, record.received_at)?
     {
         if (first.content_hash, &first.source) == (record.content_hash, &record.source) {
-            return Ok(Taken::Duplicate { id });
+            return Ok(Decision::Duplicate { id });
         }
         return Err(Fault::new(
             FaultCode::Conflict,
@@ -253,32 +255,32 @@ fn take(
         .hint("use a new key for each item")
         .into());
     }
-    if let Some((id, first)) = counting(draft, &keys.by_content, record.received_at)?
-        && stands(draft, &first)?
+    if let Some((id, first)) = find_duplicate(draft, &keys.by_content, record.received_at)?
+        && is_still_stored(draft, &first)?
     {
-        return Ok(Taken::Duplicate { id });
+        return Ok(Decision::Duplicate { id });
     }
     if draft.waiting_jobs() >= bound {
         return Err(Fault::new(
             FaultCode::QueueFull,
-            format!("{bound} items wait already to be made pages"),
+            format!("the ingest queue is full: {bound} items wait"),
         )
         .hint("send it again in a few seconds; nothing of it was stored")
         .into());
     }
     let id = draft.add_job(record)?;
-    Ok(Taken::Queued { id, waiting: draft.waiting_jobs() })
+    Ok(Decision::Queued { id, waiting: draft.waiting_jobs() })
 }
 
-/// The job that was seen under `key`, if it waits, or became a page of what came in within the last 24 hours.
-fn counting(
+/// Returns the job with `key` if it waits, or was stored from content of the last 24 hours.
+fn find_duplicate(
     draft: &Draft<'_>,
     key: &Hash,
     now: i64,
 ) -> Result<Option<(u64, JobRecord)>, StoreError> {
     Ok(draft.seen_job(key)?.filter(|(_, job)| match job.state {
         JobState::Failed => false,
-        // A clock that was set back does not send a waiting one away.
+        // A waiting job counts even if the clock was set back.
         JobState::Queued | JobState::Processing | JobState::Retrying => {
             now - job.received_at < WINDOW_MS
         }
@@ -286,8 +288,9 @@ fn counting(
     }))
 }
 
-/// Whether the job's content is where it went: a page that was deleted or changed since is no reason to refuse the same again.
-fn stands(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
+/// Returns whether the job's page still has its content. A page that was deleted or changed since
+/// makes no duplicate.
+fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
     if job.state != JobState::Stored {
         return Ok(true);
     }
@@ -301,19 +304,19 @@ fn stands(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
     Ok(page.is_some_and(|page| page.deleted_at.is_none() && page.content_hash == job.content_hash))
 }
 
-/// What does not depend on the writer's decision.
-struct Answer {
+/// The parts of the reply that do not depend on the writer's decision.
+struct ResponseParts {
     content_hash: String,
     source: String,
 }
 
-impl Answer {
-    fn to(self, taken: &Taken, shown: &dyn Fn(u64) -> JobId) -> Result<Accepted, Fault> {
-        let (id, status, message) = match taken {
-            Taken::Queued { id, .. } => {
+impl ResponseParts {
+    fn build(self, decision: &Decision, shown: &dyn Fn(u64) -> JobId) -> Result<Accepted, Fault> {
+        let (id, status, message) = match decision {
+            Decision::Queued { id, .. } => {
                 (*id, "queued", "it is safe, and will be a page in a moment")
             }
-            Taken::Duplicate { id } => {
+            Decision::Duplicate { id } => {
                 (*id, "duplicate", "the same came in within the last 24 hours; nothing was added")
             }
         };

@@ -1,6 +1,7 @@
-//! Around every request: the guard, then the handler, then one line in the log, one record in the audit, and the counters.
+//! Dispatches a request to the router, then logs, audits and counts it.
 //!
-//! What was sent is never written down: no header, no query, no body; parameters are known by their names and sizes.
+//! No content of a request is recorded: no header, no query, no body. Of parameters, only names
+//! and sizes are recorded.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -18,159 +19,159 @@ use axum::response::{IntoResponse, Response};
 use brain_protocol::JobId;
 use tower::ServiceExt as _;
 
-use super::guard::{Pass, share};
-use super::serve::Here;
-use super::{Desk, Refusal, Side, Site, defect, peer, tries};
+use super::guard::{CorsDecision, allow_origin};
+use super::serve::ConnectionInfo;
+use super::{AppState, HttpError, Application, Side, client_address, defect, failure_limiter};
 use brain_core::PublicRequest;
 use brain_store::AuditRecord;
 use brain_tunnel::PROBE_HEADER;
 
-/// Where nothing is served.
-const NOWHERE: &str = "(none)";
-/// Calls that are too many and say too little for the audit.
+/// The route of requests that match no path.
+const UNMATCHED: &str = "(none)";
+/// Routes that are not audited, because monitoring calls them all the time.
 const UNAUDITED: [&str; 2] = ["/health", "/metrics"];
-/// The most parameters of one call in the audit, and the longest name, in characters.
-const PARAMETERS: usize = 20;
-const NAME: usize = 40;
-/// What the sizes of further parameters are added up under, and of those whose names are somebody's text.
+/// Parameters of one call in the audit, and the length of their names in bytes.
+const MAX_PARAMETERS: usize = 20;
+const MAX_NAME: usize = 40;
+/// The name for the total size of further parameters, and of those with unusual names.
 const OTHER: &str = "other";
 
 tokio::task_local! {
-    /// What is known of the request that this task answers.
-    static KNOWN: Known;
+    /// Details of the request that this task answers.
+    static DETAILS: RequestDetails;
 }
 
-/// What a handler finds out about a request.
+/// What a handler records about a request.
 #[derive(Debug, Clone, Default)]
-struct Known {
-    /// Who sends it.
+struct RequestDetails {
+    /// The name of the caller.
     caller: OnceCell<String>,
-    /// What of the route it is about: a tool.
-    about: OnceCell<String>,
-    /// The item of the queue that it became.
-    item: OnceCell<JobId>,
+    /// The MCP tool that it calls.
+    tool: OnceCell<String>,
+    /// The ingest job that it created.
+    job: OnceCell<JobId>,
 }
 
-/// Takes note of who sends the request that this task answers: `token:<name>`, a client's id, `admin`.
-pub(crate) fn called_by(name: &str) {
-    // Outside of a request nobody wants to know.
-    let _ = KNOWN.try_with(|known| known.caller.set(name.to_owned()));
+/// Records the caller of the current request: `token:<name>`, a client's id, or `admin`.
+pub(crate) fn set_caller(name: &str) {
+    // Fails only outside of a request, where nothing is recorded.
+    let _ = DETAILS.try_with(|details| details.caller.set(name.to_owned()));
 }
 
-/// Takes note of which tool the request calls that this task answers. A name that is none is somebody's text, and left out.
-pub(crate) fn about(tool: &str) {
+/// Records the tool that the current request calls. Anything but a plain name is left out.
+pub(crate) fn set_tool(tool: &str) {
     if is_plain_name(tool) {
-        let _ = KNOWN.try_with(|known| known.about.set(tool.to_owned()));
+        let _ = DETAILS.try_with(|details| details.tool.set(tool.to_owned()));
     }
 }
 
-/// Takes note of which item of the queue the request became that this task answers.
-pub(crate) fn became(item: JobId) {
-    let _ = KNOWN.try_with(|known| known.item.set(item));
+/// Records the ingest job that the current request created.
+pub(crate) fn set_job(job: JobId) {
+    let _ = DETAILS.try_with(|details| details.job.set(job));
 }
 
-impl Site {
-    /// The hash by which connections of one address are counted together.
+impl Application {
+    /// Returns the hash by which connections of one address are counted together.
     pub(crate) fn hash_of(&self, address: IpAddr) -> u64 {
-        self.desk.room.limits.hash_of(tries::group(address))
+        self.app.shared.limits.hash_of(failure_limiter::address_prefix(address))
     }
 
-    /// Answers a request that came in `here`, and takes note of it.
-    pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>, here: &Here) -> Response
+    /// Answers a request, and records it in the log, the audit and the counters.
+    pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>, info: &ConnectionInfo) -> Response
     where
         B: axum::body::HttpBody<Data = axum::body::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
     {
         let began = Instant::now();
-        let desk = &self.desk;
+        let app = &self.app;
         let request = request.map(Body::new);
-        here.pulse.set_address(self.hash_of(peer::address(desk, &request)));
-        let route: &str = self.paths.at(request.uri().path()).map_or(NOWHERE, |found| found.value);
+        info.state.set_address(self.hash_of(client_address::of_request(app, &request)));
+        let route: &str = self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);
         let audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
         let (at, mut parameters) =
-            if audited { (desk.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
-        if desk.side == Side::Public
-            && let Some(proof) = proof(desk, route, &request)
+            if audited { (app.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
+        if app.side == Side::Public
+            && let Some(proof) = proof(app, route, &request)
         {
             return proof;
         }
-        let inspected = desk.side == Side::Public && is_inspected(route, &request);
-        // Nobody gets to the local listener by the tunnel.
-        let tunnel = || (desk.side == Side::Public).then(|| desk.brain.public_address()).flatten();
-        let passed = desk.room.guard.check(
+        let inspected = app.side == Side::Public && is_inspected(route, &request);
+        // The tunnel leads to the public listener only.
+        let tunnel = || (app.side == Side::Public).then(|| app.brain.public_address()).flatten();
+        let passed = app.shared.guard.check(
             &method,
             request.uri(),
             request.headers(),
-            here.address,
-            &here.text,
+            info.address,
+            &info.address_text,
             &tunnel,
         );
-        let (mut response, known) = match passed {
-            Err(refusal) => (refusal.into_response(), Known::default()),
-            Ok(Pass::Preflight(answer)) => (answer, Known::default()),
+        let (mut response, details) = match passed {
+            Err(refusal) => (refusal.into_response(), RequestDetails::default()),
+            Ok(CorsDecision::Preflight(answer)) => (answer, RequestDetails::default()),
             Ok(pass) => {
                 let answering = async {
-                    let response = served(self.router.clone(), request).await;
-                    (response, KNOWN.with(Known::clone))
+                    let response = call_router(self.router.clone(), request).await;
+                    (response, DETAILS.with(RequestDetails::clone))
                 };
-                let (response, known) = KNOWN.scope(Known::default(), answering).await;
-                let mut response = in_json(response);
-                if let Pass::Shared(origin) = pass {
-                    share(response.headers_mut(), origin);
+                let (response, details) = DETAILS.scope(RequestDetails::default(), answering).await;
+                let mut response = to_json_error(response);
+                if let CorsDecision::Allow(origin) = pass {
+                    allow_origin(response.headers_mut(), origin);
                 }
-                (response, known)
+                (response, details)
             }
         };
-        if here.pulse.is_evicted() && !response.status().is_success() {
+        if info.state.is_evicted() && !response.status().is_success() {
             let message =
                 "too many requests are sending their bodies at the same time; send it again";
-            response = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
+            response = HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
                 .with(header::RETRY_AFTER, HeaderValue::from_static("1"))
                 .into_response();
-        } else if here.pulse.is_late() && !response.status().is_success() {
-            let message = "the body of this request did not come in time; send it again";
-            response = Refusal::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
+        } else if info.state.is_timed_out() && !response.status().is_success() {
+            let message = "the body of this request timed out; send it again";
+            response = HttpError::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", message)
                 .into_response();
         }
         let (status, took) = (response.status().as_u16(), began.elapsed());
-        let received = here.pulse.received();
-        desk.room.counts.answered(route, status, took);
+        let received = info.state.body_bytes();
+        app.shared.counters.record(route, status, took);
         if received > 0 {
-            desk.room.counts.bytes_in.add(received);
+            app.shared.counters.bytes_in.add(received);
         }
-        let caller = known.caller.get();
+        let caller = details.caller.get();
         let client = caller.map_or(AuditRecord::UNKNOWN, String::as_str);
         let took_us = took.as_micros() as u64;
         if status >= 500 {
-            tracing::info!(%method, route, status, took_us, client, side = ?desk.side, "answered over HTTP");
+            tracing::info!(%method, route, status, took_us, client, side = ?app.side, "answered over HTTP");
         } else {
-            tracing::debug!(%method, route, status, took_us, client, side = ?desk.side, "answered over HTTP");
+            tracing::debug!(%method, route, status, took_us, client, side = ?app.side, "answered over HTTP");
         }
         if inspected {
-            desk.brain.record_public_request(PublicRequest {
-                at: if audited { at } else { desk.brain.now() },
+            app.brain.record_public_request(PublicRequest {
+                at: if audited { at } else { app.brain.now() },
                 method: known_method(&method).to_owned(),
                 path: route.to_owned(),
                 status,
                 took_us,
                 client: client.to_owned(),
                 bytes: received,
-                job_id: known.item.get().copied(),
+                job_id: details.job.get().copied(),
             });
         }
         if audited {
             if caller.is_none() {
-                // Anybody can make up names.
+                // Unauthenticated clients could fill the audit with invented names.
                 parameters.clear();
             } else if received > 0 {
                 parameters.push(("body".into(), received));
             }
-            let operation = match known.about.get() {
+            let operation = match details.tool.get() {
                 Some(tool) => format!("{method} {route} {tool}"),
                 None => format!("{method} {route}"),
             };
-            desk.brain.note_call(AuditRecord {
+            app.brain.record_call(AuditRecord {
                 at,
                 client: client.into(),
                 operation,
@@ -183,23 +184,22 @@ impl Site {
     }
 }
 
-/// Answers the watchdog, which asks through a public address whose name is not accepted before it
-/// is proved.
-fn proof(desk: &Desk, route: &str, request: &Request) -> Option<Response> {
+/// Answers the tunnel's watchdog, which verifies a public address before its name is accepted.
+fn proof(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
-    let proof = desk.brain.tunnel_proof(field("host")?, question)?;
+    let proof = app.brain.tunnel_proof(field("host")?, question)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 
-/// Whether the owner wants to see that this came in: from outside, and not the watchdog's own look.
+/// Returns whether a request is listed for the owner: from outside, and no probe of the watchdog.
 fn is_inspected(route: &str, request: &Request) -> bool {
-    let probe = route == "/health"
-        && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
-    !probe && peer::is_from_outside(request.extensions(), request.headers())
+    let probe =
+        route == "/health" && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
+    !probe && client_address::is_from_outside(request.extensions(), request.headers())
 }
 
-/// A method's name; one that nobody knows is somebody's text, and left out.
+/// Returns the name of a standard method, else a placeholder.
 fn known_method(method: &Method) -> &str {
     let known = [
         Method::GET,
@@ -213,22 +213,22 @@ fn known_method(method: &Method) -> &str {
     if known.contains(method) { method.as_str() } else { "(other)" }
 }
 
-/// What the router answers. A handler that panics has answered, too.
-async fn served(router: Router, request: Request) -> Response {
+/// Calls the router. A handler that panics yields a 500 response.
+async fn call_router(router: Router, request: Request) -> Response {
     let mut answering = pin!(router.oneshot(request));
     std::future::poll_fn(|context| {
         match catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context))) {
             Ok(Poll::Ready(Ok(response))) => Poll::Ready(response),
             Ok(Poll::Ready(Err(never))) => match never {},
             Ok(Poll::Pending) => Poll::Pending,
-            // What it said stands in the daemon's log.
+            // The panic message is in the daemon's log.
             Err(_) => Poll::Ready(defect().into_response()),
         }
     })
     .await
 }
 
-/// What comes with a request besides its body: names, and sizes in bytes.
+/// Returns the names and sizes (in bytes) of query parameters and `X-Brain-` fields.
 fn parameters(request: &Request) -> Vec<(String, u64)> {
     let query = request.uri().query().unwrap_or_default();
     let asked = form_urlencoded::parse(query.as_bytes())
@@ -238,7 +238,7 @@ fn parameters(request: &Request) -> Vec<(String, u64)> {
     let fields = fields.map(|(name, value)| (name.as_str().to_owned(), value.len()));
     let (mut told, mut other) = (Vec::new(), None::<u64>);
     for (name, size) in asked.chain(fields) {
-        if told.len() < PARAMETERS && is_plain_name(&name) {
+        if told.len() < MAX_PARAMETERS && is_plain_name(&name) {
             told.push((name, size as u64));
         } else {
             *other.get_or_insert(0) += (name.len() + size) as u64;
@@ -248,39 +248,39 @@ fn parameters(request: &Request) -> Vec<(String, u64)> {
     told
 }
 
-/// Whether this may be the name of a parameter, and no secret that stands where a name should.
+/// Returns whether `name` looks like a parameter's name, and not like a token or text.
 fn is_plain_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    (1..=NAME).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with("brain_")
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with("brain_")
 }
 
-/// A refusal that a library wrote as plain text, or without a word, as ours are.
-fn in_json(response: Response) -> Response {
+/// Replaces an error response of a library, which is plain text or empty, by a JSON one.
+fn to_json_error(response: Response) -> Response {
     let status = response.status();
     if !(status.is_client_error() || status.is_server_error()) || !is_plain(response.headers()) {
         return response;
     }
     let (error, message) = match status {
         StatusCode::NOT_FOUND => {
-            ("not_found", "there is nothing here; /openapi.json lists what there is")
+            ("not_found", "no such path; /openapi.json lists the paths")
         }
         StatusCode::METHOD_NOT_ALLOWED => {
             ("method_not_allowed", "the field Allow names the methods that are served here")
         }
         StatusCode::PAYLOAD_TOO_LARGE => ("too_large", "the body is too large"),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => {
-            ("unsupported_content_type", "this content type is not taken here")
+            ("unsupported_content_type", "this content type is not accepted here")
         }
-        StatusCode::REQUEST_TIMEOUT => ("request_timeout", "the request did not come in time"),
+        StatusCode::REQUEST_TIMEOUT => ("request_timeout", "the request timed out"),
         status if status.is_server_error() => {
             ("internal", "a defect in brain ended this request; please report it")
         }
-        _ => ("bad_request", "this request cannot be read; /openapi.json says what is expected"),
+        _ => ("bad_request", "this request is not valid; /openapi.json describes valid ones"),
     };
     let (mut parts, _) = response.into_parts();
-    let (told, body) = Refusal::new(status, error, message).into_response().into_parts();
+    let (error_parts, body) = HttpError::new(status, error, message).into_response().into_parts();
     parts.headers.remove(header::CONTENT_LENGTH);
-    parts.headers.extend(told.headers);
+    parts.headers.extend(error_parts.headers);
     Response::from_parts(parts, Body::new(body))
 }
 
@@ -312,13 +312,13 @@ mod tests {
             (many.len(), &many[19], &many[20]),
             (21, &("n19".into(), 1), &("other".into(), 80 * 4))
         );
-        let long = "n".repeat(NAME);
+        let long = "n".repeat(MAX_NAME);
         let text = format!("brain_pt_secret&a%20thought&{long}n&=&{long}=12");
         assert_eq!(found(&text), [(long, 2), ("other".to_owned(), 15 + 9 + 41)]);
     }
 
     #[tokio::test]
-    async fn a_handler_that_panics_is_a_refusal_like_others() {
+    async fn a_handler_that_panics_yields_500() {
         let broken = || async { panic!("at a place that nobody outside is told of") };
         let router = axum::Router::<()>::new().route(
             "/",
@@ -327,7 +327,7 @@ mod tests {
             }),
         );
         let request = Request::builder().uri("/").body(Body::empty()).unwrap();
-        let refused = served(router, request).await;
+        let refused = call_router(router, request).await;
         assert_eq!(refused.status(), StatusCode::INTERNAL_SERVER_ERROR);
         let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
         let text = std::str::from_utf8(&body).unwrap();
@@ -338,20 +338,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_library_refuses_is_json_and_the_rest_is_left_alone() {
+    async fn plain_text_errors_become_json() {
         let allow = [(header::ALLOW, "GET")];
-        let refused = in_json((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
+        let refused = to_json_error((StatusCode::METHOD_NOT_ALLOWED, allow).into_response());
         assert_eq!(refused.headers()[header::ALLOW], "GET");
         assert_eq!(refused.headers()[header::CONTENT_TYPE], "application/json");
         let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["error"], "method_not_allowed");
-        let text = in_json((StatusCode::BAD_REQUEST, "Failed to parse <x>").into_response());
+        let text = to_json_error((StatusCode::BAD_REQUEST, "Failed to parse <x>").into_response());
         assert_eq!(text.headers()[header::CONTENT_TYPE], "application/json");
         let page = [(header::CONTENT_TYPE, "text/html; charset=utf-8")];
-        let page = in_json((StatusCode::BAD_REQUEST, page, "<p>").into_response());
+        let page = to_json_error((StatusCode::BAD_REQUEST, page, "<p>").into_response());
         assert_eq!(page.headers()[header::CONTENT_TYPE], "text/html; charset=utf-8");
-        let fine = in_json((StatusCode::OK, "text").into_response());
+        let fine = to_json_error((StatusCode::OK, "text").into_response());
         assert_eq!(fine.headers()[header::CONTENT_TYPE], "text/plain; charset=utf-8");
     }
 }

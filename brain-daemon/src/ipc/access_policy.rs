@@ -1,7 +1,7 @@
-//! Who may come in through the control socket, and as what.
+//! Decides which users may connect to the control socket, and with which scopes.
 //!
-//! The daemon's own user and root always may, and may do everything. Another user may only if the socket was passed in
-//! by systemd and the configuration names them; they read and write pages, and the installation stays the owner's.
+//! The daemon's own user and root have full access. Other users need a socket that systemd passed
+//! in and an entry in the configuration. They can read and write pages, but not administer.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,35 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope};
 use brain_core::config::Config;
 
-/// Where groups have their numbers.
+/// Maps group names to ids.
 const GROUPS: &str = "/etc/group";
 
-/// The rule of one socket.
+/// The access rules of one socket.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct AccessPolicy {
     own: u32,
     uids: Vec<u32>,
     group: Option<Group>,
 }
 
-/// A group whose members are let in because nobody else can open the socket's file.
+/// A group whose members have access, because only they can open the socket's file.
 #[derive(Debug)]
 struct Group {
     id: u32,
     socket: PathBuf,
 }
 
-impl Admission {
-    /// Nobody but the daemon's own user and root.
+impl AccessPolicy {
+    /// Admits the daemon's own user and root only.
     pub(super) fn owner() -> Self {
         Self { own: rustix::process::geteuid().as_raw(), uids: Vec::new(), group: None }
     }
 
-    /// The rule of a socket that was passed in and lies at `path`.
+    /// Returns the policy of a socket at `path` that systemd passed in.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] when `daemon.allow_group` does not exist, or is not what the socket's file says.
+    /// [`FaultCode::InvalidConfig`] if `daemon.allow_group` does not exist, or contradicts the
+    /// owner and mode of the socket's file.
     pub(super) fn passed(path: &Path, config: &Config) -> Result<Self, Fault> {
         let group = match config.allow_group() {
             "" => None,
@@ -58,35 +59,37 @@ impl Admission {
         Ok(Self { uids: config.allow_uids(), group, ..Self::owner() })
     }
 
-    /// The caller that a process of this user is.
+    /// Returns the caller for a process of this user.
     ///
     /// # Errors
-    /// [`FaultCode::Forbidden`] for everybody who may not come in.
+    /// [`FaultCode::Forbidden`] if the user has no access.
     pub(super) fn caller(&self, uid: u32) -> Result<Caller, Fault> {
         if uid == 0 || uid == self.own {
             return Ok(Caller::local(uid));
         }
         let named = self.uids.contains(&uid);
-        // Looked at each time: somebody may have opened the file to the world since.
+        // Checked each time, since the mode of the file may have changed.
         let member = || self.group.as_ref().is_some_and(|group| group.decides().is_ok());
         if named || member() {
             return Ok(Caller::granted(format!("uid {uid}"), Scope::Write.into(), Visibility::All));
         }
         Err(Fault::new(FaultCode::Forbidden, format!("this brain does not serve user {uid}"))
-            .hint("its owner can let you in with daemon.allow_group or daemon.allow_uids"))
+            .hint("its owner can give you access with daemon.allow_group or daemon.allow_uids"))
     }
 }
 
 impl Group {
-    /// Whether the socket's file lets in this group and nobody else. The kernel then has checked the membership of
-    /// whoever is connected, supplementary groups included, which peer credentials do not tell.
+    /// Checks that only this group can open the socket's file.
+    ///
+    /// Then the kernel has checked the membership of every client, including supplementary
+    /// groups, which peer credentials do not contain.
     fn decides(&self) -> Result<(), String> {
         let place = self.socket.display();
         let meta = std::fs::symlink_metadata(&self.socket).map_err(|e| format!("{place}: {e}"))?;
         if meta.gid() != self.id {
             return Err(format!("{place} belongs to group {}", meta.gid()));
         }
-        // An owner opens it without being a member. Root and the daemon's own user come in anyway.
+        // The file's owner can open it without being a member. Root and the daemon's user may.
         if ![0, rustix::process::geteuid().as_raw()].contains(&meta.uid()) {
             return Err(format!(
                 "{place} belongs to user {}, who need not be a member (no SocketUser=)",
@@ -103,7 +106,7 @@ impl Group {
     }
 }
 
-/// The number of the group that is named, or given by its number.
+/// Returns the id of a group that is given by name or id.
 fn group_id(name: &str) -> Result<u32, Fault> {
     if let Ok(id) = name.parse() {
         return Ok(id);

@@ -1,66 +1,66 @@
-//! Calls that wait to be written down: how many there may be, and what unknown callers may take of the room. Pure.
+//! Buffers calls until they are written, within limits of count and size. No I/O.
 
 use std::collections::VecDeque;
 
 use brain_store::AuditRecord;
 
-/// The most calls that wait to be written down.
-const MOST: usize = 100_000;
-/// The most room that they take, in bytes.
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-/// The most calls of unknown callers that one minute keeps.
-const STRANGERS: u64 = 60;
-/// In milliseconds.
-pub(super) const MINUTE: i64 = 60 * 1000;
+/// Calls in the buffer.
+const MAX_CALLS: usize = 100_000;
+/// The size of the buffer, in bytes.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Calls of unknown callers that are recorded in one minute.
+const MAX_UNKNOWN: u64 = 60;
+/// A minute in milliseconds.
+pub(super) const MINUTE_MS: i64 = 60 * 1000;
 
-/// Calls that wait, within limits.
+/// Calls that are not written yet.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct CallBuffer {
     /// In the order of their end.
     pub(super) calls: VecDeque<AuditRecord>,
-    /// The room that they take.
+    /// Their size.
     bytes: usize,
-    /// So many did not find room since the last time that it was said.
+    /// Calls that were dropped since the last report.
     dropped: u64,
-    /// The minute that unknown callers are counted in, since 1970.
+    /// The minute in which unknown calls are counted, since 1970.
     minute: i64,
-    /// Their calls in it.
-    strangers: u64,
-    /// The highest status of those that have no record of their own.
+    /// The number of unknown calls in that minute.
+    unknown_calls: u64,
+    /// The highest status of unknown calls without a record.
     worst: u16,
 }
 
-impl Waiting {
-    /// A call that ended at `now`.
-    pub(super) fn note(&mut self, now: i64, call: AuditRecord) {
+impl CallBuffer {
+    /// Adds a call that ended at `now`.
+    pub(super) fn record(&mut self, now: i64, call: AuditRecord) {
         if call.client != AuditRecord::UNKNOWN {
             return self.push(call);
         }
-        self.turn(now);
-        self.strangers += 1;
-        if self.strangers <= STRANGERS {
+        self.advance(now);
+        self.unknown_calls += 1;
+        if self.unknown_calls <= MAX_UNKNOWN {
             self.push(call);
         } else {
             self.worst = self.worst.max(call.status);
         }
     }
 
-    /// Begins another minute when it is time.
-    pub(super) fn turn(&mut self, now: i64) {
-        let minute = now.div_euclid(MINUTE);
+    /// Begins a new minute if `now` is in one.
+    pub(super) fn advance(&mut self, now: i64) {
+        let minute = now.div_euclid(MINUTE_MS);
         if minute != self.minute {
-            self.sum_up();
+            self.summarize_unknown();
             self.minute = minute;
         }
     }
 
-    /// Says how many calls of unknown callers have no record of their own.
-    pub(super) fn sum_up(&mut self) {
-        let more = std::mem::take(&mut self.strangers).saturating_sub(STRANGERS);
+    /// Adds a record with the number of unknown calls that have no record.
+    pub(super) fn summarize_unknown(&mut self) {
+        let more = std::mem::take(&mut self.unknown_calls).saturating_sub(MAX_UNKNOWN);
         let status = std::mem::take(&mut self.worst);
         if more > 0 {
             self.push(AuditRecord {
-                at: self.minute * MINUTE,
+                at: self.minute * MINUTE_MS,
                 client: AuditRecord::UNKNOWN.into(),
                 operation: format!("({more} more calls of unknown callers)"),
                 status,
@@ -73,32 +73,32 @@ impl Waiting {
     fn push(&mut self, call: AuditRecord) {
         self.bytes += size(&call);
         self.calls.push_back(call);
-        while self.calls.len() > MOST || self.bytes > MOST_BYTES {
+        while self.calls.len() > MAX_CALLS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.calls.pop_front() else { break };
             self.bytes -= size(&oldest);
             self.dropped += 1;
         }
     }
 
-    /// All of them, to be written down.
+    /// Takes all calls, to write them.
     pub(super) fn take(&mut self) -> Vec<AuditRecord> {
         self.bytes = 0;
         std::mem::take(&mut self.calls).into()
     }
 
-    /// How many did not find room since this was asked last.
+    /// Returns how many calls were dropped since the last report.
     pub(super) fn take_dropped(&mut self) -> u64 {
         std::mem::take(&mut self.dropped)
     }
 
-    /// Takes back what was to be written down.
+    /// Puts calls back that could not be written.
     pub(super) fn put_back(&mut self, calls: Vec<AuditRecord>) {
         let newer = self.take();
         calls.into_iter().chain(newer).for_each(|call| self.push(call));
     }
 }
 
-/// The room that a call takes, in bytes.
+/// Returns the size of a call, in bytes.
 fn size(call: &AuditRecord) -> usize {
     let parameters: usize = call.parameters.iter().map(|it| size_of_val(it) + it.0.len()).sum();
     size_of_val(call) + call.client.len() + call.operation.len() + parameters
@@ -114,8 +114,8 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_wait_have_a_limit_in_bytes() {
-        let mut waiting = Waiting::default();
+    fn the_buffer_is_limited_in_bytes() {
+        let mut waiting = CallBuffer::default();
         let long = || AuditRecord { operation: "x".repeat(1 << 20), ..call(0) };
         for _ in 0..20 {
             waiting.push(long());
@@ -124,19 +124,19 @@ mod tests {
         let taken = waiting.take();
         waiting.push(long());
         waiting.put_back(taken);
-        assert_eq!((waiting.calls.len(), waiting.dropped), (15, 6), "what is put back counts, too");
+        assert_eq!((waiting.calls.len(), waiting.dropped), (15, 6), "calls that are put back count, too");
         assert_eq!(waiting.bytes, waiting.calls.iter().map(size).sum::<usize>());
         let _ = waiting.take();
         assert_eq!(waiting.bytes, 0);
     }
 
     #[test]
-    fn when_too_many_come_the_oldest_are_dropped_and_counted() {
-        let mut waiting = Waiting::default();
-        for n in 0..MOST as i64 + 3 {
+    fn the_oldest_calls_are_dropped_and_counted() {
+        let mut waiting = CallBuffer::default();
+        for n in 0..MAX_CALLS as i64 + 3 {
             waiting.push(call(n));
         }
-        assert_eq!((waiting.calls.len(), waiting.dropped), (MOST, 3));
+        assert_eq!((waiting.calls.len(), waiting.dropped), (MAX_CALLS, 3));
         assert_eq!(waiting.calls.front().map(|call| call.at), Some(3));
     }
 }

@@ -15,17 +15,17 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 /// How many requests of one stream are worked on at once.
-pub(super) const AT_ONCE: usize = 16;
+pub(super) const MAX_CONCURRENT: usize = 16;
 /// How long a stream may have nothing to do while others wait for a place.
-const IDLE_IN_A_CROWD: Duration = Duration::from_secs(1);
+const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
 /// How many times as long it may leave its answers lying then.
-const DEAF_IN_A_CROWD: u32 = 30;
+const UNREAD_TIMEOUT_FACTOR: u32 = 30;
 
 /// What is kept of the room for a message when the next one is waited for, in bytes.
-const ROOM: usize = 16 * 1024;
+const KEPT_CAPACITY: usize = 16 * 1024;
 
 /// What carries the messages of one stream. rmcp writes them; it would keep the room of the largest one ever read.
-pub(super) struct Yielding<R: AsyncRead, W: AsyncWrite> {
+pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
     read: BufReader<R>,
     /// The beginning of a message.
     line: Vec<u8>,
@@ -33,41 +33,41 @@ pub(super) struct Yielding<R: AsyncRead, W: AsyncWrite> {
     too_long: bool,
     write: AsyncRwTransport<RoleServer, Empty, W>,
     /// One for each request that is worked on.
-    turns: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// One for each answer that the client has not taken yet.
     unread: Arc<Semaphore>,
     /// True while others wait for a place.
-    crowded: watch::Receiver<bool>,
+    is_full: watch::Receiver<bool>,
 }
 
 /// What is no message of MCP and yet wants an answer.
 #[derive(Deserialize)]
-struct Asked {
+struct RequestHead {
     id: Option<RequestId>,
 }
 
-impl<R, W> Yielding<R, W>
+impl<R, W> LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Carries messages as long as `turns` has places for them.
+    /// Carries messages as long as `permits` has places for them.
     pub(super) fn new(
         read: R,
         write: W,
-        turns: Arc<Semaphore>,
-        crowded: watch::Receiver<bool>,
+        permits: Arc<Semaphore>,
+        is_full: watch::Receiver<bool>,
     ) -> Self {
         let write = AsyncRwTransport::new_server(tokio::io::empty(), write);
-        let unread = Arc::new(Semaphore::new(AT_ONCE));
+        let unread = Arc::new(Semaphore::new(MAX_CONCURRENT));
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
             too_long: false,
             write,
-            turns,
+            permits,
             unread,
-            crowded,
+            is_full,
         }
     }
 
@@ -99,7 +99,7 @@ where
                 _ => None,
             };
             self.line.clear();
-            self.line.shrink_to(ROOM);
+            self.line.shrink_to(KEPT_CAPACITY);
             let refusal = match read {
                 _ if too_long => ErrorData::invalid_request(
                     format!("a message has at most {MAX_MESSAGE} bytes"),
@@ -115,13 +115,13 @@ where
             // By itself: whoever stops waiting would break it off.
             tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(
                 refusal,
-                asked.and_then(|it: Asked| it.id),
+                asked.and_then(|it: RequestHead| it.id),
             )));
         }
     }
 }
 
-impl<R, W> Transport<RoleServer> for Yielding<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -145,11 +145,11 @@ where
     /// The next message; `None` at the end, and when others need the place more. Who is hung up on between two requests comes back
     /// with the next one (`brain mcp` does).
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let (turns, unread) = (Arc::clone(&self.turns), Arc::clone(&self.unread));
-        let mut crowded = self.crowded.clone();
+        let (permits, unread) = (Arc::clone(&self.permits), Arc::clone(&self.unread));
+        let mut is_full = self.is_full.clone();
         let next = async {
             // Whoever wants more than is worked off waits in their own pipe, not in our memory.
-            drop(turns.acquire().await);
+            drop(permits.acquire().await);
             // So does whoever does not take the answers: those wait in our memory.
             drop(unread.acquire().await);
             self.next().await
@@ -157,7 +157,7 @@ where
         tokio::select! {
             biased;
             message = next => message,
-            () = is_in_the_way(&turns, &unread, &mut crowded, IDLE_IN_A_CROWD) => {
+            () = wait_until_evictable(&permits, &unread, &mut is_full, IDLE_TIMEOUT_WHEN_FULL) => {
                 tracing::debug!("an MCP stream with nothing to do gave its place away");
                 None
             }
@@ -170,24 +170,24 @@ where
 }
 
 /// Ends when there has been a crowd for the time `idle` and nothing was worked on at its end, nor was an answer on its way; or when there
-/// was one for [`DEAF_IN_A_CROWD`] times as long, and nobody took an answer.
-async fn is_in_the_way(
-    turns: &Semaphore,
+/// was one for [`UNREAD_TIMEOUT_FACTOR`] times as long, and nobody took an answer.
+async fn wait_until_evictable(
+    permits: &Semaphore,
     unread: &Semaphore,
-    crowded: &mut watch::Receiver<bool>,
+    is_full: &mut watch::Receiver<bool>,
     idle: Duration,
 ) {
-    let (mut taken, mut deaf) = (AT_ONCE, 0);
+    let (mut taken, mut unread_rounds) = (MAX_CONCURRENT, 0);
     loop {
-        if crowded.wait_for(|crowd| *crowd).await.is_err() {
+        if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        let relieved = timeout(idle, crowded.wait_for(|crowd| !*crowd)).await.is_ok();
+        let relieved = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
         let now = unread.available_permits();
-        deaf = if relieved || now != taken { 0 } else { deaf + 1 };
+        unread_rounds = if relieved || now != taken { 0 } else { unread_rounds + 1 };
         taken = now;
-        let silent = now == AT_ONCE || deaf >= DEAF_IN_A_CROWD;
-        if !relieved && silent && turns.available_permits() == AT_ONCE {
+        let silent = now == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
+        if !relieved && silent && permits.available_permits() == MAX_CONCURRENT {
             return;
         }
     }
@@ -203,37 +203,37 @@ mod tests {
     async fn whoever_takes_no_answer_is_not_heard_until_they_do() {
         let (theirs, ours) = tokio::io::duplex(64);
         let (read, write) = tokio::io::split(ours);
-        let (_crowd, crowded) = watch::channel(false);
-        let mut stream = Yielding::new(read, write, Arc::new(Semaphore::new(AT_ONCE)), crowded);
+        let (_set_full, is_full) = watch::channel(false);
+        let mut stream = LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
         let (answers, mut to) = tokio::io::split(theirs);
         let long = "no".repeat(64);
         let refusal = || {
             TxJsonRpcMessage::<RoleServer>::error(ErrorData::parse_error(long.clone(), None), None)
         };
-        for _ in 0..AT_ONCE {
+        for _ in 0..MAX_CONCURRENT {
             tokio::spawn(stream.send(refusal()));
         }
         to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").await.unwrap();
-        let mut heard = std::pin::pin!(stream.receive());
+        let mut received = std::pin::pin!(stream.receive());
         assert!(
-            timeout(Duration::from_millis(50), &mut heard).await.is_err(),
+            timeout(Duration::from_millis(50), &mut received).await.is_err(),
             "nothing was taken yet"
         );
         let mut lines = BufReader::new(answers).lines();
         lines.next_line().await.unwrap().unwrap();
         lines.next_line().await.unwrap().unwrap();
-        assert!(heard.await.is_some());
+        assert!(received.await.is_some());
     }
 
     #[tokio::test]
     async fn in_a_crowd_an_answer_on_its_way_is_waited_for_but_not_for_ever() {
-        let (turns, unread) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
-        let (_crowd, mut crowded) = watch::channel(true);
+        let (permits, unread) = (Semaphore::new(MAX_CONCURRENT), Semaphore::new(MAX_CONCURRENT));
+        let (_set_full, mut is_full) = watch::channel(true);
         let idle = Duration::from_millis(10);
-        is_in_the_way(&turns, &unread, &mut crowded, idle).await;
+        wait_until_evictable(&permits, &unread, &mut is_full, idle).await;
         let answer = unread.acquire().await.unwrap();
-        let mut ends = std::pin::pin!(is_in_the_way(&turns, &unread, &mut crowded, idle));
-        assert!(timeout(idle * (DEAF_IN_A_CROWD / 2), &mut ends).await.is_err(), "it may be slow");
+        let mut ends = std::pin::pin!(wait_until_evictable(&permits, &unread, &mut is_full, idle));
+        assert!(timeout(idle * (UNREAD_TIMEOUT_FACTOR / 2), &mut ends).await.is_err(), "it may be slow");
         ends.await;
         drop(answer);
     }
@@ -242,8 +242,8 @@ mod tests {
     async fn a_large_message_leaves_no_room_behind_and_a_larger_one_is_refused() {
         let (theirs, ours) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
-        let (_crowd, crowded) = watch::channel(false);
-        let mut stream = Yielding::new(read, write, Arc::new(Semaphore::new(AT_ONCE)), crowded);
+        let (_set_full, is_full) = watch::channel(false);
+        let mut stream = LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
         let (answers, mut to) = tokio::io::split(theirs);
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let feeder = tokio::spawn(async move {
@@ -256,7 +256,7 @@ mod tests {
             to.shutdown().await.unwrap();
         });
         assert!(stream.receive().await.is_some());
-        assert!(stream.line.capacity() <= ROOM, "{}", stream.line.capacity());
+        assert!(stream.line.capacity() <= KEPT_CAPACITY, "{}", stream.line.capacity());
         feeder.await.unwrap();
         assert!(stream.receive().await.is_none(), "what is not ended is no message");
         let mut lines = BufReader::new(answers).lines();

@@ -1,4 +1,4 @@
-//! From an item to its page.
+//! Builds the page of an ingest job.
 
 use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
@@ -8,42 +8,43 @@ use brain_base::caller;
 use brain_base::clock::day;
 use brain_store::{Draft, JobRecord, NewPage, StoreError, WrittenPage};
 
-/// An item, worked out as far as it can be without the writer.
-pub(super) struct Ready {
+/// A job's page, prepared as far as possible outside of the writer.
+pub(super) struct PreparedPage {
     pub(super) source: SourceId,
-    /// The slug that was asked for.
-    pub(super) asked: Option<Slug>,
-    /// Where the same content went within the last 24 hours.
+    /// The requested slug.
+    pub(super) requested: Option<Slug>,
+    /// The slug of a page with the same content within the last 24 hours.
     known: Option<Slug>,
     day: String,
-    /// The slug that it gets as a rule, and the page for it.
+    /// The slug that it gets unless that is taken, and its page.
     likely: (Slug, NewPage),
     id: JobId,
 }
 
-/// Works an item out. `id` is the job's, as everybody may read it; `known` finds where the same content went within the last 24 hours.
-pub(super) fn ready(
+/// Prepares the page of a job. `id` is the job's public id. `known` finds a page with the same
+/// content within the last 24 hours.
+pub(super) fn prepare(
     id: JobId,
     record: &JobRecord,
     known: impl FnOnce(&SourceId) -> Option<Slug>,
-) -> Result<Ready, Fault> {
+) -> Result<PreparedPage, Fault> {
     let broken = |what: String| Fault::new(FaultCode::StoreDamaged, what);
     let source = SourceId::parse(record.source.as_str()).map_err(|e| broken(e.to_string()))?;
-    let asked = match &record.wishes.slug {
+    let requested = match &record.wishes.slug {
         Some(slug) => Some(Slug::parse(slug.as_str()).map_err(|e| broken(e.to_string()))?),
         None => None,
     };
     let day = day(record.received_at);
-    let slug = match &asked {
+    let slug = match &requested {
         Some(slug) => slug.clone(),
         None => inbox_slug(&day, &record.content_hash, 0)?,
     };
     let page = page_of(id, record, &slug)?;
-    let known = if asked.is_none() { known(&source) } else { None };
-    Ok(Ready { source, asked, known, day, likely: (slug, page), id })
+    let known = if requested.is_none() { known(&source) } else { None };
+    Ok(PreparedPage { source, requested, known, day, likely: (slug, page), id })
 }
 
-/// The item's page under `slug`: what its sender wishes before what its text says, and the stamps of how it came in.
+/// Returns the job's page for `slug`. Title and type of the request override those of the text.
 fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { wishes, .. } = record;
     let door = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
@@ -57,16 +58,16 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     written_page(slug, document, provenance, None, wishes.slug.is_none())
 }
 
-/// In the writer: finds the page's place and writes it there. A page that has this content already stays as it is.
+/// Finds the slug and writes the page; runs in the writer. A page with this content is left as is.
 pub(super) fn write(
     draft: &mut Draft<'_>,
     record: &JobRecord,
-    ready: &Ready,
+    ready: &PreparedPage,
     now: i64,
 ) -> Result<(Slug, WrittenPage), StoreError> {
     let wanted = Wanted {
         source: &ready.source,
-        slug: ready.asked.as_ref(),
+        slug: ready.requested.as_ref(),
         known: ready.known.as_ref(),
         hash: &record.content_hash,
         day: &ready.day,
@@ -78,15 +79,15 @@ pub(super) fn write(
     {
         return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: there }));
     }
-    // An item that is tried again has waited, and what came meanwhile for the same page is newer.
+    // A retried job is older than content that arrived for the same page meanwhile.
     if record.error.is_some()
-        && let (Some(asked), Some(there)) = (&ready.asked, draft.page(&ready.source, &slug)?)
+        && let (Some(requested), Some(there)) = (&ready.requested, draft.page(&ready.source, &slug)?)
         && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at)
             > record.received_at
     {
         return Err(Fault::new(
             FaultCode::Conflict,
-            format!("\"{asked}\" has newer content than this item"),
+            format!("\"{requested}\" has newer content than this item"),
         )
         .into());
     }

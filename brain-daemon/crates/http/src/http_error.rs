@@ -1,57 +1,57 @@
-//! Refusals as HTTP says them: a status, and `{"error", "message"}` in JSON. Never HTML, never a stack.
+//! Error responses: a status, and `{"error", "message"}` in JSON.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{Fault, FaultCode};
 use serde::Serialize;
 
-/// The body of a refusal.
+/// The body of an error response.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub(crate) struct ErrorBody {
-    /// For programs. Stable.
+    /// A stable code, for programs.
     #[schema(example = "empty_body")]
     pub(crate) error: String,
-    /// For people: what happened, and the way out.
+    /// What failed, and what to do, for people.
     pub(crate) message: String,
 }
 
-/// A refusal on its way out.
+/// An error response.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    /// Boxed: most answers are none.
-    inner: Box<Inner>,
+pub(crate) struct HttpError {
+    /// Boxed, since most results are no errors.
+    inner: Box<ErrorParts>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ErrorParts {
     status: StatusCode,
     body: ErrorBody,
     headers: Vec<(header::HeaderName, HeaderValue)>,
 }
 
-impl Refusal {
-    /// A refusal with a status of its own.
+impl HttpError {
+    /// Creates an error with a status, a code and a message.
     pub(crate) fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
         let body = ErrorBody { error: error.into(), message: message.into() };
-        Self { inner: Box::new(Inner { status, body, headers: Vec::new() }) }
+        Self { inner: Box::new(ErrorParts { status, body, headers: Vec::new() }) }
     }
 
-    /// The stable code.
+    /// Returns the stable code.
     pub(crate) fn error(&self) -> &str {
         &self.inner.body.error
     }
 
-    /// For people: what happened, and the way out.
+    /// Returns the message for people.
     pub(crate) fn message(&self) -> &str {
         &self.inner.body.message
     }
 
-    /// The status.
+    /// Returns the status.
     pub(crate) fn status(&self) -> StatusCode {
         self.inner.status
     }
 
-    /// The same with a header.
+    /// Adds a header field.
     #[must_use]
     pub(crate) fn with(mut self, name: header::HeaderName, value: HeaderValue) -> Self {
         self.inner.headers.push((name, value));
@@ -59,7 +59,7 @@ impl Refusal {
     }
 }
 
-/// The status of a code (RFC 9110 section 15).
+/// Returns the HTTP status of a fault (RFC 9110 section 15).
 fn status(code: FaultCode) -> StatusCode {
     use FaultCode as F;
     match code {
@@ -107,7 +107,7 @@ fn status(code: FaultCode) -> StatusCode {
     }
 }
 
-/// The code as HTTP clients know it.
+/// Returns the error code of a fault in HTTP responses.
 fn code(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
@@ -118,23 +118,23 @@ fn code(code: FaultCode) -> &'static str {
     }
 }
 
-/// After how many seconds it is worth while to try again.
+/// The seconds after which a client should retry.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
-impl From<Fault> for Refusal {
+impl From<Fault> for HttpError {
     fn from(fault: Fault) -> Self {
         let (status, code) = (status(fault.code), code(fault.code));
         let message = match fault.code {
-            // Where files lie and what failed about them is the owner's business, and stands in the log.
+            // Paths and causes are private; the owner finds them in the log.
             _ if status == StatusCode::INTERNAL_SERVER_ERROR => {
-                tracing::error!(code, fault.message, "a request over HTTP failed");
-                "the brain failed at this; the log of its daemon says why".into()
+                tracing::error!(code, fault.message, "HTTP request failed");
+                "the brain failed to answer; the log of its daemon says why".into()
             }
             FaultCode::DiskFull | FaultCode::ReadOnly => {
-                tracing::error!(code, fault.message, "a request over HTTP failed");
+                tracing::error!(code, fault.message, "HTTP request failed");
                 "the brain cannot write at the moment; the log of its daemon says why".into()
             }
-            // The hint names every source there is, which is more than a client may know.
+            // The hint names all sources, also those that the client cannot see.
             FaultCode::UnknownSource => fault.message,
             _ => match fault.hint {
                 Some(hint) => format!("{}; {hint}", fault.message),
@@ -151,9 +151,9 @@ impl From<Fault> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
-        let Inner { status, body, headers } = *self.inner;
+        let ErrorParts { status, body, headers } = *self.inner;
         let mut response = (status, axum::Json(body)).into_response();
         response.headers_mut().extend(headers);
         response
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_have_the_status_and_the_code_that_clients_know() {
+    fn faults_map_to_http_status_and_code() {
         for (fault, expected, error) in [
             (FaultCode::InvalidToken, 401, "invalid_token"),
             (FaultCode::Forbidden, 403, "insufficient_scope"),
@@ -181,7 +181,7 @@ mod tests {
             (FaultCode::UnknownJob, 404, "unknown_job"),
             (FaultCode::Internal, 500, "internal"),
         ] {
-            let refusal = Refusal::from(Fault::new(fault, "x"));
+            let refusal = HttpError::from(Fault::new(fault, "x"));
             assert_eq!((refusal.status().as_u16(), refusal.error()), (expected, error));
             let waits = refusal.into_response().headers().contains_key(header::RETRY_AFTER);
             assert_eq!(waits, matches!(expected, 429 | 503), "{error}");
@@ -189,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_owners_business_is_not_told() {
+    fn internal_errors_hide_paths_and_hints() {
         for code in
             [FaultCode::Io, FaultCode::StoreDamaged, FaultCode::DiskFull, FaultCode::ReadOnly]
         {
-            let refusal = Refusal::from(
+            let refusal = HttpError::from(
                 Fault::new(code, "cannot write /home/ann/.brain/x").hint("look there"),
             );
             assert!(
@@ -204,6 +204,6 @@ mod tests {
         }
         let fault = Fault::new(FaultCode::UnknownSource, "source \"x\" is not registered")
             .hint("registered: secret");
-        assert_eq!(Refusal::from(fault).inner.body.message, "source \"x\" is not registered");
+        assert_eq!(HttpError::from(fault).inner.body.message, "source \"x\" is not registered");
     }
 }

@@ -1,4 +1,4 @@
-//! Making pages of what waits.
+//! Processes the ingest queue: turns jobs into pages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
@@ -10,32 +10,32 @@ use super::super::Brain;
 use super::super::batch::on_all_cores;
 use super::super::sealed::Seal;
 use super::Queue;
-use super::pages::{Ready, ready, write};
+use super::page::{PreparedPage, prepare, write};
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
-/// The most items that are made pages in one turn. Enough that their commit costs little; few enough that it holds the writer
-/// for milliseconds only.
+/// Jobs in one transaction. Large enough for cheap commits, small enough to occupy the writer for
+/// milliseconds only.
 pub const CHUNK: usize = 128;
-/// About how many bytes of text are made pages in one turn: bounds the memory.
+/// Bytes of text in one transaction, which limits memory.
 const CHUNK_BYTES: usize = 4_000_000;
-/// How often an item is tried before it has failed for good.
-const TRIES: u32 = 3;
-/// The time before the second try, in milliseconds; before each further one it is twice as long.
+/// Attempts before a job has failed.
+const MAX_ATTEMPTS: u32 = 3;
+/// The time before the second attempt, in milliseconds. It doubles for each further attempt.
 const RETRY_MS: i64 = 1000;
-/// How many jobs are forgotten in one transaction: keeps other writers from waiting.
-const FORGET: usize = 200;
+/// Expired jobs that are removed in one transaction, to keep it short.
+const CLEANUP_BATCH: usize = 200;
 
-/// An item and what it was worked out to.
-type Try = (u64, JobRecord, Result<Ready, Fault>);
+/// A job, and its page or the reason why there is none.
+type Attempt = (u64, JobRecord, Result<PreparedPage, Fault>);
 
-/// What became of an item that is a page now.
+/// A job whose page was stored.
 struct Stored {
     source: SourceId,
     slug: Slug,
-    /// Whether the slug was made from the content.
-    automatic: bool,
-    /// Whether the page has changed, and its file is to follow.
-    changed: bool,
+    /// Whether the slug was derived from the content.
+    is_automatic: bool,
+    /// Whether the page changed, so that its file must be written.
+    is_changed: bool,
     page: PageRecord,
 }
 
@@ -44,69 +44,69 @@ impl Brain {
     ///
     /// # Errors
     /// When the store fails; the items wait on.
-    pub fn work_off(&self, most: usize) -> Result<usize, Fault> {
-        let _turn = self.queue.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = self.store.read_queue()?.due_jobs(self.clock.now(), most, CHUNK_BYTES)?;
+    pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
+        let _processing = self.queue.processing.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, CHUNK_BYTES)?;
         if due.is_empty() {
             return Ok(0);
         }
-        let _marked = AtWork::new(&self.queue, &due);
+        let _in_progress = InProgress::new(&self.queue, &due);
         let _permit = self.text.take(due.iter().map(|(_, record)| record.content.body.len()).sum());
-        let worked_out = on_all_cores(&due, |(id, record)| self.work_out_page(*id, record));
-        let tries: Vec<Try> = due
+        let prepared = on_all_cores(&due, |(id, record)| self.prepare_page(*id, record));
+        let attempts: Vec<Attempt> = due
             .into_iter()
-            .zip(worked_out)
+            .zip(prepared)
             .map(|((id, record), ready)| (id, record, ready))
             .collect();
-        let count = tries.len();
-        let stored = self.store_pages(&Arc::new(tries))?;
-        for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.automatic) {
+        let count = attempts.len();
+        let stored = self.store_pages(&Arc::new(attempts))?;
+        for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.is_automatic) {
             self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
         }
-        let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.changed).collect();
+        let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.is_changed).collect();
         on_all_cores(&changed, |stored| self.agree(&stored.source, &stored.page));
-        // Their senders may know already that they are stored. A search would have to take apart all that the index has
-        // not come to.
+        // Clients may already see the jobs as stored. Otherwise their next search would have to
+        // tokenize all pages that are not indexed yet.
         self.index.settle();
         self.index.wait();
         Ok(count)
     }
 
-    /// How long until an item is due, in milliseconds; `None` when none waits. Blocks.
+    /// Returns the time until a job is due, in milliseconds. `None` if none waits. Blocks.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub fn until_due(&self) -> Result<Option<u64>, Fault> {
+    /// The fault of the store.
+    pub fn ms_until_due(&self) -> Result<Option<u64>, Fault> {
         let now = self.clock.now();
         let next = self.store.read_queue()?.next_due_job(now)?;
         Ok(next.map(|at| u64::try_from(at - now).unwrap_or_default()))
     }
 
-    /// Forgets some of the items whose time is over: 24 hours after they became pages, 7 days after they failed; how many, 0 when
-    /// there are no more. Blocks.
+    /// Removes some expired jobs, and returns their number. Jobs expire 24 hours after they were
+    /// stored, or 7 days after they failed. Blocks.
     ///
     /// # Errors
-    /// When the store fails.
-    pub fn forget_items(&self) -> Result<usize, Fault> {
+    /// The fault of the store.
+    pub fn remove_expired_jobs(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
-        Ok(self.store.write(move |draft| draft.forget_jobs(now, FORGET))?)
+        Ok(self.store.write(move |draft| draft.forget_jobs(now, CLEANUP_BATCH))?)
     }
 
-    /// Works one item out. Whatever it does to brain, it does to itself alone.
-    fn work_out_page(&self, id: u64, record: &JobRecord) -> Result<Ready, Fault> {
+    /// Prepares the page of one job. A panic fails this job only.
+    fn prepare_page(&self, id: u64, record: &JobRecord) -> Result<PreparedPage, Fault> {
         let known =
             |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
-        // The page's origin names the job; who reads it may not know how many there are.
+        // Readers of the page see the job's id, which must not reveal the number of jobs.
         let shown = JobId(Seal::of(self.store.id()).close(id));
-        let ready = catch_unwind(AssertUnwindSafe(|| ready(shown, record, known))).unwrap_or_else(
+        let ready = catch_unwind(AssertUnwindSafe(|| prepare(shown, record, known))).unwrap_or_else(
             |_| {
                 Err(Fault::new(
                     FaultCode::Internal,
-                    "a defect in brain: no page could be made of this item",
+                    "a defect in brain: this item could not be turned into a page",
                 ))
             },
         )?;
-        // Looked at here, where it costs the others nothing.
+        // Checked here, so that an unknown source does not fail the whole transaction.
         match self.store.sources()?.iter().any(|(known, _)| *known == ready.source) {
             true => Ok(ready),
             false => Err(Fault::new(
@@ -116,24 +116,25 @@ impl Brain {
         }
     }
 
-    /// Stores pages and the new states of their items, all in one transaction; each on its own when one of them spoils that.
-    fn store_pages(&self, tries: &Arc<Vec<Try>>) -> Result<Vec<Stored>, Fault> {
-        match self.store_some(tries, 0..tries.len()) {
-            Err(error) if is_one_items(&error) => {
-                tracing::warn!(%error, items = tries.len(), "made pages one by one");
+    /// Stores pages and the new states of their jobs in one transaction. If one job fails it, each
+    /// job gets its own transaction.
+    fn store_pages(&self, attempts: &Arc<Vec<Attempt>>) -> Result<Vec<Stored>, Fault> {
+        match self.store_range(attempts, 0..attempts.len()) {
+            Err(error) if is_job_error(&error) => {
+                tracing::warn!(%error, jobs = attempts.len(), "storing jobs one by one");
             }
             result => return Ok(result?),
         }
         let mut stored = Vec::new();
-        for index in 0..tries.len() {
-            match self.store_some(tries, index..index + 1) {
+        for index in 0..attempts.len() {
+            match self.store_range(attempts, index..index + 1) {
                 Ok(some) => stored.extend(some),
-                Err(error) if is_one_items(&error) => {
-                    let (now, tries) = (self.clock.now(), Arc::clone(tries));
+                Err(error) if is_job_error(&error) => {
+                    let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
                     let fault = Fault::from(error);
                     self.store.write(move |draft| {
-                        let (id, record, _) = &tries[index];
-                        note_failure(draft, *id, record, &fault, now)
+                        let (id, record, _) = &attempts[index];
+                        record_failure(draft, *id, record, &fault, now)
                     })?;
                 }
                 Err(error) => return Err(error.into()),
@@ -142,18 +143,18 @@ impl Brain {
         Ok(stored)
     }
 
-    fn store_some(
+    fn store_range(
         &self,
-        tries: &Arc<Vec<Try>>,
+        attempts: &Arc<Vec<Attempt>>,
         range: std::ops::Range<usize>,
     ) -> Result<Vec<Stored>, StoreError> {
-        let (now, tries) = (self.clock.now(), Arc::clone(tries));
+        let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
         let (stored, waiting) = self.store.write(move |draft| {
             let mut stored = Vec::with_capacity(range.len());
-            for (id, record, ready) in &tries[range.clone()] {
+            for (id, record, ready) in &attempts[range.clone()] {
                 match ready {
                     Ok(ready) => stored.extend(store_one(draft, *id, record, ready, now)?),
-                    Err(fault) => note_failure(draft, *id, record, fault, now)?,
+                    Err(fault) => record_failure(draft, *id, record, fault, now)?,
                 }
             }
             Ok((stored, draft.waiting_jobs()))
@@ -163,17 +164,17 @@ impl Brain {
     }
 }
 
-/// Whether one item is the reason, rather than the store.
-fn is_one_items(error: &StoreError) -> bool {
+/// Returns whether an error is caused by one job, rather than by the store.
+fn is_job_error(error: &StoreError) -> bool {
     matches!(error, StoreError::Refused(_) | StoreError::Damaged(_))
 }
 
-/// The page and the end of its item. Nothing when the item does not wait any more.
+/// Writes the page and finishes its job. Returns `None` if the job does not wait any more.
 fn store_one(
     draft: &mut Draft<'_>,
     id: u64,
     record: &JobRecord,
-    ready: &Ready,
+    ready: &PreparedPage,
     now: i64,
 ) -> Result<Option<Stored>, StoreError> {
     if !draft.job_waits(id, record.due_at)? {
@@ -193,14 +194,14 @@ fn store_one(
     Ok(Some(Stored {
         source: ready.source.clone(),
         slug,
-        automatic: ready.asked.is_none(),
-        changed: applied.status != WriteStatus::Unchanged,
+        is_automatic: ready.requested.is_none(),
+        is_changed: applied.status != WriteStatus::Unchanged,
         page: applied.record,
     }))
 }
 
-/// Notes that an item could not be made a page: it is tried again, or has failed for good.
-fn note_failure(
+/// Records a failed attempt: the job is tried again, or has failed.
+fn record_failure(
     draft: &mut Draft<'_>,
     id: u64,
     record: &JobRecord,
@@ -213,34 +214,34 @@ fn note_failure(
     let mut failed = record.clone();
     failed.attempts += 1;
     failed.error = Some((fault.code.as_str().to_owned(), fault.message.clone()));
-    if failed.attempts < TRIES {
+    if failed.attempts < MAX_ATTEMPTS {
         failed.state = JobState::Retrying;
         failed.due_at = now + (RETRY_MS << (failed.attempts - 1));
     } else {
         failed.state = JobState::Failed;
         failed.finished_at = Some(now);
     }
-    tracing::warn!(job = %JobId(id), attempts = failed.attempts, %fault, "an item could not be made a page");
+    tracing::warn!(job = %JobId(id), attempts = failed.attempts, %fault, "ingest job failed");
     draft.change_job(id, record, &failed)
 }
 
-/// Marks items as being at work, for as long as it lives.
-struct AtWork<'a> {
+/// Marks jobs as in progress while it lives.
+struct InProgress<'a> {
     queue: &'a Queue,
     ids: Vec<u64>,
 }
 
-impl<'a> AtWork<'a> {
+impl<'a> InProgress<'a> {
     fn new(queue: &'a Queue, due: &[(u64, JobRecord)]) -> Self {
         let ids: Vec<u64> = due.iter().map(|(id, _)| *id).collect();
-        queue.at_work().extend(&ids);
+        queue.in_progress().extend(&ids);
         Self { queue, ids }
     }
 }
 
-impl Drop for AtWork<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        let mut at_work = self.queue.at_work();
-        self.ids.iter().for_each(|id| _ = at_work.remove(id));
+        let mut in_progress = self.queue.in_progress();
+        self.ids.iter().for_each(|id| _ = in_progress.remove(id));
     }
 }

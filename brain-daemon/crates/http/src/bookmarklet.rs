@@ -1,5 +1,7 @@
-//! `GET /clip`: the small window that the bookmarklet of `docs/ingest.md` opens, so that any web page can be kept although
-//! CORS is closed. What is to be kept comes behind the `#`, which no server sees; nothing is kept before the owner says so.
+//! `GET /clip`: the window that the bookmarklet of `docs/ingest.md` opens to save a web page.
+//!
+//! The content comes in the URL's fragment, which no server sees. Nothing is saved before the
+//! owner confirms.
 
 use std::sync::LazyLock;
 
@@ -11,14 +13,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-use super::Desk;
+use super::AppState;
 
-/// Where it is.
+/// The path of the page.
 pub(super) const PATH: &str = "/clip";
 
-const PAGE: &str = include_str!("clip.html");
+const PAGE: &str = include_str!("bookmarklet.html");
 
-/// Only this page's own script and style run, they may call nobody but this daemon, and nobody may frame them (Content
+/// Allows only this page's own script and style, calls to this daemon, and no frames (Content
 /// Security Policy Level 3).
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let digest = |tag: &str| {
@@ -28,15 +30,15 @@ static POLICY: LazyLock<String> = LazyLock::new(|| {
         STANDARD.encode(Sha256::digest(inner.map_or("", |(inner, _)| inner)))
     };
     format!(
-        "default-src 'none'; connect-src 'self'; script-src 'sha256-{}'; style-src 'sha256-{}'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+        "default-src 'none'; connect-src 'self'; script-src 'sha256-{}'; style-src 'sha256-{}'; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         digest("script"),
         digest("style")
     )
 });
 
-/// What is served. A page for people: the OpenAPI document leaves it out.
-pub(super) fn routes() -> Router<Desk> {
+/// Returns the route. The OpenAPI document leaves out pages for browsers.
+pub(super) fn routes() -> Router<AppState> {
     Router::new().route(PATH, get(clip))
 }
 

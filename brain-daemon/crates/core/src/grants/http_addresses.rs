@@ -1,40 +1,42 @@
-//! Where this service is: its name as an issuer, and what its tokens may be for (RFC 8707).
+//! The addresses of this service: its issuer, and the resources of its tokens (RFC 8707).
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
 use url::Url;
 
-use super::{OAuthError, OAuthFault, Places};
+use super::{OAuthError, OAuthFault, HttpAddresses};
 use crate::Brain;
 
 impl Brain {
-    /// Tells the brain where HTTP is served. Once, before the first request comes from there.
-    pub fn set_places(&self, places: Places) {
-        if self.places.set(places).is_ok() {
+    /// Sets the addresses of the HTTP listeners. Must be called once, before the first request.
+    pub fn set_http_addresses(&self, addresses: HttpAddresses) {
+        if self.http_addresses.set(addresses).is_ok() {
             let _ = self.grants.resources.set(self.resources());
         }
     }
 
-    /// Where HTTP is served.
-    pub fn places(&self) -> Places {
-        self.places.get().cloned().unwrap_or_default()
+    /// Returns the addresses of the HTTP listeners.
+    pub fn http_addresses(&self) -> HttpAddresses {
+        self.http_addresses.get().cloned().unwrap_or_default()
     }
 
-    /// The address of this service as clients know it, without a slash at its end: the OAuth issuer (RFC 8414 section 2).
+    /// Returns the OAuth issuer: the URL of this service without a trailing slash (RFC 8414
+    /// section 2).
     pub fn issuer(&self) -> String {
         if let Some(url) = self.config.http_base_url() {
             return url.into();
         }
-        let places = self.places();
-        let local = places.local.or(places.public).or(self.config.http_local());
+        let addresses = self.http_addresses();
+        let local = addresses.local.or(addresses.public).or(self.config.http_local());
         local.map_or_else(|| "http://127.0.0.1:3131".into(), |address| format!("http://{address}"))
     }
 
-    /// The addresses that a token may be for: each listener's and the issuer, alone and with `/mcp`, as [`Url`] writes them.
+    /// Returns the normalised URLs that a token may be for: those of the listeners and the issuer,
+    /// each with and without `/mcp`.
     fn resources(&self) -> HashSet<String> {
         let mut bases = vec![self.issuer()];
-        for address in [self.places().local, self.places().public].into_iter().flatten() {
+        for address in [self.http_addresses().local, self.http_addresses().public].into_iter().flatten() {
             bases.extend(names(address));
         }
         let both = |base: String| [format!("{base}/"), format!("{base}/mcp")];
@@ -42,7 +44,7 @@ impl Brain {
         urls.map(String::from).collect()
     }
 
-    /// Whether a token for this resource, as [`Url`] writes it, is good here.
+    /// Returns whether a token for this resource (a normalised URL) is valid here.
     pub(crate) fn is_our_resource(&self, resource: &str) -> bool {
         match self.grants.resources.get() {
             Some(ours) => ours.contains(resource),
@@ -50,10 +52,10 @@ impl Brain {
         }
     }
 
-    /// What a token is to be for, of what a client named; `None` when it named nothing.
+    /// Returns the first resource that a client requested. `None` if it requested none.
     ///
     /// # Errors
-    /// `invalid_target` when something of it is not this service.
+    /// [`OAuthError::InvalidTarget`] if any of them is not this service.
     pub(super) fn named_resource(&self, named: &[String]) -> Result<Option<String>, OAuthFault> {
         let mut first = None;
         for text in named {
@@ -71,7 +73,7 @@ impl Brain {
     }
 }
 
-/// How programs on this machine call a listener.
+/// Returns the URLs of a listener for programs on this machine.
 fn names(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut names = vec![format!("http://{address}")];

@@ -1,0 +1,126 @@
+//! Limits the memory that request bodies of a listener use.
+//!
+//! A body uses budget while it is large or a handler waits for it, until its request is answered.
+//! When the budget is spent, a body of the client with the most bytes is evicted. So a client that
+//! begins many requests and never finishes them only stops itself. Knows no socket.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hyper::body::Incoming;
+
+use super::connection_limiter::ConnectionLimiter;
+use super::connection_state::ConnectionState;
+
+/// Bytes for bodies of authenticated clients.
+const MAX_KNOWN: u64 = 64 * 1024 * 1024;
+/// Bytes for bodies of all other clients, which send nothing larger than a form.
+const MAX_UNKNOWN: u64 = 4 * 1024 * 1024;
+/// A body of up to this size uses no budget if it arrives with its head.
+pub(super) const SMALL_BODY: u64 = 64 * 1024;
+
+/// The memory for request bodies of authenticated, or of all other clients.
+pub(super) struct BodyBudget {
+    max: u64,
+    /// The bytes that a body counts for at least while a handler waits for it.
+    min_charge: u64,
+    used: AtomicU64,
+}
+
+impl BodyBudget {
+    fn new(max: u64, bodies: usize) -> Self {
+        Self { max, min_charge: max / (bodies.max(1) as u64), used: AtomicU64::new(0) }
+    }
+
+    /// Creates the budget of authenticated clients of a listener. Half of its connections may wait
+    /// for bodies; the others stay free for requests without one.
+    pub(super) fn known(connections: usize) -> Self {
+        Self::new(MAX_KNOWN, connections / 2)
+    }
+
+    /// Creates the budget of all other clients, who may use an eighth of the connections.
+    pub(super) fn unknown(connections: usize) -> Self {
+        Self::new(MAX_UNKNOWN, connections / 8)
+    }
+
+    /// Releases the budget that this connection's body uses.
+    pub(super) fn release(&self, state: &ConnectionState) {
+        self.used.fetch_sub(state.weight().swap(0, Ordering::AcqRel), Ordering::AcqRel);
+    }
+
+    /// Raises the charge of this connection's body to `bytes`. Returns whether the budget is
+    /// exceeded.
+    fn charge(&self, state: &ConnectionState, bytes: u64) -> bool {
+        let before = state.weight().fetch_max(bytes, Ordering::AcqRel);
+        let more = bytes.saturating_sub(before);
+        more > 0 && self.used.fetch_add(more, Ordering::AcqRel) + more > self.max
+    }
+}
+
+/// The body of one request, from its head to the end of its response.
+pub(crate) struct RequestBody {
+    limiter: Arc<ConnectionLimiter>,
+    state: Arc<ConnectionState>,
+    /// Whether the client is authenticated, which selects the budget.
+    known: OnceLock<bool>,
+    /// The part that the handler did not read.
+    rest: Mutex<Option<Incoming>>,
+}
+
+impl RequestBody {
+    /// Creates the body of the current request of the connection with this state.
+    pub(crate) fn new(limiter: &Arc<ConnectionLimiter>, state: &Arc<ConnectionState>) -> Arc<Self> {
+        let (limiter, state) = (Arc::clone(limiter), Arc::clone(state));
+        Arc::new(Self { limiter, state, known: OnceLock::new(), rest: Mutex::default() })
+    }
+
+    /// Returns the state of its connection.
+    pub(crate) fn state(&self) -> &Arc<ConnectionState> {
+        &self.state
+    }
+
+    /// Records that a handler waits for it.
+    pub(crate) fn start_waiting(&self) {
+        self.state.wait_for_body();
+        self.charge(self.budget().min_charge);
+    }
+
+    /// Records that bytes of it arrived.
+    pub(crate) fn record_bytes(&self, bytes: usize) {
+        self.state.record_body_bytes(bytes);
+        let received = self.state.body_bytes();
+        if received > SMALL_BODY {
+            self.charge(received);
+        }
+    }
+
+    /// Stores the part that the handler did not read.
+    pub(crate) fn set_rest(&self, rest: Option<Incoming>) {
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+    }
+
+    /// Takes the part that the handler did not read.
+    pub(crate) fn take_rest(&self) -> Option<Incoming> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn is_known(&self) -> bool {
+        *self.known.get_or_init(|| self.state.is_known())
+    }
+
+    fn budget(&self) -> &BodyBudget {
+        self.limiter.budget(self.is_known())
+    }
+
+    fn charge(&self, bytes: u64) {
+        if !self.state.is_evicted() && self.budget().charge(&self.state, bytes) {
+            self.limiter.evict_body(self.is_known(), &self.state);
+        }
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.budget().release(&self.state);
+    }
+}

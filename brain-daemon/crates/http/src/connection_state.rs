@@ -1,0 +1,520 @@
+//! The state of one connection: its phase, its deadlines, and whether it was asked to close.
+//!
+//! The connection's supervisor reads it; the socket and the request's body write it. Knows no
+//! socket and no router.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::head::{begins_request, has_field};
+
+/// After this time an unfinished body counts as slow, and its connection can be evicted.
+const SLOW_BODY: Duration = Duration::from_secs(2);
+
+/// The timeouts of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts {
+    /// From the first byte of a request's head to its end. For the first request, from the
+    /// beginning of the connection.
+    pub(crate) head: Duration,
+    /// Between two reads of a body, or two writes of a response.
+    pub(crate) step: Duration,
+    /// For a whole body of up to [`super::body_budget::SMALL_BODY`] bytes.
+    pub(crate) small: Duration,
+    /// For a whole body of any other size.
+    pub(crate) body: Duration,
+    /// Between two requests.
+    pub(crate) idle: Duration,
+    /// From the last response until the client has read it, when part of its request is unread.
+    pub(crate) linger: Duration,
+    /// For requests in progress when the daemon stops.
+    pub(crate) drain: Duration,
+}
+
+impl Timeouts {
+    /// Creates timeouts from `http.timeout` (`patience`) and `http.idle_timeout` (`idle`).
+    pub(crate) fn new(patience: Duration, idle: Duration) -> Self {
+        let linger = Duration::from_secs(2).min(patience);
+        let drain = Duration::from_millis(2800);
+        Self {
+            head: patience,
+            step: patience,
+            small: patience,
+            body: patience * 6,
+            idle,
+            linger,
+            drain,
+        }
+    }
+}
+
+/// What a connection is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No byte of the next request has arrived.
+    Idle,
+    /// The head of a request is arriving.
+    Head,
+    /// A handler waits for the request's body.
+    Body,
+    /// A request is being answered.
+    Busy,
+    /// The last response was sent.
+    Closing,
+}
+
+impl Phase {
+    fn from(number: u8) -> Self {
+        match number {
+            0 => Self::Idle,
+            1 => Self::Head,
+            2 => Self::Body,
+            3 => Self::Busy,
+            _ => Self::Closing,
+        }
+    }
+}
+
+/// Whether a timeout of the connection has expired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    /// Not yet; check again after this time.
+    Pending(Duration),
+    /// The connection must be closed.
+    Expired,
+}
+
+/// How a connection was asked to close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CloseRequest {
+    /// To make room for another connection.
+    Immediately,
+    /// After the response in progress: the daemon stops.
+    AfterResponse,
+}
+
+/// The state of one connection.
+pub(crate) struct ConnectionState {
+    began: Instant,
+    phase: AtomicU8,
+    /// When its phase began, in milliseconds after `began`.
+    since: AtomicU64,
+    /// When the client stopped reading the response, in milliseconds after `began`; 0 if it reads.
+    write_blocked: AtomicU64,
+    /// Whether part of the request's body is unread.
+    unread: AtomicBool,
+    /// Whether the request's body timed out.
+    timed_out: AtomicBool,
+    /// Bytes of the request's body that arrived.
+    body_bytes: AtomicU64,
+    /// Whether it was asked to make room.
+    close_requested: AtomicBool,
+    /// Whether it was told that the daemon stops.
+    shutting_down: AtomicBool,
+    close: Notify,
+    /// The raw beginning of the request, up to the size limit of a head.
+    head: Mutex<Vec<u8>>,
+    /// A hash of the client's address, or of its name once it is authenticated.
+    client: AtomicU64,
+    /// Whether the client is authenticated.
+    known: AtomicBool,
+    /// Bytes of the body budget that the request's body uses.
+    weight: AtomicU64,
+    /// Whether the request's body was evicted to free budget.
+    evicted: AtomicBool,
+    /// Wakes the reader of the request's body.
+    reader: Mutex<Option<Waker>>,
+}
+
+impl ConnectionState {
+    /// Creates the state of a new connection; `client` is the hash of its address.
+    pub(crate) fn new(client: u64) -> Self {
+        Self {
+            began: Instant::now(),
+            phase: AtomicU8::new(Phase::Head as u8),
+            since: AtomicU64::new(0),
+            write_blocked: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+            timed_out: AtomicBool::new(false),
+            body_bytes: AtomicU64::new(0),
+            close_requested: AtomicBool::new(false),
+            shutting_down: AtomicBool::new(false),
+            close: Notify::new(),
+            head: Mutex::default(),
+            client: AtomicU64::new(client),
+            known: AtomicBool::new(false),
+            weight: AtomicU64::new(0),
+            evicted: AtomicBool::new(false),
+            reader: Mutex::default(),
+        }
+    }
+
+    /// Returns the client's hash.
+    pub(crate) fn client(&self) -> u64 {
+        self.client.load(Ordering::Relaxed)
+    }
+
+    /// Sets the hash of the client's address for the current request.
+    pub(crate) fn set_address(&self, client: u64) {
+        self.client.store(client, Ordering::Relaxed);
+    }
+
+    /// Sets the hash of the authenticated client.
+    pub(crate) fn set_known(&self, client: u64) {
+        self.client.store(client, Ordering::Relaxed);
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the client is authenticated.
+    pub(crate) fn is_known(&self) -> bool {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    /// Returns the bytes of the body budget that the request's body uses.
+    pub(crate) fn weight(&self) -> &AtomicU64 {
+        &self.weight
+    }
+
+    /// Evicts the request's body to free budget.
+    pub(crate) fn evict(&self) {
+        self.evicted.store(true, Ordering::Release);
+        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Returns whether the request's body was evicted.
+    pub(crate) fn is_evicted(&self) -> bool {
+        self.evicted.load(Ordering::Acquire)
+    }
+
+    /// Polls for the eviction of the request's body.
+    pub(crate) fn poll_evicted(&self, cx: &Context<'_>) -> Poll<()> {
+        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        // Read after the waker is stored, so an eviction in between is not missed.
+        if self.is_evicted() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Returns the current phase.
+    pub(crate) fn phase(&self) -> Phase {
+        Phase::from(self.phase.load(Ordering::Acquire))
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.since.store(self.now(), Ordering::Release);
+        self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    fn now(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    /// Records bytes from the client; a head is kept up to `max_head` bytes.
+    pub(crate) fn record_read(&self, bytes: &[u8], max_head: usize) {
+        match self.phase() {
+            Phase::Idle => self.enter(Phase::Head),
+            Phase::Head => {}
+            Phase::Body | Phase::Busy | Phase::Closing => return,
+        }
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = max_head.saturating_sub(head.len()).min(bytes.len());
+        head.extend_from_slice(bytes.get(..kept).unwrap_or_default());
+    }
+
+    /// Begins a request of `method`. Returns whether its raw head has a line for the field `name`
+    /// (lower case).
+    ///
+    /// Returns `None` if the head was not seen: it was sent before the response to the request
+    /// before it.
+    pub(crate) fn begin_request(&self, method: &str, name: &[u8]) -> Option<bool> {
+        self.enter(Phase::Busy);
+        let unread = self.unread.swap(false, Ordering::Relaxed);
+        self.timed_out.store(false, Ordering::Relaxed);
+        self.body_bytes.store(0, Ordering::Relaxed);
+        self.known.store(false, Ordering::Relaxed);
+        self.evicted.store(false, Ordering::Relaxed);
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        // The unread rest of the last body precedes this head.
+        let has_name = (!unread && begins_request(&head, method)).then(|| has_field(&head, name));
+        head.clear();
+        has_name
+    }
+
+    /// Records that a handler waits for the request's body.
+    pub(crate) fn wait_for_body(&self) {
+        if self.phase() == Phase::Busy {
+            self.enter(Phase::Body);
+        }
+    }
+
+    /// Records that no handler waits for the request's body any more.
+    pub(crate) fn end_body(&self) {
+        if self.phase() == Phase::Body {
+            self.enter(Phase::Busy);
+        }
+    }
+
+    /// Returns when a slow body began. `None` if there is none, or the connection was already
+    /// asked to close.
+    pub(crate) fn slow_body_since(&self) -> Option<Instant> {
+        let slow =
+            self.is_evictable() && self.phase() == Phase::Body && !self.is_close_requested();
+        slow.then(|| self.in_phase_since())
+    }
+
+    /// Returns when the current phase began.
+    pub(crate) fn in_phase_since(&self) -> Instant {
+        self.began + Duration::from_millis(self.since.load(Ordering::Acquire))
+    }
+
+    /// Returns whether the connection was asked to make room.
+    pub(crate) fn is_close_requested(&self) -> bool {
+        self.close_requested.load(Ordering::Acquire)
+    }
+
+    /// Returns whether the connection serves no request, or waits for a slow body.
+    fn is_evictable(&self) -> bool {
+        match self.phase() {
+            Phase::Idle | Phase::Head | Phase::Closing => true,
+            Phase::Body => {
+                let since = self.since.load(Ordering::Acquire);
+                u128::from(self.now().saturating_sub(since)) >= SLOW_BODY.as_millis()
+            }
+            Phase::Busy => false,
+        }
+    }
+
+    /// Records that the response was written.
+    pub(crate) fn finish_request(&self) {
+        self.enter(Phase::Idle);
+    }
+
+    /// Records that the last response was sent. Returns whether the client may still be sending
+    /// bytes that are not read.
+    pub(crate) fn finish_connection(&self) -> bool {
+        let unread = self.phase() == Phase::Head || self.unread.load(Ordering::Relaxed);
+        self.enter(Phase::Closing);
+        unread
+    }
+
+    /// Records whether the socket accepted bytes of the response.
+    pub(crate) fn record_write(&self, has_progress: bool) {
+        if has_progress {
+            if self.write_blocked.load(Ordering::Relaxed) != 0 {
+                self.write_blocked.store(0, Ordering::Relaxed);
+            }
+        } else if self.write_blocked.load(Ordering::Relaxed) == 0 {
+            self.write_blocked.store(self.now().max(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Records that part of the request's body is unread.
+    pub(crate) fn mark_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that the rest of the request's body is being read.
+    pub(crate) fn unmark_unread(&self) {
+        self.unread.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether part of the request's body is unread.
+    pub(crate) fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Records that the request's body timed out.
+    pub(crate) fn mark_timed_out(&self) {
+        self.timed_out.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the request's body timed out.
+    pub(crate) fn is_timed_out(&self) -> bool {
+        self.timed_out.load(Ordering::Relaxed)
+    }
+
+    /// Records that bytes of the request's body arrived.
+    pub(crate) fn record_body_bytes(&self, bytes: usize) {
+        self.body_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes of the request's body arrived.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Asks the connection to make room. Returns `false` if it serves a request or was asked
+    /// before.
+    pub(crate) fn request_close(&self) -> bool {
+        if !self.is_evictable() || self.close_requested.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        self.close.notify_one();
+        true
+    }
+
+    /// Tells the connection that the daemon stops.
+    pub(crate) fn request_shutdown(&self) {
+        self.shutting_down.store(true, Ordering::Release);
+        self.close.notify_one();
+    }
+
+    /// Waits until the connection has to close. A connection that received a request since it was
+    /// asked to make room stays.
+    pub(crate) async fn wait_for_close_request(&self) -> CloseRequest {
+        loop {
+            self.close.notified().await;
+            let phase = self.phase();
+            if phase == Phase::Idle {
+                return CloseRequest::Immediately;
+            }
+            if self.shutting_down.load(Ordering::Acquire) {
+                return CloseRequest::AfterResponse;
+            }
+            if self.is_evictable() {
+                return CloseRequest::Immediately;
+            }
+            self.close_requested.store(false, Ordering::Release);
+        }
+    }
+
+    /// Checks the timeouts of the current phase.
+    pub(crate) fn check_deadline(&self, timeouts: &Timeouts) -> Deadline {
+        let now = self.now();
+        let left = |since: u64, limit: Duration| {
+            let limit = limit.as_millis() as u64;
+            limit.saturating_sub(now.saturating_sub(since))
+        };
+        // The next phase may have a shorter timeout.
+        let soon = (timeouts.head.min(timeouts.step).as_millis() as u64 / 2).max(1);
+        let since = self.since.load(Ordering::Acquire);
+        let mut left_ms = match self.phase() {
+            Phase::Idle => {
+                let idle_ms = left(since, timeouts.idle);
+                idle_ms.min(if idle_ms == 0 { 0 } else { soon })
+            }
+            Phase::Head => left(since, timeouts.head),
+            // A body has its own timeouts.
+            Phase::Body | Phase::Busy => soon,
+            Phase::Closing => left(since, timeouts.linger),
+        };
+        let write_blocked = self.write_blocked.load(Ordering::Relaxed);
+        if write_blocked != 0 {
+            left_ms = left_ms.min(left(write_blocked, timeouts.step));
+        }
+        if left_ms == 0 {
+            Deadline::Expired
+        } else {
+            Deadline::Pending(Duration::from_millis(left_ms))
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn timeouts() -> Timeouts {
+        Timeouts::new(Duration::from_millis(40), Duration::from_millis(400))
+    }
+
+    #[test]
+    fn heads_and_idle_connections_time_out_and_busy_ones_do_not() {
+        let state = ConnectionState::new(0);
+        assert!(matches!(state.check_deadline(&timeouts()), Deadline::Pending(wait) if wait <= timeouts().head));
+        state.begin_request("GET", b"x");
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(matches!(state.check_deadline(&timeouts()), Deadline::Pending(_)), "a busy connection has no timeout");
+        state.finish_request();
+        std::thread::sleep(Duration::from_millis(60));
+        assert!(
+            matches!(state.check_deadline(&timeouts()), Deadline::Pending(_)),
+            "the idle timeout is longer than that of a head"
+        );
+        state.record_read(b"GET", 100);
+        assert_eq!(state.phase(), Phase::Head);
+        std::thread::sleep(Duration::from_millis(60));
+        state.record_read(b" /", 100);
+        assert_eq!(state.check_deadline(&timeouts()), Deadline::Expired, "more bytes do not extend the timeout");
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_its_response_times_out() {
+        let state = ConnectionState::new(0);
+        state.begin_request("GET", b"x");
+        state.record_write(false);
+        std::thread::sleep(Duration::from_millis(60));
+        assert_eq!(state.check_deadline(&timeouts()), Deadline::Expired);
+        state.record_write(true);
+        assert!(matches!(state.check_deadline(&timeouts()), Deadline::Pending(_)));
+    }
+
+    #[tokio::test]
+    async fn a_busy_connection_is_not_asked_to_close() {
+        let state = ConnectionState::new(0);
+        state.begin_request("GET", b"x");
+        assert!(!state.request_close());
+        state.finish_request();
+        assert!(state.request_close());
+        assert!(!state.request_close(), "it was asked before");
+        assert_eq!(state.wait_for_close_request().await, CloseRequest::Immediately);
+        state.begin_request("GET", b"x");
+        state.request_shutdown();
+        assert_eq!(state.wait_for_close_request().await, CloseRequest::AfterResponse);
+    }
+
+    /// A connection that has waited for a body for this long.
+    pub(crate) fn slow_body(age: Duration) -> ConnectionState {
+        ConnectionState {
+            began: Instant::now() - age,
+            phase: AtomicU8::new(Phase::Body as u8),
+            ..ConnectionState::new(0)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_slow_body_is_evictable_and_its_response_is_not() {
+        let state = slow_body(SLOW_BODY / 2);
+        assert!(!state.request_close() && state.slow_body_since().is_none(), "it is not slow yet");
+        let state = slow_body(SLOW_BODY);
+        assert!(state.slow_body_since().is_some() && state.request_close());
+        assert!(state.slow_body_since().is_none(), "it was asked before");
+        state.end_body();
+        assert!(!state.request_close());
+        let asked = tokio::time::timeout(Duration::from_millis(20), state.wait_for_close_request()).await;
+        assert!(asked.is_err(), "the body has arrived");
+        let state = slow_body(SLOW_BODY);
+        assert!(state.request_close());
+        assert_eq!(state.wait_for_close_request().await, CloseRequest::Immediately);
+        state.finish_request();
+        state.end_body();
+        assert_eq!(state.phase(), Phase::Idle, "a response may precede the end of the body");
+    }
+
+    #[test]
+    fn the_head_of_a_pipelined_request_is_not_seen() {
+        let state = ConnectionState::new(0);
+        let head = b"\r\nPOST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n";
+        state.record_read(head, 1000);
+        assert_eq!(state.begin_request("POST", b"content-length"), Some(true));
+        state.record_read(head, 1000);
+        state.finish_request();
+        assert_eq!(state.begin_request("POST", b"content-length"), None, "all of it was pipelined");
+        state.record_read(&head[..30], 1000);
+        state.finish_request();
+        state.record_read(&head[30..], 1000);
+        assert_eq!(state.begin_request("POST", b"content-length"), None, "half of it was pipelined");
+        state.mark_unread();
+        state.finish_request();
+        state.record_read(head, 1000);
+        assert_eq!(state.begin_request("POST", b"content-length"), None, "it may be part of a body");
+        state.finish_request();
+        state.record_read(head, 1000);
+        assert_eq!(state.begin_request("POST", b"x"), Some(false));
+    }
+}

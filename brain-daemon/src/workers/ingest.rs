@@ -1,0 +1,190 @@
+//! Turns queued items into pages, and yields to arriving items.
+//!
+//! Queueing an item takes a few microseconds, its page twenty times that, on the same cores and
+//! the same writer. So while items arrive, the worker writes small batches, ten times a second.
+//! When the queue is half full, it stops yielding: clients slow down before they are refused.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use brain_core::Brain;
+use brain_core::ingest::{CHUNK, Load};
+
+/// Items a second above which batches are small. One client that sends items one after the other
+/// exceeds this on all but the slowest disks.
+const STREAM_RATE: u64 = 100;
+/// The minimum time over which arrivals are counted.
+const MIN_WINDOW: Duration = Duration::from_millis(10);
+/// Items a second above which batches are smallest, since most items have to wait anyway.
+const FLOOD_RATE: u64 = 2000;
+/// Pages in a batch above each rate, and the pause after it.
+const STREAM_BATCH: usize = 64;
+const FLOOD_BATCH: usize = 16;
+const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after a failure of the store.
+const RETRY: Duration = Duration::from_secs(1);
+/// The longest wait; the clock may have been set meanwhile.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+/// How often expired jobs are removed.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Runs until `stop` is cancelled. The queue is kept for the next start.
+pub async fn ingest(brain: Arc<Brain>, stop: CancellationToken) {
+    let mut rate = ArrivalRate::new(Instant::now());
+    let mut cleanup_at = Instant::now();
+    while !stop.is_cancelled() {
+        let batch = rate.batch(Instant::now(), brain.ingest_load());
+        let cleanup = cleanup_at <= Instant::now();
+        let worker = Arc::clone(&brain);
+        let round = tokio::task::spawn_blocking(move || run_round(&worker, batch, cleanup));
+        let (wait, has_removed) = round.await.unwrap_or_else(|_| {
+            tracing::error!("ingest round panicked");
+            (Wait::Fixed(RETRY), false)
+        });
+        // Each round removes only a few jobs, so that many expired ones do not delay pages.
+        if cleanup && !has_removed {
+            cleanup_at = Instant::now() + CLEANUP_INTERVAL;
+        }
+        let (time, until_arrival) = match wait {
+            Wait::Fixed(time) => (time, false),
+            Wait::UntilArrival(time) => {
+                (time.min(cleanup_at.saturating_duration_since(Instant::now())), true)
+            }
+        };
+        if time.is_zero() {
+            continue;
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(time) => {}
+            () = brain.item_arrives(), if until_arrival => {}
+        }
+    }
+}
+
+/// The wait after a round.
+enum Wait {
+    /// For this time.
+    Fixed(Duration),
+    /// For this time, or until an item arrives.
+    UntilArrival(Duration),
+}
+
+/// Writes a batch of pages. With `cleanup`, also removes a few expired jobs, and returns whether
+/// there were any.
+fn run_round(brain: &Brain, batch: Batch, cleanup: bool) -> (Wait, bool) {
+    let removed = if cleanup { brain.remove_expired_jobs() } else { Ok(0) };
+    let removed = removed.unwrap_or_else(|fault| {
+        tracing::warn!(%fault, "expired ingest jobs not removed");
+        0
+    });
+    let wait_for = |due_ms: Option<u64>| {
+        Wait::UntilArrival(due_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT))
+    };
+    let wait = match brain.process_queue(batch.max_pages) {
+        Ok(0) => match brain.ms_until_due() {
+            Ok(due_ms) => wait_for(due_ms),
+            Err(fault) => failed(&fault),
+        },
+        Ok(_) => Wait::Fixed(batch.pause),
+        Err(fault) => failed(&fault),
+    };
+    (wait, removed > 0)
+}
+
+fn failed(fault: &brain_protocol::Fault) -> Wait {
+    tracing::warn!(%fault, "ingest queue not processed; trying again");
+    Wait::Fixed(RETRY)
+}
+
+/// The size of the next batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    max_pages: usize,
+    /// The pause after the batch.
+    pause: Duration,
+}
+
+/// Measures how fast items arrive.
+struct ArrivalRate {
+    since: Instant,
+    arrived: u64,
+    /// Items a second in the last window.
+    rate: u64,
+}
+
+impl ArrivalRate {
+    fn new(now: Instant) -> Self {
+        Self { since: now, arrived: 0, rate: 0 }
+    }
+
+    /// Returns the size of the next batch.
+    fn batch(&mut self, now: Instant, load: Load) -> Batch {
+        let time = now.saturating_duration_since(self.since);
+        if time >= MIN_WINDOW {
+            let arrivals = load.arrived.saturating_sub(self.arrived);
+            self.rate = (arrivals as f64 / time.as_secs_f64()) as u64;
+            (self.since, self.arrived) = (now, load.arrived);
+        }
+        match self.rate {
+            _ if load.waiting >= load.bound / 2 => {
+                Batch { max_pages: CHUNK, pause: Duration::ZERO }
+            }
+            FLOOD_RATE.. => Batch { max_pages: FLOOD_BATCH, pause: PAUSE },
+            STREAM_RATE.. => Batch { max_pages: STREAM_BATCH, pause: PAUSE },
+            _ => Batch { max_pages: CHUNK, pause: Duration::ZERO },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: Batch = Batch { max_pages: CHUNK, pause: Duration::ZERO };
+    const SMALL: Batch = Batch { max_pages: STREAM_BATCH, pause: PAUSE };
+
+    fn load(arrived: u64, waiting: u64) -> Load {
+        Load { arrived, waiting, bound: 1000 }
+    }
+
+    #[test]
+    fn batches_are_small_while_items_stream_in() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut rate = ArrivalRate::new(start);
+        assert_eq!(rate.batch(at(5000), load(1, 1)), FULL, "one item after a long silence");
+        assert_eq!(rate.batch(at(5004), load(4, 3)), FULL, "too soon to tell");
+        assert_eq!(rate.batch(at(5011), load(5, 4)), SMALL, "400 a second");
+        assert_eq!(rate.batch(at(5111), load(50, 40)), SMALL);
+        assert_eq!(rate.batch(at(5211), load(55, 20)), FULL, "50 a second are below the limit");
+    }
+
+    #[test]
+    fn batches_are_full_again_after_a_flood() {
+        let start = Instant::now();
+        let mut rate = ArrivalRate::new(start);
+        let mut arrived = 0;
+        for second in 1..5 {
+            arrived += 20;
+            assert_eq!(rate.batch(start + Duration::from_secs(second), load(arrived, 400)), FULL);
+        }
+    }
+
+    #[test]
+    fn batches_are_full_when_the_queue_is_half_full() {
+        let start = Instant::now();
+        let mut rate = ArrivalRate::new(start);
+        let batch = |rate: &mut ArrivalRate, ms, arrived, waiting| {
+            rate.batch(start + Duration::from_millis(ms), load(arrived, waiting))
+        };
+        assert_eq!(batch(&mut rate, 100, 45, 499), SMALL);
+        assert_eq!(batch(&mut rate, 200, 90, 500), FULL);
+        assert_eq!(batch(&mut rate, 300, 140, 499), SMALL);
+        let smallest = Batch { max_pages: FLOOD_BATCH, pause: PAUSE };
+        assert_eq!(batch(&mut rate, 400, 640, 499), smallest);
+        assert_eq!(batch(&mut rate, 500, 1140, 500), FULL);
+    }
+}
