@@ -62,7 +62,8 @@ pub struct Sockets {
 /// [`FaultCode::InvalidConfig`] if the variables are inconsistent, or a socket has a wrong type.
 pub fn take() -> Result<Sockets, Fault> {
     let mut sockets = Sockets::default();
-    let names = sd_notify::listen_fds_with_names().map_err(|e| unusable(&e.to_string(), UNIX_HINT))?;
+    let names =
+        sd_notify::listen_fds_with_names().map_err(|e| unusable(&e.to_string(), UNIX_HINT))?;
     if names.len() == 0 {
         return Ok(sockets);
     }
@@ -82,9 +83,16 @@ pub fn take() -> Result<Sockets, Fault> {
             continue;
         }
         match name.as_str() {
-            HTTP_LOCAL => sockets.http_local = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?),
-            HTTP_PUBLIC => sockets.http_public = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?),
-            _ => sockets.control = Some(with_path(take_socket(passed.take_unix_listener(at), UNIX_HINT)?)?),
+            HTTP_LOCAL => {
+                sockets.http_local = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?)
+            }
+            HTTP_PUBLIC => {
+                sockets.http_public = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?)
+            }
+            _ => {
+                sockets.control =
+                    Some(with_path(take_socket(passed.take_unix_listener(at), UNIX_HINT)?)?)
+            }
         }
     }
     Ok(sockets)

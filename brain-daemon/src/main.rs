@@ -43,7 +43,9 @@ fn run(command: cli::Command) -> ExitCode {
         );
     };
     match command {
-        cli::Command::Config { action, json } => print_result(cli::config(&home, &action, json), json),
+        cli::Command::Config { action, json } => {
+            print_result(cli::config(&home, &action, json), json)
+        }
         cli::Command::Verify { file, json } => print_result(cli::verify(&file, json), json),
         cli::Command::Restore { file, write_sources, json } => {
             let restored =
@@ -75,7 +77,9 @@ fn print_result(answer: Result<String, Fault>, json: bool) -> ExitCode {
                 let fault =
                     Fault::new(FaultCode::Io, format!("cannot write to standard output: {e}"));
                 match e.kind() {
-                    std::io::ErrorKind::FileTooLarge => print_error(&fault.hint(SIZE_LIMIT_HINT), false),
+                    std::io::ErrorKind::FileTooLarge => {
+                        print_error(&fault.hint(SIZE_LIMIT_HINT), false)
+                    }
                     _ => print_error(&fault, false),
                 }
             }

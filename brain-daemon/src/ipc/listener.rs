@@ -103,7 +103,7 @@ impl Listener {
         let socket = UnixSocket::try_from(OwnedFd::from(passed.into_listener())).map_err(|e| {
             Fault::new(
                 FaultCode::Io,
-                format!("cannot listen on {place}, which systemd passed in: {e}"),
+                format!("cannot listen on {path}, which systemd passed in: {e}"),
             )
             .hint("systemctl restart brain-daemon.socket")
         })?;
@@ -224,7 +224,5 @@ fn identify(stream: &Stream, policy: &AccessPolicy) -> Result<Caller, Fault> {
         tracing::warn!(?uid, "a client without credentials was refused");
         return Err(Fault::new(FaultCode::Forbidden, "the daemon cannot tell who is asking"));
     };
-    policy
-        .caller(uid)
-        .inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
+    policy.caller(uid).inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
 }

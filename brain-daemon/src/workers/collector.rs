@@ -199,7 +199,7 @@ mod tests {
     use brain_base::clock::parse_instant;
     use brain_core::config::Config;
 
-    /// Task that does what it is told in turn, then nothing; and when each turn began.
+    /// A task with prepared results, and the times of its runs.
     struct Fixture {
         task: Task,
         begun: Arc<Mutex<Vec<i64>>>,
@@ -214,7 +214,7 @@ mod tests {
         let now = Arc::new(move || start + i64::try_from(begin.elapsed().as_millis()).unwrap());
         let begun: Arc<Mutex<Vec<i64>>> = Arc::default();
         let (noted, clock) = (Arc::clone(&begun), Arc::clone(&now));
-        let what = move || {
+        let run = move || {
             let mut begun = noted.lock().unwrap();
             begun.push(clock());
             match turns.get(begun.len() - 1) {
@@ -226,7 +226,10 @@ mod tests {
         let minutes = Arc::new(MinuteAllocator::from_config(&config).unwrap());
         let stop = CancellationToken::new();
         let fallback = Duration::from_secs(3600);
-        Fixture { task: Task { name: RUN, fallback, minutes, now, run: Arc::new(run), stop }, begun }
+        Fixture {
+            task: Task { name: RUN, fallback, minutes, now, run: Arc::new(run), stop },
+            begun,
+        }
     }
 
     impl Fixture {
@@ -290,7 +293,7 @@ mod tests {
             assert_ne!(turn, 2, "a defect");
             result
         });
-        // Each turn has a minute, so the clock is given back what it takes.
+        // Each turn has a minute, so each minute is released.
         let trigger = Notify::new();
         let ringing = async {
             for turn in 1..=3 {

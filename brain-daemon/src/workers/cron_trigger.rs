@@ -73,7 +73,8 @@ mod tests {
         let jobs =
             [0, 15].map(|first| (ScheduledTask::new("job", 1800, first).unwrap(), Arc::new(Notify::new())));
         let starting =
-            tokio::time::timeout(std::time::Duration::from_secs(30), CronTrigger::start(&jobs)).await;
+            tokio::time::timeout(std::time::Duration::from_secs(30), CronTrigger::start(&jobs))
+                .await;
         let trigger = starting.unwrap().unwrap();
         let mut scheduler = trigger.0.clone();
         let next = scheduler.time_till_next_job().await.unwrap().unwrap();

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use brain_protocol::{Fault, FaultCode};
 
 use super::connection_state::ConnectionState;
-use super::{AppState, HttpError, Side, dispatch, client_address};
+use super::{AppState, HttpError, Side, client_address, dispatch};
 use brain_base::caller::{Caller, Scope};
 
 /// Longer tokens are refused without a look-up.
@@ -49,14 +49,19 @@ pub(super) enum TokenError {
 pub(super) fn token(headers: &HeaderMap) -> Result<&str, TokenError> {
     let mut fields = headers.get_all(header::AUTHORIZATION).iter();
     let field = fields.next().ok_or(TokenError::Absent)?;
-    let text = field.to_str().ok().filter(|_| fields.next().is_none()).ok_or(TokenError::Malformed)?;
+    let text =
+        field.to_str().ok().filter(|_| fields.next().is_none()).ok_or(TokenError::Malformed)?;
     let (scheme, token) = text.split_once(' ').ok_or(TokenError::Malformed)?;
     let token = token.trim_matches(' ');
     let bare = token.trim_end_matches('=');
     let good = !bare.is_empty()
         && token.len() <= MAX_TOKEN_BYTES
         && bare.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
-    if scheme.eq_ignore_ascii_case("bearer") && good { Ok(token) } else { Err(TokenError::Malformed) }
+    if scheme.eq_ignore_ascii_case("bearer") && good {
+        Ok(token)
+    } else {
+        Err(TokenError::Malformed)
+    }
 }
 
 /// Returns the caller whom the bearer token in `headers` belongs to.
@@ -109,7 +114,11 @@ pub(super) fn token_prefix(token: &str) -> &str {
 ///
 /// # Errors
 /// As [`bearer`]; 429 if a wrong token is used too often.
-pub(crate) fn authenticate(app: &AppState, request: &Request, resource: Resource) -> Result<Caller, HttpError> {
+pub(crate) fn authenticate(
+    app: &AppState,
+    request: &Request,
+    resource: Resource,
+) -> Result<Caller, HttpError> {
     match (bearer(app, request.headers(), resource), token(request.headers())) {
         (Ok(caller), _) => {
             if let Some(connection) = request.extensions().get::<Arc<ConnectionState>>() {
@@ -127,7 +136,12 @@ pub(crate) fn authenticate(app: &AppState, request: &Request, resource: Resource
 }
 
 /// Returns 403 for a caller without the needed `scope` (RFC 6750 section 3.1).
-pub(crate) fn insufficient(app: &AppState, resource: Resource, fault: Fault, scope: Scope) -> HttpError {
+pub(crate) fn insufficient(
+    app: &AppState,
+    resource: Resource,
+    fault: Fault,
+    scope: Scope,
+) -> HttpError {
     let scopes = if scope == Scope::Write && resource == Resource::Mcp {
         "read write"
     } else {

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 use super::body_budget::{RequestBody, SMALL_BODY};
-use super::connection_state::{Phase, ConnectionState, Timeouts};
+use super::connection_state::{ConnectionState, Phase, Timeouts};
 
 /// A client's socket.
 pub(crate) struct ClientStream {

@@ -211,9 +211,13 @@ mod tests {
     async fn the_slowest_body_is_evicted_when_no_connection_is_idle() {
         let limiter = ConnectionLimiter::new(4);
         let ages = [Some(1), Some(5), Some(9), None];
-        let states = ages.map(|age| {
-            Arc::new(age.map_or_else(|| ConnectionState::new(0), |age| slow_body(Duration::from_secs(age))))
-        });
+        let states =
+            ages.map(|age| {
+                Arc::new(age.map_or_else(
+                    || ConnectionState::new(0),
+                    |age| slow_body(Duration::from_secs(age)),
+                ))
+            });
         let mut permits = Vec::new();
         for state in &states {
             permits.push(limiter.acquire(state).await);
@@ -225,14 +229,18 @@ mod tests {
         }
         limiter.evict_connection();
         for stays in [0, 3] {
-            assert!(tokio::time::timeout(RETRY, states[stays].wait_for_close_request()).await.is_err(), "{stays}");
+            assert!(
+                tokio::time::timeout(RETRY, states[stays].wait_for_close_request()).await.is_err(),
+                "{stays}"
+            );
         }
     }
 
     #[tokio::test]
     async fn the_client_with_the_most_connections_loses_one() {
         let limiter = ConnectionLimiter::new(4);
-        let states: Vec<_> = [1, 2, 2, 2].map(|client| Arc::new(ConnectionState::new(client))).into();
+        let states: Vec<_> =
+            [1, 2, 2, 2].map(|client| Arc::new(ConnectionState::new(client))).into();
         let mut permits = Vec::new();
         for state in &states {
             permits.push(limiter.acquire(state).await);
@@ -261,11 +269,7 @@ mod tests {
             bodies.push(body);
         }
         let evicted: Vec<bool> = states.iter().map(|state| state.is_evicted()).collect();
-        assert_eq!(
-            evicted,
-            [false, true, false, false, false],
-            "half of the slots are for bodies"
-        );
+        assert_eq!(evicted, [false, true, false, false, false], "half of the slots are for bodies");
         // Released budget is available to other clients.
         bodies.truncate(3);
         let late = Arc::new(ConnectionState::new(3));
@@ -279,7 +283,8 @@ mod tests {
     #[tokio::test]
     async fn a_new_connection_waits_while_all_others_are_busy() {
         let limiter = ConnectionLimiter::new(1);
-        let (busy, newcomer) = (Arc::new(ConnectionState::new(0)), Arc::new(ConnectionState::new(0)));
+        let (busy, newcomer) =
+            (Arc::new(ConnectionState::new(0)), Arc::new(ConnectionState::new(0)));
         let permit = limiter.acquire(&busy).await;
         busy.begin_request("GET", b"x");
         assert!(tokio::time::timeout(RETRY * 3, limiter.acquire(&newcomer)).await.is_err());

@@ -262,8 +262,7 @@ impl ConnectionState {
     /// Returns when a slow body began. `None` if there is none, or the connection was already
     /// asked to close.
     pub(crate) fn slow_body_since(&self) -> Option<Instant> {
-        let slow =
-            self.is_evictable() && self.phase() == Phase::Body && !self.is_close_requested();
+        let slow = self.is_evictable() && self.phase() == Phase::Body && !self.is_close_requested();
         slow.then(|| self.in_phase_since())
     }
 
@@ -426,10 +425,15 @@ pub(super) mod tests {
     #[test]
     fn heads_and_idle_connections_time_out_and_busy_ones_do_not() {
         let state = ConnectionState::new(0);
-        assert!(matches!(state.check_deadline(&timeouts()), Deadline::Pending(wait) if wait <= timeouts().head));
+        assert!(
+            matches!(state.check_deadline(&timeouts()), Deadline::Pending(wait) if wait <= timeouts().head)
+        );
         state.begin_request("GET", b"x");
         std::thread::sleep(Duration::from_millis(60));
-        assert!(matches!(state.check_deadline(&timeouts()), Deadline::Pending(_)), "a busy connection has no timeout");
+        assert!(
+            matches!(state.check_deadline(&timeouts()), Deadline::Pending(_)),
+            "a busy connection has no timeout"
+        );
         state.finish_request();
         std::thread::sleep(Duration::from_millis(60));
         assert!(
@@ -440,7 +444,11 @@ pub(super) mod tests {
         assert_eq!(state.phase(), Phase::Head);
         std::thread::sleep(Duration::from_millis(60));
         state.record_read(b" /", 100);
-        assert_eq!(state.check_deadline(&timeouts()), Deadline::Expired, "more bytes do not extend the timeout");
+        assert_eq!(
+            state.check_deadline(&timeouts()),
+            Deadline::Expired,
+            "more bytes do not extend the timeout"
+        );
     }
 
     #[test]
@@ -486,7 +494,8 @@ pub(super) mod tests {
         assert!(state.slow_body_since().is_none(), "it was asked before");
         state.end_body();
         assert!(!state.request_close());
-        let asked = tokio::time::timeout(Duration::from_millis(20), state.wait_for_close_request()).await;
+        let asked =
+            tokio::time::timeout(Duration::from_millis(20), state.wait_for_close_request()).await;
         assert!(asked.is_err(), "the body has arrived");
         let state = slow_body(SLOW_BODY);
         assert!(state.request_close());
@@ -508,11 +517,19 @@ pub(super) mod tests {
         state.record_read(&head[..30], 1000);
         state.finish_request();
         state.record_read(&head[30..], 1000);
-        assert_eq!(state.begin_request("POST", b"content-length"), None, "half of it was pipelined");
+        assert_eq!(
+            state.begin_request("POST", b"content-length"),
+            None,
+            "half of it was pipelined"
+        );
         state.mark_unread();
         state.finish_request();
         state.record_read(head, 1000);
-        assert_eq!(state.begin_request("POST", b"content-length"), None, "it may be part of a body");
+        assert_eq!(
+            state.begin_request("POST", b"content-length"),
+            None,
+            "it may be part of a body"
+        );
         state.finish_request();
         state.record_read(head, 1000);
         assert_eq!(state.begin_request("POST", b"x"), Some(false));

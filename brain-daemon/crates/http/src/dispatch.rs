@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 
 use super::guard::{CorsDecision, allow_origin};
 use super::serve::ConnectionInfo;
-use super::{AppState, HttpError, Application, Side, client_address, defect, failure_limiter};
+use super::{AppState, Application, HttpError, Side, client_address, defect, failure_limiter};
 use brain_core::PublicRequest;
 use brain_store::AuditRecord;
 use brain_tunnel::PROBE_HEADER;
@@ -77,7 +77,11 @@ impl Application {
     }
 
     /// Answers a request, and records it in the log, the audit and the counters.
-    pub(crate) async fn answer<B>(&self, request: axum::http::Request<B>, info: &ConnectionInfo) -> Response
+    pub(crate) async fn answer<B>(
+        &self,
+        request: axum::http::Request<B>,
+        info: &ConnectionInfo,
+    ) -> Response
     where
         B: axum::body::HttpBody<Data = axum::body::Bytes> + Send + 'static,
         B::Error: Into<axum::BoxError>,
@@ -86,7 +90,8 @@ impl Application {
         let app = &self.app;
         let request = request.map(Body::new);
         info.state.set_address(self.hash_of(client_address::of_request(app, &request)));
-        let route: &str = self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);
+        let route: &str =
+            self.paths.at(request.uri().path()).map_or(UNMATCHED, |found| found.value);
         let audited = !UNAUDITED.contains(&route);
         let method = request.method().clone();
         let (at, mut parameters) =
@@ -194,8 +199,8 @@ fn proof(app: &AppState, route: &str, request: &Request) -> Option<Response> {
 
 /// Returns whether a request is listed for the owner: from outside, and no probe of the watchdog.
 fn is_inspected(route: &str, request: &Request) -> bool {
-    let probe =
-        route == "/health" && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
+    let probe = route == "/health"
+        && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
     !probe && client_address::is_from_outside(request.extensions(), request.headers())
 }
 
@@ -261,9 +266,7 @@ fn to_json_error(response: Response) -> Response {
         return response;
     }
     let (error, message) = match status {
-        StatusCode::NOT_FOUND => {
-            ("not_found", "no such path; /openapi.json lists the paths")
-        }
+        StatusCode::NOT_FOUND => ("not_found", "no such path; /openapi.json lists the paths"),
         StatusCode::METHOD_NOT_ALLOWED => {
             ("method_not_allowed", "the field Allow names the methods that are served here")
         }

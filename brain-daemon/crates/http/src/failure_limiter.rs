@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn failures_count_by_address_within_the_window() {
-        let (limiter, ann, bob) = (FailureLimiter::new(2, 60_000), address("192.0.2.1"), address("192.0.2.2"));
+        let (limiter, ann, bob) =
+            (FailureLimiter::new(2, 60_000), address("192.0.2.1"), address("192.0.2.2"));
         assert_eq!(limiter.count(ann, "", 0), Ok(()));
         assert_eq!(limiter.count(ann, "", 10_000), Ok(()));
         assert_eq!(limiter.count(ann, "", 10_500), Err(50), "the first one ends at 60 s");

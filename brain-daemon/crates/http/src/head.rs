@@ -29,7 +29,10 @@ mod tests {
         assert!(has_field(head, b"content-length"));
         assert!(!has_field(b"POST / HTTP/1.1\r\nX-Content-Length: 3\r\n\r\n", b"content-length"));
         assert!(
-            !has_field(b"POST / HTTP/1.1\r\nHost: x\r\n\r\ncontent-length: 3\r\n", b"content-length"),
+            !has_field(
+                b"POST / HTTP/1.1\r\nHost: x\r\n\r\ncontent-length: 3\r\n",
+                b"content-length"
+            ),
             "a body"
         );
         assert!(!has_field(b"", b"content-length"));

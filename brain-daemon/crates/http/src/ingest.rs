@@ -80,8 +80,11 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
     match take(&app, request).await {
         Ok(accepted) => {
             dispatch::set_job(accepted.job_id);
-            let count =
-                if accepted.status == "duplicate" { &counters.duplicate } else { &counters.accepted };
+            let count = if accepted.status == "duplicate" {
+                &counters.duplicate
+            } else {
+                &counters.accepted
+            };
             count.add(1);
             Ok((StatusCode::ACCEPTED, Json(accepted)).into_response())
         }

@@ -5,37 +5,37 @@
 //! and no metrics. Nothing here opens the store. Responses are JSON, except pages for browsers.
 
 mod admin;
-mod completion_queue;
 mod auth;
-mod body_budget;
 mod body;
+mod body_budget;
 mod bookmarklet;
-mod counters;
+mod client_address;
+mod client_stream;
+mod completion_queue;
 mod connection_limiter;
+mod connection_state;
+mod counters;
+mod dispatch;
 mod document;
 mod escape;
-mod http_error;
+mod failure_limiter;
 mod guard;
 mod head;
 mod health;
+mod http_error;
 mod ingest;
 mod limits;
 mod listeners;
-mod dispatch;
 mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
 mod page_view;
-mod client_address;
-mod session_store;
-mod connection_state;
 mod quota;
 mod serve;
 mod session;
-mod failure_limiter;
+mod session_store;
 mod voice;
-mod client_stream;
 
 use std::sync::Arc;
 
@@ -53,14 +53,14 @@ pub(crate) use http_error::HttpError;
 pub use listeners::Listeners;
 
 use completion_queue::CompletionQueue;
-use counters::Counters;
 use connection_limiter::ConnectionLimiter;
+use counters::Counters;
 use failure_limiter::FailureLimits;
 use guard::Guard;
 use health::Health;
 use limits::Limits;
-use session_store::SessionStore;
 use quota::Quota;
+use session_store::SessionStore;
 
 /// Concurrent conversions of text. Converting HTML uses up to a hundred times its size in memory.
 const MAX_CONVERSIONS: usize = 2;
@@ -221,7 +221,8 @@ impl Application {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
-        let pages = if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
+        let pages =
+            if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
         let below = voice::below(&brain);
         for path in served.chain([mcp::PATH]).chain(below).chain(pages.iter().copied()) {
             // A path that cannot be inserted is counted as unmatched.

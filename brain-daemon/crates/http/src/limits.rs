@@ -166,7 +166,12 @@ mod tests {
             limits.wrong_token(from, Side::Public, "brain_pt_wrong", 0).is_ok(),
             "another listener"
         );
-        assert!(limits.wrong_token(from, Side::Local, "brain_pt_other", 0).is_ok(), "another token");
-        assert!(limits.wrong_token(from, Side::Local, "brain_pt_wrong", WRONG_TOKEN_WINDOW_MS).is_ok());
+        assert!(
+            limits.wrong_token(from, Side::Local, "brain_pt_other", 0).is_ok(),
+            "another token"
+        );
+        assert!(
+            limits.wrong_token(from, Side::Local, "brain_pt_wrong", WRONG_TOKEN_WINDOW_MS).is_ok()
+        );
     }
 }

@@ -7,10 +7,10 @@ use brain_protocol::Fault;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::SecurityHeaders;
 use super::connection_state::Timeouts;
+use super::guard::SecurityHeaders;
 use super::serve::{self, Service};
-use super::{SharedState, Side, Application};
+use super::{Application, SharedState, Side};
 use brain_core::config::Config;
 use brain_core::{Brain, HttpAddresses};
 use brain_mcp::{self as mcp, HttpService};

@@ -37,7 +37,8 @@ async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
     let Reply::Status(status) = app.ask(me, Request::Status).await? else {
         return Err(super::defect());
     };
-    let connections = [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
+    let connections =
+        [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
     let text = page(&status, &app.shared.counters, &connections);
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

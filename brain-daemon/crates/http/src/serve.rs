@@ -33,7 +33,7 @@ use super::client_stream::{ClientStream, ResponseBody, TimedBody};
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::{CloseRequest, ConnectionState, Deadline, Timeouts};
 use super::guard::SecurityHeaders;
-use super::{HttpError, Application};
+use super::{Application, HttpError};
 
 /// The pause after a failure to accept, such as too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);

@@ -14,7 +14,7 @@ use brain_protocol::{Fault, FaultCode};
 
 use super::auth::{self, Resource};
 use super::session_store::{Purpose, SESSION_MS};
-use super::{AppState, HttpError, Side, dispatch, client_address};
+use super::{AppState, HttpError, Side, client_address, dispatch};
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope, Scopes};
 

@@ -136,12 +136,7 @@ impl SessionStore {
     ///
     /// # Errors
     /// As [`SessionStore::random_id`].
-    pub(crate) fn is_csrf_token(
-        &self,
-        id: &str,
-        action: &str,
-        given: &str,
-    ) -> Result<bool, Fault> {
+    pub(crate) fn is_csrf_token(&self, id: &str, action: &str, given: &str) -> Result<bool, Fault> {
         Ok(self.csrf_token(id, action)?.as_bytes().ct_eq(given.as_bytes()).into())
     }
 }

@@ -204,7 +204,8 @@ mod tests {
         let (theirs, ours) = tokio::io::duplex(64);
         let (read, write) = tokio::io::split(ours);
         let (_set_full, is_full) = watch::channel(false);
-        let mut stream = LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
+        let mut stream =
+            LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
         let (answers, mut to) = tokio::io::split(theirs);
         let long = "no".repeat(64);
         let refusal = || {
@@ -233,7 +234,10 @@ mod tests {
         wait_until_evictable(&permits, &unread, &mut is_full, idle).await;
         let answer = unread.acquire().await.unwrap();
         let mut ends = std::pin::pin!(wait_until_evictable(&permits, &unread, &mut is_full, idle));
-        assert!(timeout(idle * (UNREAD_TIMEOUT_FACTOR / 2), &mut ends).await.is_err(), "it may be slow");
+        assert!(
+            timeout(idle * (UNREAD_TIMEOUT_FACTOR / 2), &mut ends).await.is_err(),
+            "it may be slow"
+        );
         ends.await;
         drop(answer);
     }
@@ -243,7 +247,8 @@ mod tests {
         let (theirs, ours) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
         let (_set_full, is_full) = watch::channel(false);
-        let mut stream = LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
+        let mut stream =
+            LineTransport::new(read, write, Arc::new(Semaphore::new(MAX_CONCURRENT)), is_full);
         let (answers, mut to) = tokio::io::split(theirs);
         let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
         let feeder = tokio::spawn(async move {

@@ -18,7 +18,7 @@ use tower::ServiceExt as _;
 use tower::util::BoxCloneSyncService;
 
 use super::Server;
-use super::line_transport::{MAX_CONCURRENT, LineTransport};
+use super::line_transport::{LineTransport, MAX_CONCURRENT};
 use brain_base::caller::Caller;
 use brain_core::Brain;
 
@@ -100,7 +100,9 @@ pub async fn over_stream(
     let (read, write) = tokio::io::split(stream);
     // A token of its own: the server cancels it at its end.
     let ends = stop.child_token();
-    match serve_server_with_ct(server, LineTransport::new(read, write, permits, is_full), ends).await {
+    match serve_server_with_ct(server, LineTransport::new(read, write, permits, is_full), ends)
+        .await
+    {
         Ok(running) => {
             let _ = running.waiting().await;
         }

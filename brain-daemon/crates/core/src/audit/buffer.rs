@@ -124,7 +124,11 @@ mod tests {
         let taken = waiting.take();
         waiting.push(long());
         waiting.put_back(taken);
-        assert_eq!((waiting.calls.len(), waiting.dropped), (15, 6), "calls that are put back count, too");
+        assert_eq!(
+            (waiting.calls.len(), waiting.dropped),
+            (15, 6),
+            "calls that are put back count, too"
+        );
         assert_eq!(waiting.bytes, waiting.calls.iter().map(size).sum::<usize>());
         let _ = waiting.take();
         assert_eq!(waiting.bytes, 0);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use url::Url;
 
-use super::{OAuthError, OAuthFault, HttpAddresses};
+use super::{HttpAddresses, OAuthError, OAuthFault};
 use crate::Brain;
 
 impl Brain {
@@ -36,7 +36,9 @@ impl Brain {
     /// each with and without `/mcp`.
     fn resources(&self) -> HashSet<String> {
         let mut bases = vec![self.issuer()];
-        for address in [self.http_addresses().local, self.http_addresses().public].into_iter().flatten() {
+        for address in
+            [self.http_addresses().local, self.http_addresses().public].into_iter().flatten()
+        {
             bases.extend(names(address));
         }
         let both = |base: String| [format!("{base}/"), format!("{base}/mcp")];

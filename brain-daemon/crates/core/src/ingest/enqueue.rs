@@ -87,8 +87,10 @@ impl Brain {
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
         let shown = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
-        let response =
-            ResponseParts { content_hash: page::hex(&record.content_hash), source: record.source.clone() };
+        let response = ResponseParts {
+            content_hash: page::hex(&record.content_hash),
+            source: record.source.clone(),
+        };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
             move |draft| decide(draft, &record, &keys, bound, &shown),
@@ -97,7 +99,11 @@ impl Brain {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
                     queue.set_waiting(waiting);
                 }
-                done(decision.map_err(Fault::from).and_then(|decision| response.build(&decision, &shown)));
+                done(
+                    decision
+                        .map_err(Fault::from)
+                        .and_then(|decision| response.build(&decision, &shown)),
+                );
             },
         );
     }

@@ -81,7 +81,8 @@ pub(super) fn write(
     }
     // A retried job is older than content that arrived for the same page meanwhile.
     if record.error.is_some()
-        && let (Some(requested), Some(there)) = (&ready.requested, draft.page(&ready.source, &slug)?)
+        && let (Some(requested), Some(there)) =
+            (&ready.requested, draft.page(&ready.source, &slug)?)
         && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at)
             > record.received_at
     {

@@ -60,7 +60,8 @@ impl Brain {
             .collect();
         let count = attempts.len();
         let stored = self.store_pages(&Arc::new(attempts))?;
-        for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.is_automatic) {
+        for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.is_automatic)
+        {
             self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
         }
         let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.is_changed).collect();
@@ -98,14 +99,13 @@ impl Brain {
             |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
         // Readers of the page see the job's id, which must not reveal the number of jobs.
         let shown = JobId(Seal::of(self.store.id()).close(id));
-        let ready = catch_unwind(AssertUnwindSafe(|| prepare(shown, record, known))).unwrap_or_else(
-            |_| {
+        let ready = catch_unwind(AssertUnwindSafe(|| prepare(shown, record, known)))
+            .unwrap_or_else(|_| {
                 Err(Fault::new(
                     FaultCode::Internal,
                     "a defect in brain: this item could not be turned into a page",
                 ))
-            },
-        )?;
+            })?;
         // Checked here, so that an unknown source does not fail the whole transaction.
         match self.store.sources()?.iter().any(|(known, _)| *known == ready.source) {
             true => Ok(ready),

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::Refusals;
 use crate::body::JsonObject;
 use crate::session_store::{Purpose, SESSION_MS};
-use crate::{AppState, HttpError, dispatch, client_address, session};
+use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_base::clock::rfc3339;
 
 /// What is served.

@@ -19,7 +19,7 @@ use super::answer::{OAuthErrorBody, Refused};
 use super::form::Form;
 use super::page::{self, Shown};
 use crate::session_store::Purpose;
-use crate::{AppState, HttpError, dispatch, client_address, session};
+use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_core::grants::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 
 /// What is served.
@@ -129,7 +129,11 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
         let form = Form::read(request).await?;
         let encoded = form.get("request").unwrap_or_default();
         let browser = Browser::of(&app, &headers)?;
-        let sealed = app.sessions.is_csrf_token(&browser.name, encoded, form.get("seal").unwrap_or_default());
+        let sealed = app.sessions.is_csrf_token(
+            &browser.name,
+            encoded,
+            form.get("seal").unwrap_or_default(),
+        );
         if !session::is_same_origin(&app, &headers) || !sealed.map_err(HttpError::from)? {
             return Err(Stop::Told(Refused::new(
                 StatusCode::FORBIDDEN,
@@ -298,7 +302,11 @@ async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, Sto
     Ok(app.block(move |brain| brain.consent(&asked)).await??)
 }
 
-async fn approve(app: &AppState, asked: AuthorizeRequest, scopes: Scopes) -> Result<Response, Stop> {
+async fn approve(
+    app: &AppState,
+    asked: AuthorizeRequest,
+    scopes: Scopes,
+) -> Result<Response, Stop> {
     let address = app.block(move |brain| brain.approve(&asked, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)

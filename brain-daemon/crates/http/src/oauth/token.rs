@@ -13,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use super::form::{Form, credentials};
-use crate::{AppState, dispatch, client_address};
+use crate::{AppState, client_address, dispatch};
 use brain_core::grants::{Issued, OAuthError, OAuthFault, Offer};
 
 /// What is served.

@@ -21,7 +21,7 @@ use brain_protocol::{
 };
 
 use super::session_store::Purpose;
-use super::{AppState, HttpError, body, dispatch, client_address, session};
+use super::{AppState, HttpError, body, client_address, dispatch, session};
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 

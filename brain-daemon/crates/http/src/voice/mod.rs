@@ -160,7 +160,10 @@ async fn incoming(State(app): State<AppState>, request: Request) -> Result<Respo
     ),
     responses(Answers)
 )]
-async fn incoming_by_get(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+async fn incoming_by_get(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, HttpError> {
     begun(&app, request).await
 }
 
@@ -222,7 +225,10 @@ async fn recording(State(app): State<AppState>, request: Request) -> Result<Resp
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn transcription(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+async fn transcription(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, HttpError> {
     let call = signed(&app, request).await?;
     let event = VoiceEvent::Transcription {
         id: call.get("RecordingSid").into(),
@@ -255,7 +261,10 @@ async fn status(State(app): State<AppState>, request: Request) -> Result<Respons
     request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
     responses(Answers)
 )]
-async fn passed_on(State(app): State<AppState>, mut request: Request) -> Result<Response, HttpError> {
+async fn passed_on(
+    State(app): State<AppState>,
+    mut request: Request,
+) -> Result<Response, HttpError> {
     let upgrade = hyper::upgrade::on(&mut request);
     let call = signed(&app, request).await?;
     match upstream::pass_on(&app, &call, upgrade).await? {

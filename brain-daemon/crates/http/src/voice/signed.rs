@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode};
 use brain_protocol::{Fault, Secret};
 
-use super::super::{AppState, HttpError, body, dispatch, client_address};
+use super::super::{AppState, HttpError, body, client_address, dispatch};
 use brain_core::TELEPHONE;
 use brain_voice::signature::{Signature, is_valid};
 

@@ -193,7 +193,10 @@ async fn through(theirs: Upgraded, ours: Upgraded) {
         }
     };
     if tokio::time::timeout(MAX_TOKEN_BYTES, either).await.is_err() {
-        tracing::warn!("a WebSocket of a call was ended after {} hours", MAX_TOKEN_BYTES.as_secs() / 3600);
+        tracing::warn!(
+            "a WebSocket of a call was ended after {} hours",
+            MAX_TOKEN_BYTES.as_secs() / 3600
+        );
     }
 }
 

@@ -27,16 +27,15 @@ pub struct Key {
 pub const MAX_BODY: u64 = 5_000_000;
 
 const SEARCH: &[Key] = &[Key {
-        section: "search",
-        name: "language",
-        kind: Kind::Text,
-        default: "en",
-        description: "ISO 639-1 language of pages too short to tell",
-    }];
+    section: "search",
+    name: "language",
+    kind: Kind::Text,
+    default: "en",
+    description: "ISO 639-1 language of pages too short to tell",
+}];
 
 /// Returns all keys in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static Key> {
-    let sections =
-        [daemon::KEYS, http::KEYS, collector::KEYS, models::KEYS, tunnel::KEYS, SEARCH];
+    let sections = [daemon::KEYS, http::KEYS, collector::KEYS, models::KEYS, tunnel::KEYS, SEARCH];
     sections.into_iter().flatten()
 }

@@ -19,7 +19,13 @@ pub(super) const KEYS: &[Key] = &[
         description: "its address with its path, for example http://127.0.0.1:11434/v1; empty: \
                       the provider's own",
     },
-    Key { section: "llm", name: "model", kind: Kind::Text, default: "", description: "the model's name" },
+    Key {
+        section: "llm",
+        name: "model",
+        kind: Kind::Text,
+        default: "",
+        description: "the model's name",
+    },
     Key {
         section: "llm",
         name: "vision_model",

@@ -25,7 +25,8 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    AuthorizeFault, AuthorizeRequest, Credentials, Issued, OAuthError, OAuthFault, Offer, HttpAddresses,
+    AuthorizeFault, AuthorizeRequest, Credentials, HttpAddresses, Issued, OAuthError, OAuthFault,
+    Offer,
 };
 use crate::config::Config;
 use crate::{Brain, Outside};
