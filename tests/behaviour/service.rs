@@ -108,7 +108,7 @@ fn sockets_with_names_that_nobody_knows_are_left_alone() {
     let daemon = home.activated(&listener, "other:control");
     assert_eq!(status(&path).pages, 0);
     assert!(
-        home.log().contains("nobody here knows") && home.log().contains("\"other\""),
+        home.log().contains("has an unknown name") && home.log().contains("\"other\""),
         "{}",
         home.log()
     );

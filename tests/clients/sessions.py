@@ -41,7 +41,7 @@ for at in range(POSTS):
         raise SystemExit(f"{what}: {broken}") from broken
     answer.json()
     # 400 only where the content is to blame, never for a connection that was misread.
-    misread = ("must wait", "ended before", "cannot be read", "do not go together")
+    misread = ("must wait", "ended before", "this request is not valid", "not a valid HTTP", "exclude each other")
     assert not any(words in answer.text for words in misread), f"{what}: {answer.text}"
     seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
 

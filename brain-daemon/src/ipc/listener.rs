@@ -99,7 +99,7 @@ impl Listener {
     /// `daemon.allow_group` contradicts its file.
     pub fn adopt(passed: PassedSocket, config: &Config) -> Result<Self, Fault> {
         let policy = AccessPolicy::passed(passed.path(), config)?;
-        let permit = passed.path().display().to_string();
+        let path = passed.path().display().to_string();
         let socket = UnixSocket::try_from(OwnedFd::from(passed.into_listener())).map_err(|e| {
             Fault::new(
                 FaultCode::Io,
