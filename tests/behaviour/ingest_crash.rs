@@ -19,7 +19,7 @@ const CLIENTS: usize = 16;
 const ENOUGH: Duration = Duration::from_secs(30);
 
 /// Waits until every item that was accepted is a page.
-pub(crate) fn work_off(home: &TestHome) {
+pub(crate) fn process_queue(home: &TestHome) {
     settle(home);
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -80,7 +80,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     }
 
     let _daemon = home.daemon();
-    work_off(&home);
+    process_queue(&home);
     let mut sent = BTreeSet::new();
     let mut sure = BTreeSet::new();
     for book in &books {

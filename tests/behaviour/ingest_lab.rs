@@ -61,8 +61,8 @@ impl Lab {
         self.send_as(&phone(), item)
     }
 
-    pub(crate) fn work_off(&self) -> usize {
-        self.brain().work_off(CHUNK).unwrap()
+    pub(crate) fn process_queue(&self) -> usize {
+        self.brain().process_queue(CHUNK).unwrap()
     }
 
     pub(crate) fn page(&self, slug: &str) -> Page {

@@ -24,7 +24,7 @@ fn an_item_is_safe_first_and_a_page_with_its_provenance_then() {
     // A daemon that ends now has it at its next start.
     lab.reopen();
     lab.clock.turn(HOUR);
-    assert_eq!((lab.work_off(), lab.work_off()), (1, 0));
+    assert_eq!((lab.process_queue(), lab.process_queue()), (1, 0));
     let slug = format!("inbox/2026-11-21-{}", &sent.content_hash[..8]);
     let job = lab.show(&sent);
     assert_eq!(
@@ -68,7 +68,7 @@ fn what_the_sender_wishes_goes_before_what_the_text_says() {
         ..text("# Something else\n\nIt leaks.")
     };
     let sent = lab.send(wishes).unwrap();
-    lab.work_off();
+    lab.process_queue();
     assert_eq!(lab.show(&sent).slug.as_deref(), Some("boat/pump"));
     let page = lab.page("boat/pump");
     assert_eq!((page.title.as_str(), page.page_type.as_str()), ("The pump", "idea"));
@@ -76,7 +76,7 @@ fn what_the_sender_wishes_goes_before_what_the_text_says() {
     // Other content at a slug that was asked for is a new version of that page.
     lab.send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is mended.") })
         .unwrap();
-    lab.work_off();
+    lab.process_queue();
     assert_eq!(
         (lab.page("boat/pump").body.as_str(), lab.page("boat/pump").version),
         ("It is mended.", 2)
@@ -92,9 +92,9 @@ fn the_same_content_is_a_duplicate_for_24_hours_whether_it_is_a_page_yet_or_not(
     let again =
         lab.send(Item { title: Some("Other wishes".into()), ..text("one thought\r\n") }).unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
-    lab.work_off();
+    lab.process_queue();
     lab.clock.turn(24 * HOUR - 1);
-    lab.brain().forget_items().unwrap();
+    lab.brain().remove_expired_jobs().unwrap();
     let late = lab.send(text("one thought")).unwrap();
     assert_eq!((late.status.as_str(), late.job_id), ("duplicate", first.job_id));
     assert_eq!(lab.show(&late).status, JobState::Stored, "what a duplicate names can be asked for");
@@ -107,7 +107,7 @@ fn the_same_content_is_a_duplicate_for_24_hours_whether_it_is_a_page_yet_or_not(
     assert_eq!((elsewhere.status.as_str(), elsewhere.source_id.as_str()), ("queued", "work"));
     lab.clock.turn(1);
     assert_eq!(lab.send(text("one thought")).unwrap().status, "queued", "24 hours are over");
-    assert_eq!(lab.work_off(), 3);
+    assert_eq!(lab.process_queue(), 3);
     // The page was there: nothing was added to it.
     let slug = lab.show(&first).slug.unwrap();
     assert_eq!(
@@ -120,13 +120,13 @@ fn the_same_content_is_a_duplicate_for_24_hours_whether_it_is_a_page_yet_or_not(
 fn what_was_deleted_or_changed_since_is_taken_in_again() {
     let lab = Lab::new();
     let first = lab.send(text("to and fro")).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let slug = lab.show(&first).slug.unwrap();
     lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
     let again = lab.send(text("to and fro")).unwrap();
     assert_eq!(again.status, "queued", "the page is gone, so this is no duplicate");
-    lab.work_off();
+    lab.process_queue();
     assert_eq!(
         (lab.show(&again).slug, lab.page(&slug).body.as_str()),
         (Some(slug.clone()), "to and fro")
@@ -134,7 +134,7 @@ fn what_was_deleted_or_changed_since_is_taken_in_again() {
     // A delivery that names itself is the same one, whatever became of its page.
     let keyed = || Item { idempotency_key: Some("delivery-7".into()), ..text("delivered") };
     let delivered = lab.send(keyed()).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let slug = lab.show(&delivered).slug.unwrap();
     lab.ask(Request::Delete(PageRef { source: None, slug: Slug::parse(&slug).unwrap() }.into()))
         .unwrap();
@@ -149,7 +149,7 @@ fn whoever_names_the_page_gets_it_there() {
         [("light/a", "up"), ("light/a", "down"), ("light/a", "up"), ("light/b", "up")]
     {
         assert_eq!(lab.send(at(slug, body)).unwrap().status, "queued", "{slug} {body}");
-        lab.work_off();
+        lab.process_queue();
         assert_eq!(lab.page(slug).body, body);
     }
     assert_eq!(lab.send(at("light/b", "up")).unwrap().status, "duplicate");
@@ -167,17 +167,17 @@ fn an_item_that_is_tried_again_never_replaces_what_came_meanwhile() {
     let old = lab.send(at("old")).unwrap();
     lab.ask(Request::SourceRemove(SourceRemove { id: source("work"), yes: true })).unwrap();
     for _ in 0..3 {
-        lab.work_off();
+        lab.process_queue();
         lab.clock.turn(4000);
     }
     assert_eq!(lab.show(&old).status, JobState::Failed);
     lab.add_source("work");
     let new = lab.send(at("new")).unwrap();
-    lab.work_off();
+    lab.process_queue();
     assert_eq!(lab.show(&new).status, JobState::Stored);
     assert_eq!(lab.retry(), 1);
     for _ in 0..3 {
-        lab.work_off();
+        lab.process_queue();
         lab.clock.turn(4000);
     }
     let job = lab.show(&old);
@@ -191,7 +191,7 @@ fn a_clock_that_is_set_back_leaves_nothing_waiting() {
     let sent = lab.send(text("from the future")).unwrap();
     lab.clock.turn(-10 * 365 * 24 * HOUR);
     assert_eq!(lab.send(text("from the future")).unwrap().job_id, sent.job_id, "it waits");
-    assert_eq!(lab.work_off(), 1);
+    assert_eq!(lab.process_queue(), 1);
     assert_eq!(lab.show(&sent).status, JobState::Stored);
 }
 
@@ -199,12 +199,12 @@ fn a_clock_that_is_set_back_leaves_nothing_waiting() {
 fn jobs_are_forgotten_when_nobody_can_mean_them_any_more() {
     let lab = Lab::new();
     let first = lab.send(text("first")).unwrap();
-    lab.work_off();
+    lab.process_queue();
     lab.clock.turn(24 * HOUR + 10 * 60_000 - 1);
-    assert_eq!((lab.brain().forget_items().unwrap(), lab.counts()), (0, (0, 0, 1)));
+    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 0, 1)));
     let second = lab.send(text("first")).unwrap();
     lab.clock.turn(1);
-    assert_eq!((lab.brain().forget_items().unwrap(), lab.counts()), (1, (1, 0, 0)));
+    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (1, (1, 0, 0)));
     assert_eq!(lab.show_as(&phone(), &first).unwrap_err(), FaultCode::UnknownJob);
     // The second is what the content leads to by now.
     assert_eq!(lab.send(text("first")).unwrap().job_id, second.job_id);
@@ -265,11 +265,11 @@ fn the_source_is_the_one_named_within_the_grant_or_the_first_of_ones_own() {
     lab.ask(Request::SourceRemove(SourceRemove { id: source("later"), yes: true })).unwrap();
     assert_eq!(code(lab.send(named("later"))), FaultCode::UnknownSource);
     // What was accepted for it waits with its text until it is there again.
-    assert_eq!(lab.work_off(), 3);
+    assert_eq!(lab.process_queue(), 3);
     assert_eq!(lab.counts(), (1, 0, 2));
     lab.add_source("later");
     lab.clock.turn(1000);
-    assert_eq!((lab.work_off(), lab.counts()), (1, (0, 0, 3)));
+    assert_eq!((lab.process_queue(), lab.counts()), (1, (0, 0, 3)));
     let stored = std::fs::read_dir(lab.dir.path().join("later/inbox")).unwrap().count();
     assert_eq!(stored, 1, "its file is in its own source's directory");
 }
@@ -293,7 +293,7 @@ fn a_full_queue_refuses_what_is_new_and_knows_what_it_has() {
         (0..3).map(|n| lab.send(text(&format!("item {n}"))).unwrap()).collect();
     assert_eq!(code(lab.send(text("item 3"))), FaultCode::QueueFull);
     assert_eq!(lab.send(text("item 1")).unwrap().job_id, sent[1].job_id);
-    assert_eq!((lab.work_off(), lab.counts()), (3, (0, 0, 3)));
+    assert_eq!((lab.process_queue(), lab.counts()), (3, (0, 0, 3)));
     assert_eq!(lab.send(text("item 3")).unwrap().status, "queued");
 }
 
@@ -303,7 +303,7 @@ fn other_content_with_the_same_digits_takes_the_next_ones() {
     let digits = content_hash("late");
     lab.put(&format!("inbox/2026-11-21-{}", &digits[..8]), "in the way");
     let sent = lab.send(text("late")).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let slug = lab.show(&sent).slug.unwrap();
     assert_eq!(slug, format!("inbox/2026-11-21-{}", &digits[8..16]));
     assert_eq!(lab.page(&slug).body, "late");
@@ -319,7 +319,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     let long =
         lab.send(Item { title: Some("t".repeat(70_000)), ..text("a title without end") }).unwrap();
     let after = lab.send(text("after")).unwrap();
-    assert_eq!((lab.work_off(), lab.work_off()), (4, 0));
+    assert_eq!((lab.process_queue(), lab.process_queue()), (4, 0));
     for good in [&before, &after] {
         assert_eq!(lab.show(good).status, JobState::Stored);
     }
@@ -332,10 +332,10 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     // Until it has failed for good it is still the same item.
     assert_eq!(lab.send(text("poison")).unwrap().status, "duplicate");
     lab.clock.turn(999);
-    assert_eq!(lab.work_off(), 0, "one second has not gone");
-    assert_eq!(lab.brain().until_due().unwrap(), Some(1));
+    assert_eq!(lab.process_queue(), 0, "one second has not gone");
+    assert_eq!(lab.brain().ms_until_due().unwrap(), Some(1));
     lab.clock.turn(1);
-    assert_eq!(lab.work_off(), 2);
+    assert_eq!(lab.process_queue(), 2);
     assert_eq!(
         lab.show(&poison).retry_at.as_deref(),
         Some("2026-11-21T12:00:03.000Z"),
@@ -343,7 +343,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     );
     lab.reopen();
     lab.clock.turn(2000);
-    assert_eq!((lab.work_off(), lab.brain().until_due().unwrap()), (2, None));
+    assert_eq!((lab.process_queue(), lab.brain().ms_until_due().unwrap()), (2, None));
     let job = lab.show(&poison);
     assert_eq!((job.status, job.attempts, job.retry_at), (JobState::Failed, 3, None));
     assert_eq!(job.finished_at.as_deref(), Some(rfc3339(lab.clock.now()).as_str()));
@@ -362,7 +362,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     .unwrap();
     lab.clock.turn(4 * 24 * HOUR);
     lab.brain().purge_due().unwrap();
-    assert_eq!((lab.retry(), lab.work_off()), (2, 3));
+    assert_eq!((lab.retry(), lab.process_queue()), (2, 3));
     assert_eq!(lab.show(&poison).slug.as_deref(), Some(in_the_way[2].as_str()));
     assert_eq!(lab.show(&anew).slug, lab.show(&poison).slug, "the same content is one page");
     assert_eq!(lab.page(&in_the_way[2]).version, 1);
@@ -373,13 +373,13 @@ fn what_failed_is_kept_for_seven_days() {
     let lab = Lab::new();
     let long = lab.send(Item { title: Some("t".repeat(70_000)), ..text("never a page") }).unwrap();
     for _ in 0..3 {
-        lab.work_off();
+        lab.process_queue();
         lab.clock.turn(2000);
     }
     lab.clock.turn(7 * 24 * HOUR - 2001);
-    assert_eq!((lab.brain().forget_items().unwrap(), lab.counts()), (0, (0, 1, 0)));
+    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 1, 0)));
     lab.clock.turn(1);
-    assert_eq!((lab.brain().forget_items().unwrap(), lab.counts()), (1, (0, 0, 0)));
+    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (1, (0, 0, 0)));
     assert_eq!(lab.show_as(&phone(), &long).unwrap_err(), FaultCode::UnknownJob);
     assert_eq!(lab.queue_check().0, "ok");
 }
@@ -411,7 +411,7 @@ fn the_list_goes_from_the_newest_on_in_parts() {
     let lab = Lab::new();
     let sent: Vec<_> =
         (0..5).map(|n| lab.send(text(&format!("item {n}"))).unwrap().job_id).collect();
-    assert_eq!(lab.brain().work_off(2).unwrap(), 2, "the oldest first");
+    assert_eq!(lab.brain().process_queue(2).unwrap(), 2, "the oldest first");
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let list = JobList { state: Some(JobState::Queued), limit: 2, after };
@@ -432,9 +432,9 @@ fn the_list_goes_from_the_newest_on_in_parts() {
 fn what_waits_is_in_a_backup_and_goes_on_from_there() {
     let lab = Lab::new();
     let done = lab.send(text("a page already")).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let long = lab.send(Item { title: Some("t".repeat(70_000)), ..text("fails") }).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let waits = lab.send(text("still waits")).unwrap();
     let file = lab.dir.path().join("copy.redb");
     let backup = Request::Backup(Backup { path: file.to_str().unwrap().into() });
@@ -444,7 +444,7 @@ fn what_waits_is_in_a_backup_and_goes_on_from_there() {
     std::fs::create_dir_all(lab.dir.path().join("second/home")).unwrap();
     std::fs::copy(&file, lab.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = lab.clock.open(&lab.dir.path().join("second"), 8);
-    assert_eq!(brain.work_off(CHUNK).unwrap(), 1);
+    assert_eq!(brain.process_queue(CHUNK).unwrap(), 1);
     let state = |of: &Accepted| match brain.answer(
         &phone(),
         Request::JobShow(JobShow { id: of.job_id }),
@@ -483,7 +483,7 @@ fn many_senders_at_once_lose_nothing_and_get_one_job_for_one_content() {
     // Two at work at the same time do not make a page twice.
     std::thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| while lab.work_off() > 0 {});
+            scope.spawn(|| while lab.process_queue() > 0 {});
         }
     });
     assert_eq!(lab.counts(), (0, 0, 225));

@@ -13,7 +13,7 @@ use brain_tests::http::{call, ingest};
 use brain_tests::{PATIENCE, TestHome, texts};
 
 use crate::faults::{fill, small_home};
-use crate::ingest_crash::work_off;
+use crate::ingest_crash::process_queue;
 
 /// A text of about 100 KB that no other number has.
 fn big(n: usize) -> String {
@@ -22,7 +22,7 @@ fn big(n: usize) -> String {
 
 /// Waits until nothing waits; then every accepted item is one page.
 fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
-    work_off(home);
+    process_queue(home);
     let mut client = home.connect().unwrap();
     let mut times = BTreeMap::<String, usize>::new();
     let mut after = None;

@@ -97,7 +97,7 @@ impl Lab {
         let mut item = text(markdown);
         (item.media_type, item.uri) = (MediaType::Markdown, Some(uri.into()));
         self.send_as(&phone(), item).unwrap();
-        while self.work_off() > 0 {}
+        while self.process_queue() > 0 {}
     }
 
     fn sync(&self) -> SyncReply {

@@ -30,7 +30,7 @@ fn what_failed_is_taken_in_as_it_was_sent() {
     let in_the_way = lab.take_every_slug_of("poison");
     let sent = lab.send(item()).unwrap();
     while lab.show(&sent).status != JobState::Failed {
-        lab.work_off();
+        lab.process_queue();
         lab.clock.turn(2000);
     }
     forget(&lab, &in_the_way[0]);
@@ -38,7 +38,7 @@ fn what_failed_is_taken_in_as_it_was_sent() {
     lab.brain().purge_due().unwrap();
     let again = replay(&lab, &sent).unwrap();
     assert_eq!(again.status, "queued");
-    lab.work_off();
+    lab.process_queue();
     let anew = Accepted { job_id: again.new_job_id, ..sent.clone() };
     let (first, job) = (lab.show(&sent), lab.show(&anew));
     assert_eq!(
@@ -50,7 +50,7 @@ fn what_failed_is_taken_in_as_it_was_sent() {
     // The same as one that is sent now: what acts nowhere is not wrapped twice.
     forget(&lab, job.slug.as_deref().unwrap());
     let direct = lab.send(item()).unwrap();
-    lab.work_off();
+    lab.process_queue();
     let direct = lab.page(lab.show(&direct).slug.as_deref().unwrap());
     let lines = |page: &str| -> Vec<String> {
         page.lines().filter(|line| !line.contains(":job_")).map(str::to_owned).collect()

@@ -43,7 +43,7 @@ async fn main() {
         panic!("no token");
     };
     let listeners = Listeners::open(brain.config(), None, None).unwrap();
-    let address = listeners.places().local.expect("http.local");
+    let address = listeners.addresses().local.expect("http.local");
     println!("{address} {}", made.token.expose());
 
     let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());
