@@ -37,7 +37,7 @@ pub async fn collector(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: C
     }
     let (run_event, rating_event) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let jobs = config.planned_jobs().unwrap_or_default().into_iter();
-    let event_of = |job: &Job| if job.name == RUN { &run_event } else { &rating_event };
+    let event_of = |job: &ScheduledTask| if job.name == RUN { &run_event } else { &rating_event };
     let jobs: Vec<_> = jobs.map(|job| (job, Arc::clone(event_of(&job)))).collect();
     let task = |name, fallback, run: fn(&Brain) -> Result<bool, Fault>| {
         let brain = Arc::clone(&brain);
@@ -73,7 +73,11 @@ pub async fn collector(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: C
 
 /// Runs the scheduler until `stop` is cancelled. It reads the clock several times a second, so it
 /// starts only after a token is set up.
-async fn run_trigger(brain: &Arc<Brain>, jobs: &[(ScheduledTask, Arc<Notify>)], stop: &CancellationToken) {
+async fn run_trigger(
+    brain: &Arc<Brain>,
+    jobs: &[(ScheduledTask, Arc<Notify>)],
+    stop: &CancellationToken,
+) {
     while !has_token(brain).await {
         tokio::select! {
             () = stop.cancelled() => return,

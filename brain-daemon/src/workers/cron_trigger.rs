@@ -18,7 +18,9 @@ impl CronTrigger {
     ///
     /// # Errors
     /// The error of the scheduler, for example for an invalid expression.
-    pub(super) async fn start(jobs: &[(ScheduledTask, Arc<Notify>)]) -> Result<Self, JobSchedulerError> {
+    pub(super) async fn start(
+        jobs: &[(ScheduledTask, Arc<Notify>)],
+    ) -> Result<Self, JobSchedulerError> {
         let scheduler = JobScheduler::new().await?;
         for (job, event) in jobs {
             let event = Arc::clone(event);
@@ -70,8 +72,9 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn the_trigger_starts_and_stops() {
-        let jobs =
-            [0, 15].map(|first| (ScheduledTask::new("job", 1800, first).unwrap(), Arc::new(Notify::new())));
+        let jobs = [0, 15].map(|first| {
+            (ScheduledTask::new("job", 1800, first).unwrap(), Arc::new(Notify::new()))
+        });
         let starting =
             tokio::time::timeout(std::time::Duration::from_secs(30), CronTrigger::start(&jobs))
                 .await;

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use brain_base::schedule::Job;
+use brain_base::schedule::ScheduledTask;
 use brain_core::config::Config;
 
 const MINUTE_MS: i64 = 60_000;
 
 /// The planned jobs, and the last allocated minute. Instants are Unix milliseconds.
 pub struct MinuteAllocator {
-    planned: Vec<Job>,
+    planned: Vec<ScheduledTask>,
     /// The last minute in which a job began, and which.
     taken: Mutex<Option<(i64, &'static str)>>,
 }
@@ -29,7 +29,7 @@ impl MinuteAllocator {
         Ok(Self::new(config.planned_jobs()?))
     }
 
-    fn new(planned: Vec<Job>) -> Self {
+    fn new(planned: Vec<ScheduledTask>) -> Self {
         Self { planned, taken: Mutex::default() }
     }
 
@@ -45,7 +45,7 @@ impl MinuteAllocator {
         let minute = now.div_euclid(MINUTE_MS);
         let mut taken = self.taken();
         let begun = taken.is_some_and(|(at, _)| at == minute);
-        if begun || self.planned.iter().any(|job| job.name != name && job.begins(now)) {
+        if begun || self.planned.iter().any(|job| job.name != name && job.is_due(now)) {
             let left = (minute + 1) * MINUTE_MS - now;
             return Err(Duration::from_millis(left.unsigned_abs()));
         }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     fn allocator() -> MinuteAllocator {
-        let job = |name, first| Job::new(name, 30 * 60, first).unwrap();
+        let job = |name, first| ScheduledTask::new(name, 30 * 60, first).unwrap();
         MinuteAllocator::new(vec![job("collector", 0), job("collector.ratings", 15)])
     }
 

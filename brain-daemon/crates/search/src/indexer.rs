@@ -125,7 +125,7 @@ impl Indexer {
     /// Runs until it is stopped.
     pub(super) fn run(mut self) {
         // This thread, and tantivy's threads that it starts, have a lower priority than callers.
-        yield_to_callers();
+        lower_priority();
         while let Some(task) = self.take() {
             let result = catch_panic(|| match task {
                 NextStep::Feed => self.feed(),
