@@ -107,7 +107,7 @@ fn ideas() -> IdeasReply {
         close_slug: slug("a"),
         far_slug: slug("b"),
         distance: 0.75,
-        judge: Some(Judged { scores, weighted: 4.25, note: "n".into() }),
+        judge: Some(Judgement { scores, weighted: 4.25, note: "n".into() }),
         passes: true,
     };
     let prompt = IdeaPrompt { close_slug: slug("a"), far_slug: slug("b"), text: "p".into() };

@@ -480,10 +480,10 @@ fn token() -> TokenInfo {
     }
 }
 
-fn job(status: JobState) -> Job {
+fn job(status: JobState) -> IngestJob {
     let failed = status == JobState::Failed;
     let some = |text: &str| Some(text.to_owned());
-    Job {
+    IngestJob {
         job_id: JobId(17),
         status,
         content_hash: "ab".repeat(32),
