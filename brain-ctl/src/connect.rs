@@ -372,11 +372,11 @@ mod tests {
         drop(session);
         let Err(fault) = answer else { panic!("{answer:?}") };
         assert_eq!((fault.code, fault.code.exit() as u8), (FaultCode::Timeout, 1));
-        assert!(fault.message.contains("the daemon said nothing for"), "{}", fault.message);
+        assert!(fault.message.contains("the daemon sent nothing for"), "{}", fault.message);
         let hint = fault.hint.unwrap_or_default();
-        assert!(hint.contains("may have been done, or may still be done"), "{hint}");
+        assert!(hint.contains("may have succeeded or may still run"), "{hint}");
         assert!(
-            hint.contains("look before you repeat it") && hint.contains("brain status"),
+            hint.contains("check before you repeat it") && hint.contains("brain status"),
             "{hint}"
         );
         let heard = serve.join().expect("join").expect("serve");

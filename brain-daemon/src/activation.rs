@@ -84,14 +84,14 @@ pub fn take() -> Result<Sockets, Fault> {
         }
         match name.as_str() {
             HTTP_LOCAL => {
-                sockets.http_local = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?)
+                sockets.http_local = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?);
             }
             HTTP_PUBLIC => {
-                sockets.http_public = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?)
+                sockets.http_public = Some(take_socket(passed.take_tcp_listener(at), HTTP_HINT)?);
             }
             _ => {
                 sockets.control =
-                    Some(with_path(take_socket(passed.take_unix_listener(at), UNIX_HINT)?)?)
+                    Some(with_path(take_socket(passed.take_unix_listener(at), UNIX_HINT)?)?);
             }
         }
     }

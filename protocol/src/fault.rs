@@ -205,7 +205,7 @@ mod tests {
         let rows: Vec<Vec<&str>> = docs
             .lines()
             .filter(|line| line.starts_with("| `"))
-            .map(|line| line.trim_matches('|').split(" | ").map(|cell| cell.trim()).collect())
+            .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
             .collect();
         for row in &rows {
             assert_eq!(row.len(), 4, "{row:?}");

@@ -61,7 +61,7 @@ fn connections_that_break_skip_a_stream_and_no_more() {
                 "{fault:?}: {ran:?}"
             ),
             reason => {
-                assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}")
+                assert!(skipped.is_some_and(|why| why.starts_with(reason)), "{fault:?}: {ran:?}");
             }
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {ran:?}");

@@ -269,7 +269,7 @@ fn documents_that_clients_refuse_are_shown() {
     let silent = changed(|server| server["client_id_metadata_document_supported"] = false.into());
     warns(&silent, "server", "http.dynamic_registration");
     let no_public = changed(|server| {
-        server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"])
+        server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
     });
     warns(&no_public, "server", "Claude");
     let slash = Fake::new(|heard, _| {

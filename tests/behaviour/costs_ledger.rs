@@ -94,7 +94,10 @@ fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
         (Some(worst), &0.into())
     );
     let ran = home.brain(["costs", "--limit", "10"]).expect(0);
-    assert!(ran.stdout.contains("open") && ran.stderr.contains("1 call without an end"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("open") && ran.stderr.contains("1 call without a result"),
+        "{ran:?}"
+    );
 }
 
 #[test]

@@ -403,7 +403,7 @@ impl Book {
                     entry.slug = reply.slug;
                 }
                 Ok(Reply::Delete(reply)) => {
-                    assert!(reply.warnings.is_empty(), "{entry}: {reply:?}")
+                    assert!(reply.warnings.is_empty(), "{entry}: {reply:?}");
                 }
                 Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Cancelled) => {
                     return count;

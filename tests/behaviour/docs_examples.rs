@@ -111,7 +111,7 @@ fn assert_shape(shown: &Value, answer: &Value, place: &str) {
         }
         (Value::String(shown), Value::String(answer)) => match shown.split_once('…') {
             Some((begin, _)) if begin.starts_with("brain_") => {
-                assert!(answer.starts_with(begin), "{place}")
+                assert!(answer.starts_with(begin), "{place}");
             }
             Some(_) => assert!(!answer.is_empty(), "{place}"),
             None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{place}"),

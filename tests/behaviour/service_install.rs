@@ -277,7 +277,7 @@ fn status_tells_what_the_manager_knows_and_uninstall_removes_what_was_written() 
     );
     assert_eq!(told["said"], "serving 3 pages");
     assert_eq!(told["program"], program("brain-daemon").to_str().unwrap());
-    assert!(user.run(&["service", "status"]).expect(0).stdout.contains("runs"));
+    assert!(user.run(&["service", "status"]).expect(0).stdout.contains("running service"));
     user.calls();
     let gone = user.json(&["service", "uninstall"]);
     assert_eq!((&gone["status"], &gone["stopped"]), (&"uninstalled".into(), &77.into()));

@@ -134,7 +134,7 @@ fn what_cannot_be_read_is_reported_and_not_removed() {
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     assert_changes(&sync(&home), &[("added", 4)]);
     let mode = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap()
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(&notes.join("closed"), 0o000);
     mode(&notes.join("alone.md"), 0o000);

@@ -111,7 +111,7 @@ fn a_caller_hears_no_error_of_the_agent() {
     });
     let lost = Agent::new(|stream, _| says(stream, "404 Not Found", "Cannot POST /voice"));
     let broken = Agent::new(|stream, _| {
-        drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"))
+        drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"));
     });
     let huge = Agent::new(|stream, _| says(stream, "200 OK", &"x".repeat(5_000_000)));
     let gone = {

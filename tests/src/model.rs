@@ -306,7 +306,7 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
                     ) {
                         (Some("text"), Some(text), _) => place.push_str(text),
                         (Some("image_url"), _, Some(url)) => {
-                            asked.images.push(picture(manner, url)?)
+                            asked.images.push(picture(manner, url)?);
                         }
                         _ => return invalid("messages: content is of no known type", "messages"),
                     }

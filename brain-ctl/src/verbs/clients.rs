@@ -340,7 +340,7 @@ mod tests {
             t.as_str().to_owned()
         };
         assert_eq!(quiet(&registered), "brain_cs_x\n");
-        assert!(registered.notes()[0].contains("never again"));
+        assert!(registered.notes()[0].contains("only once"));
         registered.client_secret = None;
         registered.grant_types = vec!["authorization_code".into()];
         assert_eq!(quiet(&registered), "brain_cl_x\n");

@@ -152,7 +152,7 @@ mod tests {
              https only: use a tunnel\nfail challenge  1.2 s  it answers 403: forbidden_host:\n                       \
              \u{FFFD}[31mthis service is not at that\n                       address\n     \
              tell brain its public address: http.base_url =\n     \"http://brain.example.org\"\n\
-             failed: a client gets stuck at challenge\n"
+             failed: a client fails at step challenge\n"
         );
         assert!(t.as_str().lines().all(|line| width(line) <= 60));
         assert_eq!(report.exit(), Exit::Failed);

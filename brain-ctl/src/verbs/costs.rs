@@ -158,7 +158,7 @@ impl Show for CostsOutput {
             format!("{} without a result, counted at the maximum cost", count(open, "call"))
         });
         let damaged = (costs.damaged > 0)
-            .then(|| format!("{} of the ledger are unreadable", count(costs.damaged, "line")));
+            .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
         let implausible = (costs.implausible > 0).then(|| {
             let calls = count(costs.implausible, "call");
             format!("{calls} with an implausible token count, counted at the maximum cost")
@@ -211,8 +211,8 @@ mod tests {
         assert_eq!(
             shown.notes(),
             [
-                "1 call without an end, at the worst price",
-                "2 calls with more tokens, by the service's count, than possible: at the worst price",
+                "1 call without a result, counted at the maximum cost",
+                "2 calls with an implausible token count, counted at the maximum cost",
                 "1 line of the ledger cannot be read"
             ]
         );

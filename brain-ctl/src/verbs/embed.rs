@@ -94,6 +94,9 @@ mod tests {
         assert!(embedded.notes().is_empty());
         let made = EmbedReply { dry_run: false, missing: 1, ..embedded };
         assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");
-        assert_eq!(made.notes(), ["1 page still without: why is in `brain model list`"]);
+        assert_eq!(
+            made.notes(),
+            ["1 page still without vectors; see the reason: brain model list"]
+        );
     }
 }

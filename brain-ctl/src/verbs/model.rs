@@ -128,7 +128,7 @@ impl Show for Models {
         if self.model.is_some() {
             let missing = match self.missing {
                 0 => String::new(),
-                n => format!(", {} still without vectors", count(n, "page")),
+                n => format!(", {} still without", count(n, "page")),
             };
             let (pages, windows) = (count(self.pages, "page"), count(self.windows, "window"));
             t.line(&format!("{pages} with vectors, {windows}{missing}"));

@@ -329,7 +329,7 @@ mod tests {
         }
         for part in [
             "tunnel    unreachable:",
-            "left alone",
+            "started by another program",
             "looked    2026-11-21 10:31; next at 10:33:00",
             "starts    2\n",
         ] {

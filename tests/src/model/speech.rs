@@ -43,7 +43,7 @@ pub(super) fn answer(stream: &TcpStream, openai: bool, asked: &Asked, said: Said
             write(stream, 200, &whole(openai, asked, Some(&text), ["length", "max_tokens"]), None);
         }
         Said::Refused => {
-            write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None)
+            write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None);
         }
     }
 }

@@ -262,7 +262,7 @@ impl Fault {
             Self::Slow(ms) => answer.manner = Manner::Slow(Duration::from_millis(*ms)),
             Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
             Self::WithoutFields => {
-                answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"))
+                answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"));
             }
             Self::Rates(remaining, ahead) => {
                 for (name, value) in &mut answer.headers {

@@ -157,7 +157,7 @@ fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<Strin
                 .and_then(|name| name.strip_prefix(SCHEMAS));
             found.extend(name.filter(|_| part).map(str::to_owned));
             let inside = |(key, inner): (&'a String, &'a Value)| {
-                parts_of_others(inner, key == "allOf", found)
+                parts_of_others(inner, key == "allOf", found);
             };
             object.iter().for_each(inside);
         }

@@ -72,7 +72,7 @@ impl Heard {
                     assert!(at + 1 < verbs.len(), "nothing behind a Gather ends the call: {text}");
                 }
                 "Record" => {
-                    heard.records = Some((attribute("action"), attribute("transcribeCallback")))
+                    heard.records = Some((attribute("action"), attribute("transcribeCallback")));
                 }
                 "Redirect" => heard.redirect = Some(verb.text().unwrap_or_default().to_owned()),
                 _ => heard.ends = true,

@@ -232,7 +232,7 @@ mod tests {
         };
         assert_eq!(empty.notes(), ["nothing new"]);
         let part = Digest { next: Some("abc".into()), ..digest() };
-        assert_eq!(part.notes(), ["there are more posts: --after abc"]);
+        assert_eq!(part.notes(), ["more posts exist: use --after abc"]);
         let mut quiet = Text::plain(None);
         part.quiet(&mut quiet);
         assert_eq!(quiet.as_str(), "17\n");

@@ -188,7 +188,7 @@ mod tests {
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
         assert!(
-            t.as_str().ends_with("failed at token; once that is mended, run it again\n"),
+            t.as_str().ends_with("failed at token; fix the problem and run setup again\n"),
             "{}",
             t.as_str()
         );

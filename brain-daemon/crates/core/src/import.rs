@@ -206,7 +206,7 @@ impl Brain {
         for (path, applied) in paths.into_iter().zip(applied) {
             match applied {
                 Some(WrittenPage { status: WriteStatus::Unchanged, .. }) => {
-                    tally.count(WriteStatus::Unchanged)
+                    tally.count(WriteStatus::Unchanged);
                 }
                 Some(WrittenPage { status, record }) => {
                     tally.count(status);

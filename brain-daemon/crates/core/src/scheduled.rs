@@ -184,7 +184,7 @@ impl Brain {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
                 Err(error) => {
-                    tracing::warn!(%error, file = %file.display(), "old backup not removed")
+                    tracing::warn!(%error, file = %file.display(), "old backup not removed");
                 }
             }
         }

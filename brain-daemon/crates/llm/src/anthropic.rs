@@ -93,7 +93,7 @@ pub(super) fn read_event(state: &mut StreamState, event: &Value) -> Option<Strin
                 None => {}
                 Some("refusal") => state.is_refused = true,
                 Some("max_tokens" | "model_context_window_exceeded") => {
-                    state.finish = Some(Finish::Length)
+                    state.finish = Some(Finish::Length);
                 }
                 Some(_) => state.finish = Some(Finish::Stop),
             }

@@ -44,7 +44,7 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     }
     let mut marks = Vec::new();
     prose(body, |run| {
-        marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at))
+        marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at));
     });
     let mut out = Vec::new();
     let mut at = 0;

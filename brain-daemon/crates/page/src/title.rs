@@ -106,7 +106,7 @@ fn plain(line: &str) -> String {
             }
             Event::End(TagEnd::Link) => bare_wiki = false,
             Event::Text(text) if bare_wiki => {
-                out.push_str(text.rsplit('/').next().unwrap_or(&text))
+                out.push_str(text.rsplit('/').next().unwrap_or(&text));
             }
             Event::Text(text) | Event::Code(text) => out.push_str(&text),
             Event::SoftBreak | Event::HardBreak => out.push(' '),

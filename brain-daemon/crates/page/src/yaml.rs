@@ -323,7 +323,7 @@ pub(super) fn scalar(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             c if is_hidden(c) && u32::from(c) > 0xFFFF => {
-                out.push_str(&format!("\\U{:08X}", u32::from(c)))
+                out.push_str(&format!("\\U{:08X}", u32::from(c)));
             }
             c if is_hidden(c) => out.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => out.push(c),

@@ -196,7 +196,7 @@ impl<'a> Finder<'a> {
             }
         });
         self.each(&document.title.hashes, |group, position| {
-            cells.push((group, Place::Title(position)))
+            cells.push((group, Place::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
             if group.scope == Scope::Title {

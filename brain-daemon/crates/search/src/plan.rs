@@ -335,9 +335,9 @@ impl Builder<'_> {
                 Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
             );
             if excluded {
-                self.plan.excluded.push(condition)
+                self.plan.excluded.push(condition);
             } else {
-                self.plan.required.push(condition)
+                self.plan.required.push(condition);
             }
         }
         // A page has one type and one source: several values mean any of them.

@@ -324,7 +324,7 @@ impl<'a> Scorer<'a> {
         for (g, cell) in row.iter().enumerate() {
             let title_len = candidate.title_len as f32;
             self.weights.parts(g, cell.counts(), len, title_len, &mut |reason, score| {
-                add(reason, g, score)
+                add(reason, g, score);
             });
         }
         let counts = self.together.iter().skip(index * self.pairs.len());

@@ -108,9 +108,9 @@ pub(super) fn coarse(len: u32) -> u32 {
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if FieldNormReader::id_to_fieldnorm(middle) <= len {
-            low = middle
+            low = middle;
         } else {
-            high = middle - 1
+            high = middle - 1;
         }
     }
     FieldNormReader::id_to_fieldnorm(low)

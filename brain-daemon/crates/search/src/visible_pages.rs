@@ -75,7 +75,7 @@ impl Totals {
         for lang in Lang::all() {
             let mut count = 0;
             each(segment, key::LANGUAGE, lang.code(), |doc| {
-                count += u64::from(docs.contains(doc))
+                count += u64::from(docs.contains(doc));
             })?;
             if count > 0 {
                 totals.languages.insert(lang, count);

@@ -186,7 +186,7 @@ impl Draft<'_> {
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
             FilePlan::Write => {
-                self.put_record(source, slug, &record, Some((FileState::Present, ours)))?
+                self.put_record(source, slug, &record, Some((FileState::Present, ours)))?;
             }
             FilePlan::Keep(path) => {
                 self.paths.insert((source.as_str(), path.as_str()), id)?;

@@ -388,7 +388,7 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
             match fs::remove_file(entry.path()) {
                 Ok(()) => tracing::info!(file = %entry.path().display(), "unfinished copy removed"),
                 Err(error) => {
-                    tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays")
+                    tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays");
                 }
             }
         }

@@ -39,7 +39,7 @@ impl Draft<'_> {
             self.dirty += 1;
             match client {
                 Some(client) => {
-                    drop(self.clients.insert(id.as_str(), to_bytes(client)?.as_slice())?)
+                    drop(self.clients.insert(id.as_str(), to_bytes(client)?.as_slice())?);
                 }
                 None => drop(self.clients.remove(id.as_str())?),
             }

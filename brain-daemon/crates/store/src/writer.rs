@@ -307,7 +307,7 @@ fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, recovered: &Recovery
                 return;
             }
             Err(CommitError { cause: Cause::Task(index), error }) => {
-                waiting.remove(index).finish(Err(error))
+                waiting.remove(index).finish(Err(error));
             }
             Err(CommitError { cause: Cause::Refused(writers), error }) => {
                 tracing::warn!(%error, jobs = writers.len(), "writes refused");

@@ -143,7 +143,7 @@ impl Agent for Ngrok {
         command.push(port);
         match domain {
             Some(name) if version >= KNOWS_URL => {
-                command.extend(["--url".into(), format!("https://{name}")])
+                command.extend(["--url".into(), format!("https://{name}")]);
             }
             Some(name) => command.extend(["--domain".into(), name]),
             None => {}

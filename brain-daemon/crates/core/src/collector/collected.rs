@@ -64,7 +64,7 @@ impl CollectedFiles {
                     }
                 }
                 JournalEvent::Deletion { id } => {
-                    noticed.deletions.extend(PostId::parse(&id).map(|id| (when, id)))
+                    noticed.deletions.extend(PostId::parse(&id).map(|id| (when, id)));
                 }
                 JournalEvent::Alert { alert, id, author, message } => {
                     noticed.alerts.push((when, Alert { at, kind: alert, id, author, message }));

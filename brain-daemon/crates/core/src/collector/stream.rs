@@ -279,7 +279,7 @@ impl Connection<'_> {
                             posts.push(IncomingPost { post: *post, places });
                         }
                         Message::Ending(why) => {
-                            self.ending = Some(format!("the platform ends it: {why}"))
+                            self.ending = Some(format!("the platform ends it: {why}"));
                         }
                         Message::Alive => {}
                         Message::Unknown => {
@@ -356,7 +356,7 @@ impl Connection<'_> {
                     }
                     // Too old for a search, so take what a week has.
                     Err(fault) if fault.why == Why::InvalidRequest && since.take().is_some() => {
-                        next = None
+                        next = None;
                     }
                     Err(fault) => {
                         tracing::warn!(

@@ -36,7 +36,7 @@ pub(super) fn marked(post: &Record) -> Vec<String> {
     for set in &sets {
         each(set, "hashtags", "tag", |tag| topics.add(tag.trim_start_matches(['#', '＃'])));
         each(set, "cashtags", "tag", |tag| {
-            topics.add(&format!("${}", tag.trim_start_matches('$')))
+            topics.add(&format!("${}", tag.trim_start_matches('$')));
         });
     }
     if sets.is_empty() {

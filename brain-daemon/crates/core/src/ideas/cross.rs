@@ -118,7 +118,7 @@ impl CrossPhase<'_> {
             match (self.check_budget)() {
                 Ok(()) => break,
                 Err(_) if state.in_flight > 0 => {
-                    state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner)
+                    state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
                 Err(error) => {
                     state.ended = Some(error);

@@ -200,7 +200,7 @@ fn collect_verdicts(
     match value {
         _ if depth > MAX_DEPTH => {}
         Value::Array(list) => {
-            list.iter().for_each(|one| collect_verdicts(one, None, depth + 1, out))
+            list.iter().for_each(|one| collect_verdicts(one, None, depth + 1, out));
         }
         Value::Object(map) => {
             let inner = get(map, "scores").or_else(|| get(map, "judge")).and_then(Value::as_object);

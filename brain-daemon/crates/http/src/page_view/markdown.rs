@@ -61,7 +61,7 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             Event::HardBreak => self.html.push_str("<br>\n"),
             Event::Rule => self.html.push_str("<hr>\n"),
             Event::FootnoteReference(label) => {
-                self.put(format_args!("<sup>{}</sup>", escape::text(&label)))
+                self.put(format_args!("<sup>{}</sup>", escape::text(&label)));
             }
             Event::TaskListMarker(done) => self.html.push_str(if done { "☑ " } else { "☐ " }),
         }

@@ -395,7 +395,7 @@ impl Flow {
             Leaf::Heading(level) => self.out.push_str(&format!("<h{level}>")),
             Leaf::Code(language) if language.is_empty() => self.out.push_str("<pre><code>"),
             Leaf::Code(language) => {
-                self.out.push_str(&format!("<pre><code class=\"language-{language}\">"))
+                self.out.push_str(&format!("<pre><code class=\"language-{language}\">"));
             }
         }
         self.leaf = Some(leaf);

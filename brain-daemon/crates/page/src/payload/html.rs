@@ -374,7 +374,7 @@ fn address(given: &str) -> Option<String> {
     for c in given.chars() {
         match c {
             ' ' | '<' | '>' | '"' | '\\' | '`' | '|' => {
-                out.push_str(&format!("%{:02X}", u32::from(c)))
+                out.push_str(&format!("%{:02X}", u32::from(c)));
             }
             c => out.push(c),
         }

@@ -117,7 +117,7 @@ fn step_by_step(root: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<Owne
         match part {
             Component::CurDir => {}
             Component::Normal(name) => {
-                dir = openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?
+                dir = openat(&dir, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
             }
             _ => return Err(Errno::XDEV),
         }

@@ -207,7 +207,7 @@ impl Tree {
         match temporary.read()? {
             EntryState::Missing => return Ok(()),
             EntryState::File(found) if !own.contains_temporary(&found.bytes) => {
-                self.replaced_files.add(tag, path, found.bytes)
+                self.replaced_files.add(tag, path, found.bytes);
             }
             EntryState::File(_) | EntryState::Other => {}
         }

@@ -192,7 +192,7 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
 fn a_known_client_becomes_one_when_the_owner_agrees() {
     let mut lab = Lab::new();
     let claude = with(&ask(CLAUDE), |r| {
-        r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into())
+        r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into());
     });
     let consent = lab.brain().consent(&claude).unwrap();
     assert_eq!(
