@@ -228,7 +228,12 @@ fn another_address_does_not_wait_for_what_failed_with_the_former_one() {
         lab.watch();
     }
     let status = lab.status(Request::TunnelStatus);
-    assert!(status.telephone.unwrap().starts_with("not changed: the provider refuses (status 503"));
+    assert!(
+        status
+            .telephone
+            .unwrap()
+            .starts_with("not changed: the provider rejects the request (status 503")
+    );
     // The next try is minutes away.
     lab.net.number.refuse(0);
     lab.watch();

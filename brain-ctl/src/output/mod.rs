@@ -185,7 +185,7 @@ pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
             Ok(n) => bytes = &bytes[n..],
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(1))
+                std::thread::sleep(Duration::from_millis(1));
             }
             Err(e) => return Err(e),
         }
@@ -193,7 +193,7 @@ pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
     loop {
         match out.flush() {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                std::thread::sleep(Duration::from_millis(1))
+                std::thread::sleep(Duration::from_millis(1));
             }
             done => return done,
         }

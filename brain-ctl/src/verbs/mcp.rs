@@ -79,7 +79,7 @@ impl<R: Read> Read for BlockingReader<R> {
         loop {
             match self.0.read(buffer) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    std::thread::sleep(Duration::from_millis(5))
+                    std::thread::sleep(Duration::from_millis(5));
                 }
                 read => return read,
             }

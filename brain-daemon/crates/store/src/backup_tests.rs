@@ -378,7 +378,7 @@ fn a_file_with_an_unknown_table_is_no_backup() {
     let store = Store::open(&path, &options(1), Box::new(|_| {})).unwrap();
     match store.back_up(&dir.path().join("copy.redb"), 1, HEARD) {
         Err(StoreError::Refused(fault)) => {
-            assert!(fault.message.contains("\"newer\""), "{fault:?}")
+            assert!(fault.message.contains("\"newer\""), "{fault:?}");
         }
         other => panic!("{other:?}"),
     }
@@ -527,7 +527,7 @@ fn wrong_rows_by_tag_and_type_are_found() {
         }),
         ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().pop_first().unwrap()),
         ("types", |txn| {
-            _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap()
+            _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap();
         }),
         ("numbers", |txn| {
             let mut counts = txn.open_table(t::TAG_COUNTS).unwrap();

@@ -110,7 +110,7 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
             draft.put_file(of, &path(p), &seen(&record))?;
         }
         Step::Put(p, body) => {
-            _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?
+            _ = draft.write_page(of, &slug(p), page(p, body, FilePlan::Write), now)?;
         }
         Step::Rename(p, q) => {
             let free =

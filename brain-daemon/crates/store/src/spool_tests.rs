@@ -325,7 +325,7 @@ fn a_damaged_job_is_reported_with_its_file() {
         let before = fs::read(spool_of(&path)).unwrap();
         match Store::open(&path, &options(7), Box::new(|_| {})) {
             Ok(_) => {
-                assert!(starts && fs::read(path.with_extension("redb.spool-1")).unwrap() == before)
+                assert!(starts && fs::read(path.with_extension("redb.spool-1")).unwrap() == before);
             }
             Err(error) => {
                 let fault = Fault::from(error);

@@ -328,7 +328,7 @@ fn a_newer_store_is_refused_and_unchanged() {
     drop(db);
     match Store::open(&path, &options(), Box::new(|_| {})) {
         Err(StoreError::Newer { found, known, .. }) => {
-            assert_eq!((found, known), (SCHEMA + 1, SCHEMA))
+            assert_eq!((found, known), (SCHEMA + 1, SCHEMA));
         }
         other => panic!("{:?}", other.map(|_| ())),
     }
