@@ -51,7 +51,7 @@ fn an_answer_that_ends_in_the_middle_is_kept_and_is_a_failure() {
     let ways: [(Way, &str); 3] = [
         (Said::Stalls, "within 1 seconds"),
         (Said::Breaks, "connection lost"),
-        (Said::GivesUp, "gave up"),
+        (Said::GivesUp, "stopped in the middle"),
     ];
     for (way, why) in ways {
         let model = FakeModel::new(Manner::default(), move |_| way("Babbage [1] and ".into()));
