@@ -27,7 +27,7 @@ pub(crate) struct Connect {
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// URL of the endpoint, for example https://brain.example.org/mcp
+    /// URL of the endpoint, for example `https://brain.example.org/mcp`
     #[arg(value_name = "URL")]
     url: String,
 

@@ -154,7 +154,7 @@ impl Reader {
     }
 
     /// Returns the links of the page `from` that lead to the page `to`, whose names are `names`
-    /// ([`Derived::names`]).
+    /// (`Derived::names`).
     ///
     /// # Errors
     /// When the store cannot be read.
