@@ -309,7 +309,7 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
     check(&store);
 }
 
-/// What the answer is made of is seen by what it is not disturbed by.
+/// The answer reads only pages with broken links: damage to any other page does not disturb it.
 #[test]
 fn damage_to_a_page_without_broken_links_does_not_stop_the_answer() {
     let dir = tempfile::tempdir().unwrap();

@@ -25,8 +25,11 @@ pub(super) struct Survey {
 }
 
 impl Survey {
-    /// Looks at what is at or below the paths of `scope`; at everything when one is empty. With `full`, nothing counts as
-    /// unchanged.
+    /// Compares the files at or below the paths of `scope` with their rows. An empty path means the
+    /// whole source. With `full`, no file counts as unchanged.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
     pub(super) fn new(
         reader: &Reader,
         source: &SourceId,
