@@ -10,8 +10,8 @@ use clap::{Parser, Subcommand};
 
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_core as brain;
-use brain_core::config::Config;
 
 /// The resident part of brain. Started by `brain`, by systemd, or by hand.
 #[derive(Parser)]

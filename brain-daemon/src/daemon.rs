@@ -15,8 +15,8 @@ use crate::ipc;
 use crate::workers;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_core::Brain;
-use brain_core::config::Config;
 use brain_http as http;
 use brain_tunnel::SystemStarter;
 

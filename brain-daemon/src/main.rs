@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use brain_base::home::Home;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_daemon::{cli, daemon};
 use brain_embed::probe;
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};

@@ -7,7 +7,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::parse_instant;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
 use brain_protocol::{CollectorSetup, FaultCode, Reply, Request, Secret};
 use brain_tests::lines::Kept;

@@ -12,7 +12,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::parse_instant;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
 use brain_net::Client;
 use brain_protocol::{CollectorStatus, Reply, Request, StreamStatus};

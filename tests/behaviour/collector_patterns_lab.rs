@@ -9,7 +9,7 @@ use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_collector::{Data, Journal, JournalEvent, Record, Stream};
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Outside, StandardOutput};
 use brain_net::{
     Client, Document, Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient,

@@ -9,7 +9,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
 use brain_protocol::{CollectorRun, Fault, Reply, Request};
 use brain_tests::lines::Kept;

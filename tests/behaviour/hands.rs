@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use brain_base::clock::{Clock, parse_instant};
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_core::Brain;
-use brain_core::config::Config;
 
 pub(crate) const HOUR: i64 = 60 * 60 * 1000;
 

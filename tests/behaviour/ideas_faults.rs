@@ -12,7 +12,7 @@ use brain_base::caller::{Caller, Scopes};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_net::Client;
 use brain_protocol::{

@@ -10,7 +10,7 @@ use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Silent};
 use brain_protocol::{
     BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Progress, Silent};
 use brain_protocol::{FaultCode, Reply, Request, SourceAdd, SourceId, Sync};
 use brain_tests::{TestHome, texts};

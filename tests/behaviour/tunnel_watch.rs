@@ -10,7 +10,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::parse_instant;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_protocol::{
     CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,

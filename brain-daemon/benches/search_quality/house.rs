@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Progress, Silent};
 use brain_protocol::{
     Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Sync,

@@ -10,7 +10,7 @@ use brain_protocol::{Fault, FaultCode};
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope};
-use brain_core::config::Config;
+use brain_config::Config;
 
 /// Maps group names to ids.
 const GROUPS: &str = "/etc/group";

@@ -24,8 +24,8 @@ use super::session;
 use crate::activation::PassedSocket;
 use brain_base::caller::Caller;
 use brain_base::home::create_private_dir;
+use brain_config::Config;
 use brain_core::Brain;
-use brain_core::config::Config;
 
 /// The pause after a failure to accept, such as too many open files.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);

@@ -16,7 +16,7 @@ use super::cron_trigger::CronTrigger;
 use brain_base::schedule::ScheduledTask;
 use brain_core::Brain;
 
-/// The names of the jobs, as in [`brain_core::config::Config::planned_jobs`].
+/// The names of the jobs, as in [`brain_config::Config::planned_jobs`].
 const RUN: &str = "collector";
 const RATINGS: &str = "collector.ratings";
 /// The time until failed processing of posts is retried, unless new posts arrive earlier.
@@ -201,7 +201,7 @@ mod tests {
 
     use super::*;
     use brain_base::clock::parse_instant;
-    use brain_core::config::Config;
+    use brain_config::Config;
 
     /// A task with prepared results, and the times of its runs.
     struct Fixture {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use brain_protocol::Fault;
 
 use brain_base::schedule::ScheduledTask;
-use brain_core::config::Config;
+use brain_config::Config;
 
 const MINUTE_MS: i64 = 60_000;
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, Silent};
 use brain_http::Listeners;
 use brain_mcp::{Mode, over_http};

@@ -23,6 +23,7 @@ mod platform;
 mod record;
 mod reserve;
 mod run;
+mod settings;
 mod state;
 mod velocity;
 

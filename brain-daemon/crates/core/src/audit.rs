@@ -182,9 +182,9 @@ mod tests {
 
     use super::buffer::MINUTE_MS;
     use super::*;
-    use crate::config::Config;
     use brain_base::clock::Clock;
     use brain_base::home::Home;
+    use brain_config::Config;
 
     /// 2026-11-21T10:30:00Z.
     const NOW: i64 = 1_795_257_000_000;

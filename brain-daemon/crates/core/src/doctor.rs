@@ -574,9 +574,9 @@ fn clock(brain: &Brain) -> Result<Finding, Fault> {
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use brain_base::clock::SystemClock;
     use brain_base::home::Home;
+    use brain_config::Config;
 
     #[test]
     fn a_check_that_hangs_is_a_finding_and_holds_nobody_up() {

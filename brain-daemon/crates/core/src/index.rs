@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
-use crate::config::Config;
 use brain_base::caller::Caller;
 use brain_base::caller::Visibility;
+use brain_config::Config;
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Reader, Store, StoreError};
 

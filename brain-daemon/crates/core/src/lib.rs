@@ -11,7 +11,6 @@ mod batch;
 mod broken_links;
 mod capture;
 mod collector;
-pub mod config;
 mod connect;
 mod dedup;
 mod doctor;
@@ -58,12 +57,12 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
 
-use crate::config::Config;
 use brain_base::caller::{Caller, Scope};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::{Random, SystemRandom};
 use brain_base::secrets::{Secrets, Variables};
+use brain_config::Config;
 use brain_costs::Ledger;
 use brain_net::{self as net, HttpClient};
 use brain_store::{Reader, SourceRecord, Store, StoreOptions};

@@ -9,9 +9,9 @@ use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 use super::backup::{backup_fault, reply};
 use super::provenance::SYNC;
 use super::{Brain, home_fault};
-use crate::config::Config;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_store::files::markdown_files;
 use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 

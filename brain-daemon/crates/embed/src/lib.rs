@@ -6,6 +6,7 @@
 
 mod endpoint;
 mod local;
+mod settings;
 pub mod vectors;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use url::Url;
 
 pub use endpoint::{Endpoint, EndpointSettings, KeyProvider};
 pub use local::{Local, ModelFacts, inspect, inspect_while, probe};
+pub use settings::price;
 
 /// Purpose of a vector; some models treat questions and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::response::{IntoResponse, Response};
 
 use super::HttpError;
-use brain_core::config::Config;
+use brain_config::Config;
 
 /// Fields that must not be repeated, because a repeated field is ambiguous.
 static SINGLE_FIELDS: [HeaderName; 12] = [

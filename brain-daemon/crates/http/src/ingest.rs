@@ -20,7 +20,7 @@ use super::body::not_json;
 use super::http_error::ErrorBody;
 use super::{AppState, HttpError, defect, dispatch};
 use brain_base::caller::{Caller, Scope};
-use brain_core::config::MAX_BODY;
+use brain_config::MAX_BODY;
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
 

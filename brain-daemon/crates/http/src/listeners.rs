@@ -11,7 +11,7 @@ use super::connection_state::Timeouts;
 use super::guard::SecurityHeaders;
 use super::serve::{self, Service};
 use super::{Application, SharedState, Side};
-use brain_core::config::Config;
+use brain_config::Config;
 use brain_core::{Brain, HttpAddresses};
 use brain_mcp::{self as mcp, HttpService};
 

@@ -17,6 +17,7 @@ mod ask;
 mod connection_reuse_tests;
 mod error;
 mod openai;
+mod settings;
 mod sse;
 mod stream;
 #[cfg(test)]
@@ -38,6 +39,7 @@ use brain_costs::CostMeter;
 use brain_net::{HttpClient, RetryingClient};
 
 pub use error::{ModelError, ModelErrorKind};
+pub use settings::price;
 
 /// Hosts that charge for each call.
 const PAID_HOSTS: [&str; 2] = ["api.openai.com", "api.anthropic.com"];

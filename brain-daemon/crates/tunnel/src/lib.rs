@@ -15,6 +15,7 @@ mod fakes;
 mod ngrok;
 mod output;
 mod proof;
+mod settings;
 mod tailscale;
 mod watchdog;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! Only `webhook` does I/O. The crate knows neither pages nor the meaning of a call.
 
+mod settings;
 pub mod signature;
 pub mod twiml;
 pub mod webhook;

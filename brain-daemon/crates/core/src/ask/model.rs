@@ -6,7 +6,7 @@ use brain_protocol::{Fault, FaultCode, Secret, usd};
 
 use super::super::Brain;
 use brain_costs::{CostMeter, Price};
-use brain_llm::{Model, ModelError, ModelErrorKind};
+use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 
 impl Brain {
     /// Returns the text model, or the one named. `None` without a provider or a model name.
@@ -14,7 +14,7 @@ impl Brain {
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
     pub(crate) fn language_model(&self, named: Option<&str>) -> Result<Option<Model>, Fault> {
-        let Some(settings) = self.config.llm() else { return Ok(None) };
+        let Some(settings) = Settings::from_config(&self.config) else { return Ok(None) };
         let named = named.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = named.or_else(|| settings.model.clone()) else {
             return Ok(None);
@@ -43,7 +43,7 @@ impl Brain {
                 "brain costs".into(),
             ));
         }
-        let Some(settings) = self.config.llm() else {
+        let Some(settings) = Settings::from_config(&self.config) else {
             return Ok("none is configured (llm.provider)".into());
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
@@ -56,11 +56,11 @@ impl Brain {
             self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
         let model = Model::open(&settings, name, key, &*self.net, self.llm_cost_meter())
             .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
-        if settings.is_paid() && self.config.llm_price().is_free() {
+        if settings.is_paid() && brain_llm::price(&self.config).is_free() {
             let problem = "the provider's own service is paid, but llm.price_in and llm.price_out are 0: nothing is counted, and no budget holds";
             return Err((problem.into(), way_out()));
         }
-        let Price { input, output } = self.config.llm_price();
+        let Price { input, output } = brain_llm::price(&self.config);
         Ok(format!(
             "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
             model.name(),
@@ -72,7 +72,7 @@ impl Brain {
 
     /// Returns the meter of paid model calls.
     pub(crate) fn llm_cost_meter(&self) -> CostMeter {
-        CostMeter { ledger: Arc::clone(&self.ledger), price: self.config.llm_price() }
+        CostMeter { ledger: Arc::clone(&self.ledger), price: brain_llm::price(&self.config) }
     }
 }
 

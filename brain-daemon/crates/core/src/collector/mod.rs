@@ -94,7 +94,7 @@ impl Brain {
 
     /// Returns the settings of a run.
     fn collector_settings(&self) -> Settings {
-        self.config.collector(&self.home)
+        Settings::from_config(&self.config, &self.home)
     }
 
     /// Reads the bearer token. Read each time, so that a new one needs no restart.

@@ -9,7 +9,6 @@ use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use super::super::{Brain, Caller, Progress};
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
-use crate::config;
 use brain_base::clock::rfc3339;
 use brain_collector::{
     Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
@@ -65,7 +64,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<CollectorSetupReply, Fault> {
         let named = request.handle.as_deref().map(|text| {
-            config::handle(text).ok_or_else(|| {
+            brain_config::handle(text).ok_or_else(|| {
                 let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
                 Fault::new(FaultCode::Usage, format!("\"{shown}\" is no handle")).hint(
                     "a handle has 1 to 15 letters, digits and underscores, for example --handle ada_lovelace",

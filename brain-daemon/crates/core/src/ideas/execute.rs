@@ -145,7 +145,7 @@ impl Brain {
         let judge = judge.unwrap_or_else(|| ideas.name().to_owned());
         let Some(judge) = self.language_model(Some(&judge))? else { return Ok(None) };
         let max_cost = request.max_cost.unwrap_or_else(|| self.config.llm_max_cost());
-        let price = self.config.llm_price();
+        let price = brain_llm::price(&self.config);
         Ok(Some(RunModels {
             ideas,
             judge,
@@ -158,7 +158,8 @@ impl Brain {
     /// Returns notes about the expected cost.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
-        let far = self.config.llm().is_some_and(|models| !models.is_local());
+        let far =
+            brain_llm::Settings::from_config(&self.config).is_some_and(|models| !models.is_local());
         if models.price.is_free() && far {
             notes.push(
                 "no price is configured, so neither an estimate nor a budget can be right: set llm.price_in and llm.price_out"
@@ -175,7 +176,7 @@ impl Brain {
     }
 
     fn no_model(&self) -> String {
-        let lacking = match self.config.llm() {
+        let lacking = match brain_llm::Settings::from_config(&self.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
         };

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::state::{Meaning, OpenVectors, Provider, Shared, locked};
 use super::{Brain, installed};
-use crate::config::Config;
 use brain_base::caller::Visibility;
+use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
 use brain_embed::{
     EmbedError, EmbedErrorKind, Embedder, Endpoint, EndpointSettings, Local, Settings,
@@ -139,7 +139,7 @@ impl Brain {
             return Some(Provider { name: "local", model: "set".into(), embedder, at_once: LOCAL });
         }
         let found = installed(&self.home);
-        let settings = self.config.embedding(&self.home, found.as_deref())?;
+        let settings = Settings::from_config(&self.config, &self.home, found.as_deref())?;
         Some(match settings {
             Settings::Local { directory, threads } => Provider {
                 name: "local",
@@ -172,7 +172,7 @@ impl Brain {
                 hint: fault.hint,
             }),
         };
-        let (price, ledger) = (self.config.embedding_price(), Arc::clone(&self.ledger));
+        let (price, ledger) = (brain_embed::price(&self.config), Arc::clone(&self.ledger));
         let endpoint = Endpoint::open(settings, &*self.net, Box::new(key), price, ledger)?;
         Ok(Arc::new(endpoint))
     }

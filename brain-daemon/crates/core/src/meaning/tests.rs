@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
 
-use crate::config::Config;
 use crate::{Brain, Caller, Silent};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
 
 mod trouble;

@@ -28,7 +28,7 @@ impl Brain {
     /// # Errors
     /// If the agent's token cannot be read or is readable by others.
     pub(crate) fn tunnel_health(&self) -> Result<TunnelHealth, Fault> {
-        if self.config.tunnel().is_none() {
+        if brain_tunnel::Settings::from_config(&self.config).is_none() {
             return Ok(TunnelHealth::Healthy("off (`tunnel.provider`)".into()));
         }
         self.tunnel_token()?;

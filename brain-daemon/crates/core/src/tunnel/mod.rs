@@ -99,7 +99,7 @@ impl Brain {
         if let Some(url) = self.config.http_base_url() {
             return Some(url.to_owned());
         }
-        let fixed = self.config.tunnel().and_then(|settings| settings.domain);
+        let fixed = Settings::from_config(&self.config).and_then(|settings| settings.domain);
         fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnel.address())
     }
 
@@ -152,7 +152,9 @@ impl Brain {
     }
 
     pub(super) fn tunnel_status(&self) -> Result<TunnelStatus, Fault> {
-        let Some(settings) = self.config.tunnel() else { return Ok(self.no_tunnel()) };
+        let Some(settings) = Settings::from_config(&self.config) else {
+            return Ok(self.no_tunnel());
+        };
         if let Some(status) = self.tunnel.status().clone() {
             return Ok(status);
         }
@@ -195,7 +197,7 @@ impl Brain {
     /// # Errors
     /// `not_set_up` if no tunnel is configured.
     fn tunnel_settings(&self) -> Result<Settings, Fault> {
-        self.config.tunnel().ok_or_else(|| {
+        Settings::from_config(&self.config).ok_or_else(|| {
             let none = self.no_tunnel();
             Fault::new(FaultCode::NotSetUp, none.message).hint(none.hint.unwrap_or_default())
         })

@@ -25,7 +25,7 @@ impl Brain {
     /// Checks the tunnel once and acts. Returns the delay until the next check in milliseconds, or
     /// `None` without a configured tunnel. Blocks.
     pub fn check_tunnel(&self) -> Option<u64> {
-        let settings = self.config.tunnel()?;
+        let settings = Settings::from_config(&self.config)?;
         let mut work = self.tunnel.work();
         if self.is_stopping() || !self.is_home_here() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());

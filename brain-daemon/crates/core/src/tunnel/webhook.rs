@@ -7,6 +7,7 @@ use brain_protocol::Fault;
 
 use super::super::Brain;
 use super::WatchdogState;
+use brain_voice::Number;
 use brain_voice::webhook::{self as number_webhook, WebhookUpdate};
 
 /// The route that answers calls.
@@ -52,7 +53,7 @@ impl WebhookState {
 impl Brain {
     /// Returns the webhook URL; `None` without a number or an address.
     fn webhook(&self) -> Option<String> {
-        self.config.telephone_number()?;
+        Number::from_config(&self.config)?;
         Some(format!("{}{PATH}", self.public_address()?))
     }
 
@@ -107,7 +108,8 @@ impl Brain {
     /// `not_set_up` without a token; otherwise the provider's fault.
     pub(super) fn update_webhook(&self, work: &mut WatchdogState) -> Result<String, Fault> {
         use brain_protocol::FaultCode::{NotSetUp, ServiceFailed};
-        let (Some(number), Some(webhook)) = (self.config.telephone_number(), self.webhook()) else {
+        let (Some(number), Some(webhook)) = (Number::from_config(&self.config), self.webhook())
+        else {
             return Ok(
                 "no telephone number is configured (voice.account_sid, voice.number_sid)".into()
             );

@@ -170,7 +170,15 @@ impl<'a> PatternRun<'a> {
         memory.done.retain(|(_, id)| seen.contains(id));
         memory.silent.retain(|_, until| *until > brain.now());
         posts.retain(|id| !data.is_deleted(id));
-        Ok(Self { brain, memory, settings, data, journal, posts, models: brain.config.llm() })
+        Ok(Self {
+            brain,
+            memory,
+            settings,
+            data,
+            journal,
+            posts,
+            models: Models::from_config(&brain.config),
+        })
     }
 
     fn goes_on(&self) -> bool {

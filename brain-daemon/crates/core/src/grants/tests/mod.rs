@@ -28,11 +28,11 @@ use super::{
     AuthorizeFault, AuthorizeRequest, Credentials, HttpAddresses, Issued, OAuthError, OAuthFault,
     Offer,
 };
-use crate::config::Config;
 use crate::{Brain, Outside};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::Random;
+use brain_config::Config;
 use brain_net::{Document, Error as NetError, HttpClient, HttpRequest, HttpResponse};
 use brain_store::SourceRecord;
 

@@ -1,7 +1,7 @@
 //! Keys of `[llm]` and `[embedding]`.
 
 use super::Key;
-use crate::config::Kind;
+use crate::Kind;
 
 pub(super) const KEYS: &[Key] = &[
     Key {

@@ -7,32 +7,8 @@ use brain_protocol::Fault;
 use super::kinds::texts;
 use super::{Config, invalid};
 use brain_base::home::Home;
-use brain_tunnel::{Kind, Settings};
-use brain_voice::Number;
 
 impl Config {
-    /// The tunnel; `None` when there is none.
-    #[must_use]
-    pub fn tunnel(&self) -> Option<Settings> {
-        let provider = match self.text("tunnel", "provider") {
-            "ngrok" => Kind::Ngrok,
-            "cloudflared" => Kind::Cloudflared,
-            "tailscale" => Kind::Tailscale,
-            _ => return None,
-        };
-        let set = |name| {
-            Some(self.text("tunnel", name).trim().to_owned()).filter(|text| !text.is_empty())
-        };
-        Some(Settings {
-            provider,
-            domain: set("domain").map(|name| bare(&name)),
-            binary: set("binary").map(PathBuf::from),
-            api: self.text("tunnel", "api").trim_end_matches('/').to_owned(),
-            api_is_default: self.is_default("tunnel", "api"),
-            forward: self.tunnel_forward(),
-        })
-    }
-
     /// The port that a tunnel leads to, whether there is one or not.
     #[must_use]
     pub fn tunnel_forward(&self) -> u16 {
@@ -78,24 +54,6 @@ impl Config {
             )),
         }
     }
-
-    /// The telephone number whose webhook follows the public address; `None` when none is configured.
-    #[must_use]
-    pub fn telephone_number(&self) -> Option<Number> {
-        let text =
-            |name| Some(self.text("voice", name).trim().to_owned()).filter(|text| !text.is_empty());
-        Some(Number {
-            api: self.text("voice", "api").trim_end_matches('/').to_owned(),
-            account_sid: text("account_sid")?,
-            number_sid: text("number_sid")?,
-        })
-    }
-}
-
-/// A name, whether it was written as a name or as an address.
-fn bare(name: &str) -> String {
-    let name = name.split_once("://").map_or(name, |(_, name)| name);
-    name.trim_end_matches('/').to_ascii_lowercase()
 }
 
 /// How `/voice` answers.

@@ -105,7 +105,7 @@ fn a_price_is_written_with_quotes_or_without() {
         ("0.000001", 1),
     ] {
         assert_eq!(
-            load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().input,
+            load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().0,
             means,
             "{text}"
         );
@@ -183,12 +183,15 @@ fn refused(section: &str, name: &str, values: &[&str], says: &str) {
     }
 }
 
+fn searches(config: &Config) -> Vec<String> {
+    texts(config.text("collector", "searches")).unwrap()
+}
+
 #[test]
 fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
-    let home = Home::at("/home".into());
     let file = "[collector]\nsearches = [\"\\\"a phrase\\\" OR #tag\", \" -from:me, lang:en \"]\n";
     let expected = ["\"a phrase\" OR #tag", "-from:me, lang:en"];
-    assert_eq!(load(file).unwrap().collector(&home).searches, expected);
+    assert_eq!(searches(&load(file).unwrap()), expected);
     // The environment takes the place of the file's, as for every key.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
@@ -198,8 +201,8 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
             (name == "BRAIN_COLLECTOR_SEARCHES").then(|| value.to_owned())
         })
     };
-    assert_eq!(with(r#"["one, two", "ü"]"#).unwrap().collector(&home).searches, ["one, two", "ü"]);
-    assert_eq!(with("[]").unwrap().collector(&home).searches, Vec::<String>::new());
+    assert_eq!(searches(&with(r#"["one, two", "ü"]"#).unwrap()), ["one, two", "ü"]);
+    assert_eq!(searches(&with("[]").unwrap()), Vec::<String>::new());
     for bad in [
         "one",
         "\"one\"",
@@ -231,7 +234,6 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
 
 #[test]
 fn a_handle_is_what_the_platform_takes() {
-    let home = Home::at("/home".into());
     for (given, is) in [
         ("garry", Some("garry")),
         ("@Garry_1", Some("Garry_1")),
@@ -239,7 +241,7 @@ fn a_handle_is_what_the_platform_takes() {
         ("a23456789012345", Some("a23456789012345")),
     ] {
         let config = load(&format!("[collector]\nhandle = \"{given}\"\n")).unwrap();
-        assert_eq!(config.collector(&home).handle.as_deref(), is, "{given}");
+        assert_eq!(handle(config.text("collector", "handle")), is, "{given}");
     }
     let bad = [
         "\"@\"",
@@ -256,14 +258,14 @@ fn a_handle_is_what_the_platform_takes() {
 
 #[test]
 fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
-    let home = Home::at("/home".into());
     let id = |text: &str| {
-        load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector(&home).user_id
+        let config = load(&format!("[collector]\nuser_id = {text}\n")).unwrap();
+        config.text("collector", "user_id").to_owned()
     };
-    assert_eq!(id("\"1234567890123456789\"").unwrap().as_str(), "1234567890123456789");
+    assert_eq!(id("\"1234567890123456789\""), "1234567890123456789");
     // TOML's whole numbers are 64 bits wide: nothing is rounded.
-    assert_eq!(id("9007199254740993").unwrap().as_str(), "9007199254740993");
-    assert!(id("\"\"").is_none());
+    assert_eq!(id("9007199254740993"), "9007199254740993");
+    assert_eq!(id("\"\""), "");
     refused(
         "collector",
         "user_id",
@@ -275,20 +277,11 @@ fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
 
 #[test]
 fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
-    let home = Home::at("/home".into());
     let config = load("").unwrap();
     assert!(config.collector_enabled());
     assert_eq!(config.collector_job().unwrap().cron(), "0 0,30 * * * *");
     assert_eq!(config.ratings_job().unwrap(), None, "off until it is switched on");
     assert_eq!(config.collector_switches(), Switches::default());
-    let settings = config.collector(&home);
-    assert_eq!(
-        (settings.platform_api.as_str(), settings.dir),
-        ("https://api.x.com", "/home/collector".into())
-    );
-    assert!(
-        settings.ask_authors && !settings.ask_media && !settings.redact && settings.max_pages == 1
-    );
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
     assert_eq!(config.collector_job().unwrap().cron(), "0 20 * * * *");

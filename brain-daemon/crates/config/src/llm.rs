@@ -1,35 +1,13 @@
 //! Which language models there are.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use super::kinds::{endpoint, span};
 use super::{Config, invalid};
 use brain_base::home::Home;
-use brain_llm::{Provider, Settings};
 
 impl Config {
-    /// The language models; `None` when there is none.
-    #[must_use]
-    pub fn llm(&self) -> Option<Settings> {
-        let provider = match self.text("llm", "provider") {
-            "openai" => Provider::OpenAi,
-            "anthropic" => Provider::Anthropic,
-            _ => return None,
-        };
-        let name =
-            |key| Some(self.text("llm", key).trim().to_owned()).filter(|name| !name.is_empty());
-        Some(Settings {
-            provider,
-            base: endpoint(self.text("llm", "base_url")),
-            model: name("model"),
-            vision_model: name("vision_model"),
-            silence: Duration::from_secs(span(self.text("llm", "silence")).unwrap_or_default()),
-        })
-    }
-
     /// The file with the key for them; `None` when it is at its usual place.
     #[must_use]
     pub fn llm_key_file(&self, home: &Home) -> Option<PathBuf> {
@@ -38,7 +16,8 @@ impl Config {
 
     /// What is switched on has the model that it needs.
     pub(super) fn check_models(&self) -> Result<(), Fault> {
-        let reads_pictures = self.llm().is_some_and(|models| models.vision_model.is_some());
+        let reads_pictures = self.text("llm", "provider") != "none"
+            && !self.text("llm", "vision_model").trim().is_empty();
         if reads_pictures || !self.collector_switches().images {
             return Ok(());
         }
@@ -59,19 +38,6 @@ mod tests {
             values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         };
         Config::load(Path::new("/nowhere/config.toml"), env)
-    }
-
-    #[test]
-    fn there_is_no_model_until_a_provider_is_named() {
-        assert_eq!(load(&[("BRAIN_LLM_MODEL", "m")]).unwrap().llm(), None);
-        let config =
-            load(&[("BRAIN_LLM_PROVIDER", "anthropic"), ("BRAIN_LLM_MODEL", " m ")]).unwrap();
-        let models = config.llm().unwrap();
-        assert_eq!(
-            (models.provider, models.base, models.vision_model),
-            (Provider::Anthropic, None, None)
-        );
-        assert_eq!(models.model.as_deref(), Some("m"));
     }
 
     #[test]

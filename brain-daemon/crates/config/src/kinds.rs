@@ -109,7 +109,8 @@ impl Kind {
 const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
 
 /// The seconds that `text` means: digits and one unit. `None` when it means none.
-pub(super) fn span(text: &str) -> Option<u64> {
+#[must_use]
+pub fn span(text: &str) -> Option<u64> {
     let unit = text.chars().next_back()?;
     let digits = &text[..text.len() - unit.len_utf8()];
     let (_, seconds) = UNITS.iter().find(|(known, _)| *known == unit)?;
@@ -180,7 +181,8 @@ fn base_url(text: &str) -> Option<String> {
 }
 
 /// The address of an API: `http` or `https`, a host, perhaps a path. `None` when there is anything else in it.
-pub(super) fn endpoint(text: &str) -> Option<url::Url> {
+#[must_use]
+pub fn endpoint(text: &str) -> Option<url::Url> {
     url::Url::parse(text).ok().filter(|url| {
         matches!(url.scheme(), "http" | "https")
             && url.has_host()
@@ -193,7 +195,8 @@ pub(super) fn endpoint(text: &str) -> Option<url::Url> {
 }
 
 /// The texts in a JSON array, without white space around them; `None` when something else or nothing is in one.
-pub(super) fn texts(text: &str) -> Option<Vec<String>> {
+#[must_use]
+pub fn texts(text: &str) -> Option<Vec<String>> {
     let texts: Vec<String> = serde_json::from_str(text).ok()?;
     texts
         .iter()

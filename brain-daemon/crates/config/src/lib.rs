@@ -1,8 +1,8 @@
-//! Configuration: one `config.toml`, every key with a default, every key overridden by `BRAIN_<SECTION>_<KEY>`.
+//! The configuration: keys, their defaults and rules, `config.toml` and the environment.
 //!
-//! The keys are one table, [`keys`]: parsing, the "unknown key" error, `brain config show` and the documentation all
-//! come from it. `keys.rs` has that table, `kinds.rs` what values may be, `collector.rs` what the collector is told,
-//! `llm.rs` which language models there are.
+//! Each key of `config.toml` has a default and can be overridden by `BRAIN_<SECTION>_<KEY>`. `keys`
+//! is the table of all keys: the error for unknown keys, `brain config show` and the documentation
+//! come from it. `kinds` has the rules for values. Features read their settings from [`Config`].
 
 mod collector;
 mod embedding;
@@ -22,11 +22,11 @@ use std::time::Duration;
 use brain_protocol::{Fault, FaultCode};
 
 use brain_base::home::Home;
-use kinds::{ids, listed, rate, span};
+use kinds::{ids, listed, rate};
 
 pub use collector::Switches;
 pub use keys::{Key, MAX_BODY, keys};
-pub use kinds::{Kind, handle};
+pub use kinds::{Kind, endpoint, handle, span, texts};
 pub use tunnel::Voice;
 
 /// Where a value came from.
@@ -170,12 +170,15 @@ impl Config {
         })
     }
 
-    fn text(&self, section: &'static str, name: &'static str) -> &str {
+    /// Returns the text of a key.
+    #[must_use]
+    pub fn text(&self, section: &'static str, name: &'static str) -> &str {
         self.values.get(&(section, name)).map_or("", |(value, _)| value)
     }
 
-    /// Values are checked when they are read, so a number is one.
-    fn number(&self, section: &'static str, name: &'static str) -> u64 {
+    /// Returns the number of a key. Values are checked when they are read.
+    #[must_use]
+    pub fn number(&self, section: &'static str, name: &'static str) -> u64 {
         self.text(section, name).parse().unwrap_or_default()
     }
 
@@ -288,7 +291,8 @@ impl Config {
     }
 
     /// A path: absolute, below `~/`, or in the home; `None` when it is empty.
-    fn path(&self, section: &'static str, name: &'static str, home: &Home) -> Option<PathBuf> {
+    #[must_use]
+    pub fn path(&self, section: &'static str, name: &'static str, home: &Home) -> Option<PathBuf> {
         let path = self.text(section, name).trim();
         let users = path
             .strip_prefix("~/")
@@ -399,7 +403,9 @@ impl Config {
         self.number("ingest", "queue")
     }
 
-    pub(super) fn is_true(&self, section: &'static str, name: &'static str) -> bool {
+    /// Returns whether a key is `true`.
+    #[must_use]
+    pub fn is_true(&self, section: &'static str, name: &'static str) -> bool {
         self.text(section, name) == "true"
     }
 

@@ -4,11 +4,10 @@ use std::path::PathBuf;
 
 use brain_protocol::Fault;
 
-use super::kinds::{handle, span, texts};
+use super::kinds::span;
 use super::{Config, invalid};
 use brain_base::home::Home;
 use brain_base::schedule::{self, ScheduledTask};
-use brain_collector::{Settings, UserId};
 
 /// Which of the collector's further patterns are switched on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -78,24 +77,6 @@ impl Config {
     #[must_use]
     pub fn collector_enabled(&self) -> bool {
         self.is_true("collector", "enabled")
-    }
-
-    /// What a run of the collector goes by.
-    #[must_use]
-    pub fn collector(&self, home: &Home) -> Settings {
-        let text = |name| self.text("collector", name);
-        let default = || home.root().join("collector");
-        Settings {
-            platform_api: text("platform_api").trim_end_matches('/').to_owned(),
-            dir: self.path("collector", "dir", home).unwrap_or_else(default),
-            handle: handle(text("handle")).map(str::to_owned),
-            user_id: UserId::parse(text("user_id")),
-            searches: texts(text("searches")).unwrap_or_default(),
-            max_pages: self.number("collector", "max_pages") as u32,
-            ask_authors: text("authors") == "ask",
-            ask_media: self.is_true("collector", "images") || self.is_true("collector", "videos"),
-            redact: text("deleted_posts") == "redact",
-        }
     }
 
     /// When the collector runs.

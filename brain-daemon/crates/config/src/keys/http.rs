@@ -1,7 +1,7 @@
 //! Keys of `[http]` and `[ingest]`.
 
 use super::{Key, MAX_BODY};
-use crate::config::Kind;
+use crate::Kind;
 
 pub(super) const KEYS: &[Key] = &[
     Key {

@@ -1,7 +1,7 @@
 //! Keys of `[tunnel]` and `[voice]`.
 
 use super::Key;
-use crate::config::Kind;
+use crate::Kind;
 
 pub(super) const KEYS: &[Key] = &[
     Key {

@@ -1,0 +1,73 @@
+//! Reads the settings of a run from the configuration.
+
+use brain_base::home::Home;
+use brain_config::{Config, handle, texts};
+
+use crate::{Settings, UserId};
+
+impl Settings {
+    /// Returns the configured settings.
+    #[must_use]
+    pub fn from_config(config: &Config, home: &Home) -> Self {
+        let text = |name| config.text("collector", name);
+        let is_true = |name| config.is_true("collector", name);
+        let default = || home.root().join("collector");
+        Self {
+            platform_api: text("platform_api").trim_end_matches('/').to_owned(),
+            dir: config.path("collector", "dir", home).unwrap_or_else(default),
+            handle: handle(text("handle")).map(str::to_owned),
+            user_id: UserId::parse(text("user_id")),
+            searches: texts(text("searches")).unwrap_or_default(),
+            max_pages: config.number("collector", "max_pages") as u32,
+            ask_authors: text("authors") == "ask",
+            ask_media: is_true("images") || is_true("videos"),
+            redact: text("deleted_posts") == "redact",
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn settings(values: &[(&str, &str)]) -> Settings {
+        let env = |name: &str| {
+            values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        let config = Config::load(Path::new("/nonexistent/config.toml"), env).unwrap();
+        Settings::from_config(&config, &Home::at("/home".into()))
+    }
+
+    #[test]
+    fn defaults_ask_for_names_and_keep_everything() {
+        let settings = settings(&[]);
+        assert_eq!(
+            (settings.platform_api.as_str(), settings.dir),
+            ("https://api.x.com", "/home/collector".into())
+        );
+        assert!(
+            settings.ask_authors
+                && !settings.ask_media
+                && !settings.redact
+                && settings.max_pages == 1
+        );
+        assert!(settings.user_id.is_none() && settings.handle.is_none());
+    }
+
+    #[test]
+    fn accounts_and_searches_are_parsed() {
+        let settings = settings(&[
+            ("BRAIN_COLLECTOR_HANDLE", "@Garry_1"),
+            ("BRAIN_COLLECTOR_USER_ID", "1234567890123456789"),
+            ("BRAIN_COLLECTOR_SEARCHES", r#"["one, two", "ü"]"#),
+            ("BRAIN_COLLECTOR_VIDEOS", "true"),
+        ]);
+        assert_eq!(settings.handle.as_deref(), Some("Garry_1"));
+        assert_eq!(settings.user_id.unwrap().as_str(), "1234567890123456789");
+        assert_eq!(settings.searches, ["one, two", "ü"]);
+        assert!(settings.ask_media);
+    }
+}
