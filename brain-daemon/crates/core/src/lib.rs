@@ -67,7 +67,7 @@ use brain_costs::Ledger;
 use brain_net::{self as net, HttpClient};
 use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 
-pub use provenance::{OWN, STAMPS};
+pub use provenance::{STAMPS, is_from_outside};
 
 use audit::AuditLog;
 use collector::CollectorService;

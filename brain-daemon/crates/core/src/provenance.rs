@@ -61,7 +61,16 @@ const DOORS: [&Door; 10] = [
 ];
 
 /// The values of `source_kind` that mark the owner's own text.
-pub const OWN: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
+const OWN: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
+
+/// Returns whether a page with this `source_kind` was written by anyone but the owner.
+///
+/// Unknown kinds are from outside. So is text of AI clients, which may come from anywhere. A page
+/// without a kind is older than provenance, and the owner's.
+#[must_use]
+pub fn is_from_outside(source_kind: Option<&str>) -> bool {
+    source_kind.is_some_and(|kind| !OWN.contains(&kind))
+}
 
 impl Door {
     /// The provenance of what came through this door from `uri` at `now`.
@@ -89,7 +98,7 @@ impl Door {
         match known {
             Some(known)
                 if OWN.contains(&self.kind)
-                    && is_outside(known)
+                    && is_from_outside(known.source_kind.as_deref())
                     && states(frontmatter, known, KIND) =>
             {
                 Provenance {
@@ -240,10 +249,6 @@ fn columns(record: &Provenance) -> [(&'static str, Option<String>); 4] {
         (KIND, source_kind.clone()),
         (URI, source_uri.clone()),
     ]
-}
-
-fn is_outside(record: &Provenance) -> bool {
-    record.source_kind.as_deref().is_some_and(|kind| !OWN.contains(&kind))
 }
 
 /// Whether the page is a note of its author's, read from a file that says nothing else.

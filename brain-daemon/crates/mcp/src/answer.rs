@@ -1,22 +1,24 @@
-//! From an answer to what a client passes to its model.
+//! //! Turns a tool's output into an MCP result, and limits its size.
 
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 
-/// The longest answer, in bytes of its JSON: about 20,000 tokens in any script, below what clients cut at. So it has never more
-/// characters than this either.
-pub(super) const LONGEST: usize = 80_000;
+/// The maximum size of an answer, in bytes of JSON: about 20,000 tokens in any script, below the
+/// limits of clients. An answer never has more characters than this.
+pub(super) const MAX_ANSWER: usize = 80_000;
 
-/// An answer as structured content, and the same as text in one item: half of the clients pass on only the one, half the other.
+/// Returns `answer` as structured content and as text. About half of the clients pass on only the
+/// one, half only the other.
 ///
 /// # Errors
-/// When it is no JSON, or longer than any client takes: the tool should have cut it.
-pub(super) fn told(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
+/// `too_large` if it exceeds [`MAX_ANSWER`]; tools should shorten their output before. `internal`
+/// if it cannot be serialized.
+pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
     let broken = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
     let text = serde_json::to_string(answer).map_err(broken)?;
-    if text.len() > LONGEST {
-        let message = format!("the answer would have {} bytes, more than {LONGEST}", text.len());
+    if text.len() > MAX_ANSWER {
+        let message = format!("the answer would have {} bytes, more than {MAX_ANSWER}", text.len());
         return Err(Fault::new(FaultCode::TooLarge, message)
             .hint("ask for less: a lower limit, or a part of it"));
     }
@@ -26,13 +28,14 @@ pub(super) fn told(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
     Ok(result)
 }
 
-/// How many bytes `value` has as JSON.
-pub(super) fn weight(value: &impl Serialize) -> usize {
-    serde_json::to_string(value).map_or(LONGEST, |text| text.len())
+/// Returns the size of `value` as JSON, in bytes.
+pub(super) fn json_len(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(MAX_ANSWER, |text| text.len())
 }
 
-/// How many bytes a character has in a text of JSON, as it is written here (RFC 8259 section 7).
-pub(super) fn weight_of(c: char) -> usize {
+/// Returns the size of a character in a JSON string, in bytes, as serde_json writes it (RFC 8259
+/// section 7).
+pub(super) fn json_char_len(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         c if c < ' ' => 6,
@@ -40,11 +43,11 @@ pub(super) fn weight_of(c: char) -> usize {
     }
 }
 
-/// At most `most` characters of `text` on one line, with `…` where it was cut.
-pub(super) fn short(text: &str, most: usize) -> String {
+/// Shortens `text` to `max` characters on one line. A text that was cut ends with `…`.
+pub(super) fn shorten(text: &str, max: usize) -> String {
     let mut cut: String =
-        text.chars().take(most).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(most).is_some() {
+        text.chars().take(max).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(max).is_some() {
         cut.pop();
         cut.push('…');
     }
@@ -58,24 +61,24 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_text_is_cut_by_characters() {
-        assert_eq!(short("größe", 5), "größe");
-        assert_eq!(short("größer", 5), "größ…");
-        assert_eq!(short("a\nb\u{0}", 9), "a b ");
-        assert_eq!(short("", 3), "");
+    fn text_is_shortened_by_characters() {
+        assert_eq!(shorten("größe", 5), "größe");
+        assert_eq!(shorten("größer", 5), "größ…");
+        assert_eq!(shorten("a\nb\u{0}", 9), "a b ");
+        assert_eq!(shorten("", 3), "");
     }
 
     #[test]
-    fn what_is_too_long_is_refused() {
-        assert!(told(&"a".repeat(LONGEST - 2)).is_ok());
-        assert_eq!(told(&"a".repeat(LONGEST - 1)).unwrap_err().code, FaultCode::TooLarge);
+    fn a_too_long_answer_is_refused() {
+        assert!(to_result(&"a".repeat(MAX_ANSWER - 2)).is_ok());
+        assert_eq!(to_result(&"a".repeat(MAX_ANSWER - 1)).unwrap_err().code, FaultCode::TooLarge);
     }
 
     proptest! {
         #[test]
-        fn weights_are_those_of_json(text in ".{0,40}|[\\x00-\\x7f]{0,40}") {
-            let counted: usize = text.chars().map(weight_of).sum();
-            prop_assert_eq!(counted + 2, weight(&text));
+        fn character_lengths_match_json(text in ".{0,40}|[\\x00-\\x7f]{0,40}") {
+            let counted: usize = text.chars().map(json_char_len).sum();
+            prop_assert_eq!(counted + 2, json_len(&text));
         }
     }
 }

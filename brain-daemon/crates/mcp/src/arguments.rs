@@ -1,16 +1,20 @@
-//! From what a model sent to a tool's arguments. Clients write the same thing in several ways; what is meant is taken, and what is
-//! not understood is refused by the argument's name: the schema says what there is, and nothing before this has checked it.
+//! //! Reads the arguments of a tool call.
+//!
+//! Clients write the same value in several ways. Values with an obvious meaning are converted;
+//! others are refused with the argument's name. rmcp does not check arguments against the schema.
 
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::JsonObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 
-use super::REPEATED;
-use super::answer::short;
+use super::MAX_QUOTED;
+use super::answer::shorten;
 
-/// Reads `arguments` by the tool's input `schema`: `null` and `""` are absent where the argument is optional, numbers and booleans may
-/// come as text, text as a number, and a list as one text with commas.
+/// Reads `arguments` according to the tool's input `schema`.
+///
+/// `null` and `""` are absent if the argument is optional. Numbers and booleans may be text, text
+/// may be a number, and a list may be one text with commas.
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`], naming the argument.
@@ -22,91 +26,92 @@ pub(super) fn read<T: DeserializeOwned>(
     let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
-    let mut meant = JsonObject::new();
+    let mut values = JsonObject::new();
     for (name, value) in arguments {
-        let Some(kind) = known.get(&name) else { return Err(unknown(&name, known)) };
+        let Some(kind) = known.get(&name) else { return Err(unknown_argument(&name, known)) };
         let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
         if value.is_null() || (blank && !is_required(&name)) {
             continue;
         }
-        let value = fit(value, kind);
+        let value = coerce(value, kind);
         check(&name, &value, kind)?;
-        meant.insert(name, value);
+        values.insert(name, value);
     }
-    if let Some(missing) = known.keys().find(|name| is_required(name) && !meant.contains_key(*name))
+    if let Some(missing) =
+        known.keys().find(|name| is_required(name) && !values.contains_key(*name))
     {
-        return Err(refused(format!("the argument \"{missing}\" is missing")));
+        return Err(invalid(format!("the argument \"{missing}\" is missing")));
     }
-    serde_json::from_value(Value::Object(meant))
-        .map_err(|error| refused(short(&error.to_string(), 300)))
+    serde_json::from_value(Value::Object(values))
+        .map_err(|error| invalid(shorten(&error.to_string(), 300)))
 }
 
-fn refused(message: String) -> Fault {
+fn invalid(message: String) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message)
         .hint("call again with arguments as the tool's input schema has them")
 }
 
-fn unknown(name: &str, known: &JsonObject) -> Fault {
-    let name = short(name, REPEATED).escape_debug().to_string();
+fn unknown_argument(name: &str, known: &JsonObject) -> Fault {
+    let name = shorten(name, MAX_QUOTED).escape_debug().to_string();
     let known: Vec<&str> = known.keys().map(String::as_str).collect();
-    refused(match known.as_slice() {
+    invalid(match known.as_slice() {
         [] => format!("there is no argument \"{name}\"; this tool takes none"),
         known => format!("there is no argument \"{name}\"; there are: {}", known.join(", ")),
     })
 }
 
-/// The value that is meant, of the kind that the schema names, where that is plain.
-fn fit(value: Value, schema: &Value) -> Value {
+/// Converts a value to the type in the schema, if its meaning is obvious.
+fn coerce(value: Value, schema: &Value) -> Value {
     let kind = schema.get("type").and_then(Value::as_str);
     match (kind, value) {
         (Some("integer" | "number"), Value::String(text)) => {
             match serde_json::from_str(text.trim()) {
-                Ok(Value::Number(number)) => whole(number),
+                Ok(Value::Number(number)) => to_integer(number),
                 _ => Value::String(text),
             }
         }
-        (Some("integer"), Value::Number(number)) => whole(number),
+        (Some("integer"), Value::Number(number)) => to_integer(number),
         (Some("boolean"), Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
             "true" => true.into(),
             "false" => false.into(),
             _ => Value::String(text),
         },
         (Some("string"), Value::Number(number)) => number.to_string().into(),
-        (Some("string"), Value::String(text)) => choice(text, schema),
+        (Some("string"), Value::String(text)) => match_choice(text, schema),
         (Some("array"), value) => {
             let items = match value {
                 Value::Array(items) => items,
-                Value::String(text) => list(&text),
+                Value::String(text) => parse_list(&text),
                 other => return other,
             };
             let kind = schema.get("items").unwrap_or(&Value::Null);
             let blank = |item: &Value| {
                 item.is_null() || item.as_str().is_some_and(|text| text.trim().is_empty())
             };
-            items.into_iter().filter(|item| !blank(item)).map(|item| fit(item, kind)).collect()
+            items.into_iter().filter(|item| !blank(item)).map(|item| coerce(item, kind)).collect()
         }
         (_, value) => value,
     }
 }
 
-/// One of several words, in the letters in which it is known.
-fn choice(text: String, schema: &Value) -> Value {
+/// Returns the choice that `text` names, ignoring case.
+fn match_choice(text: String, schema: &Value) -> Value {
     let choices = schema.get("enum").and_then(Value::as_array);
     let word = text.trim().to_lowercase();
     let known = choices.and_then(|all| all.iter().find(|one| one.as_str() == Some(&word)));
     known.cloned().unwrap_or(Value::String(text))
 }
 
-/// A list that came as text: JSON, or words with commas between them.
-fn list(text: &str) -> Vec<Value> {
+/// Splits a list that was sent as text: JSON, or items separated by commas.
+fn parse_list(text: &str) -> Vec<Value> {
     if let Ok(Value::Array(items)) = serde_json::from_str(text) {
         return items;
     }
     text.split(',').map(|item| Value::from(item.trim())).collect()
 }
 
-/// `10.0` is a whole number, too.
-fn whole(number: Number) -> Value {
+/// Converts a float without a fraction, such as `10.0`, to an integer.
+fn to_integer(number: Number) -> Value {
     match number.as_f64() {
         Some(float)
             if !number.is_u64()
@@ -120,9 +125,9 @@ fn whole(number: Number) -> Value {
     }
 }
 
-/// Refuses what the schema does not allow.
+/// Checks a value against the schema.
 fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
-    let shown = || short(&value.to_string(), REPEATED);
+    let shown = || shorten(&value.to_string(), MAX_QUOTED);
     let fits = match schema.get("type").and_then(Value::as_str) {
         Some("string") => value.is_string(),
         Some("integer") => value.is_u64() || value.is_i64(),
@@ -134,13 +139,13 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
     };
     if !fits {
         let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
-        return Err(refused(format!("\"{name}\" is of type {kind}, not {}", shown())));
+        return Err(invalid(format!("\"{name}\" is of type {kind}, not {}", shown())));
     }
     if let Some(Value::Array(choices)) = schema.get("enum")
         && !choices.contains(value)
     {
         let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-        return Err(refused(format!(
+        return Err(invalid(format!(
             "\"{name}\" is one of {}, not {}",
             choices.join(", "),
             shown()
@@ -155,7 +160,7 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
                 (Some(least), None) => format!("at least {least}"),
                 (None, most) => format!("at most {}", most.unwrap_or_default()),
             };
-            return Err(refused(format!("\"{name}\" is {range}, not {}", shown())));
+            return Err(invalid(format!("\"{name}\" is {range}, not {}", shown())));
         }
     }
     if let (Value::Array(items), Some(kind)) = (value, schema.get("items")) {
@@ -183,7 +188,7 @@ mod tests {
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
-    struct Asked {
+    struct TestArguments {
         query: String,
         #[schemars(range(min = 1, max = 50))]
         limit: Option<u32>,
@@ -196,27 +201,36 @@ mod tests {
         sorts: Vec<Sort>,
     }
 
-    fn ask(arguments: Value) -> Result<Asked, String> {
+    fn ask(arguments: Value) -> Result<TestArguments, String> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        read(arguments, &crate::schema::of_arguments::<Asked>()).map_err(|fault| fault.message)
+        read(arguments, &crate::schema::of_arguments::<TestArguments>())
+            .map_err(|fault| fault.message)
     }
 
     #[test]
-    fn what_is_meant_is_taken() {
+    fn obvious_values_are_converted() {
         let plain = ask(
             json!({ "query": "a", "limit": 10, "tags": ["x", "y"], "sort": "slug", "dry": true }),
         );
         for (arguments, name) in [
             (
-                json!({ "query": "a", "limit": "10", "tags": "x, y", "sort": "slug", "dry": "true" }),
+                json!({
+                    "query": "a", "limit": "10", "tags": "x, y", "sort": "slug", "dry": "true",
+                }),
                 "text",
             ),
             (
-                json!({ "query": "a", "limit": 10.0, "tags": "[\"x\",\"y\"]", "sort": " Slug", "dry": "True" }),
+                json!({
+                    "query": "a", "limit": 10.0, "tags": "[\"x\",\"y\"]", "sort": " Slug",
+                    "dry": "True",
+                }),
                 "JSON",
             ),
             (
-                json!({ "query": "a", "limit": "10.0", "tags": ["x", "", null, "y"], "sort": "slug", "dry": true, "sorts": null }),
+                json!({
+                    "query": "a", "limit": "10.0", "tags": ["x", "", null, "y"], "sort": "slug",
+                    "dry": true, "sorts": null,
+                }),
                 "gaps",
             ),
         ] {
@@ -224,7 +238,9 @@ mod tests {
         }
         let bare = ask(json!({ "query": 2024 })).unwrap();
         assert_eq!((bare.query.as_str(), bare.limit, bare.dry), ("2024", None, false));
-        let absent = json!({ "query": "2024", "limit": "", "tags": "", "sort": null, "dry": " ", "sorts": [] });
+        let absent = json!({
+            "query": "2024", "limit": "", "tags": "", "sort": null, "dry": " ", "sorts": [],
+        });
         assert_eq!(ask(absent).unwrap(), bare);
         assert_eq!(
             ask(json!({ "query": "a", "sorts": "SLUG, updated" })).unwrap().sorts,
@@ -234,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_argument() {
+    fn an_error_names_the_argument() {
         for (arguments, message) in [
             (json!({}), "the argument \"query\" is missing"),
             (json!({ "query": null }), "the argument \"query\" is missing"),

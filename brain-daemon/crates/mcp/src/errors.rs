@@ -1,22 +1,22 @@
-//! Failures as a model reads them: what went wrong, and which tool to call next.
+//! //! Error messages for models: what went wrong, and which tool to call next.
 
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};
 
-use super::answer::short;
+use super::answer::shorten;
 
-/// How many characters a refusal has at the most.
-const LONGEST: usize = 2_000;
+/// The maximum length of a message, in characters.
+const MAX_MESSAGE_CHARS: usize = 2_000;
 
-/// The answer of a tool that failed: `code: message. Next: what to do`.
-pub(super) fn told(tool: &str, fault: &Fault) -> CallToolResult {
-    tracing::debug!(tool, code = fault.code.as_str(), "a tool refused");
+/// Returns the result of a failed tool call: `code: message. Next: hint`.
+pub(super) fn to_result(tool: &str, fault: &Fault) -> CallToolResult {
+    tracing::debug!(tool, code = fault.code.as_str(), "a tool call failed");
     CallToolResult::error(vec![ContentBlock::text(text(fault))])
 }
 
-/// A failure in words.
+/// Returns a fault as text.
 fn text(fault: &Fault) -> String {
-    let message = short(fault.message.trim_end_matches('.'), LONGEST);
+    let message = shorten(fault.message.trim_end_matches('.'), MAX_MESSAGE_CHARS);
     let next = hint(fault).or_else(|| next(fault.code).map(str::to_owned));
     match next {
         Some(next) => {
@@ -26,7 +26,7 @@ fn text(fault: &Fault) -> String {
     }
 }
 
-/// The name of a code in this door: what OAuth calls it, where there is such a word.
+/// Returns the name of a code: the one of OAuth, if it has one.
 fn code(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
@@ -35,7 +35,7 @@ fn code(code: FaultCode) -> &'static str {
     }
 }
 
-/// The fault's own way out, if it is one for a model: many name commands and options of the command line, which it has not.
+/// Returns the fault's own hint, unless it names commands or options of the command line.
 fn hint(fault: &Fault) -> Option<String> {
     let hint = fault.hint.as_deref()?;
     if hint.contains("`brain restore") {
@@ -43,18 +43,18 @@ fn hint(fault: &Fault) -> Option<String> {
             "tell the user that the page was deleted; `restore_page` brings it back within 72 hours".into(),
         );
     }
-    // Not the scope is missing, but sources.
+    // The caller lacks a source, not a scope.
     if fault.code == FaultCode::Forbidden && hint.ends_with("sources") {
-        return Some(short(hint, LONGEST));
+        return Some(shorten(hint, MAX_MESSAGE_CHARS));
     }
-    let of_commands =
+    let names_command =
         hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
-    // Where a tool has the answer, its name is worth more than general advice.
-    let of_tools = next(fault.code).is_none() || hint.contains('`');
-    (!of_commands && of_tools).then(|| short(hint, LONGEST))
+    // The name of a tool is more useful than general advice.
+    let names_tool = next(fault.code).is_none() || hint.contains('`');
+    (!names_command && names_tool).then(|| shorten(hint, MAX_MESSAGE_CHARS))
 }
 
-/// What a model does next after a failure of this kind.
+/// Returns what a model should do after a failure of this kind.
 fn next(code: FaultCode) -> Option<&'static str> {
     Some(match code {
         FaultCode::NotFound => {
@@ -86,20 +86,20 @@ fn next(code: FaultCode) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn said(code: FaultCode, message: &str, hint: Option<&str>) -> String {
+    fn shown(code: FaultCode, message: &str, hint: Option<&str>) -> String {
         text(&Fault { code, message: message.into(), hint: hint.map(Into::into) })
     }
 
     #[test]
-    fn a_refusal_says_what_to_call_next() {
-        let missing = said(
+    fn an_error_names_the_next_call() {
+        let missing = shown(
             FaultCode::NotFound,
             "there is no page \"a\"",
             Some("look for it: `brain search \"a\"`"),
         );
         let next = "find the page with `query`, or list slugs with `list_pages` and a prefix.";
         assert_eq!(missing, format!("not_found: there is no page \"a\". Next: {next}"));
-        let deleted = said(
+        let deleted = shown(
             FaultCode::NotFound,
             "the page \"a\" is soft-deleted",
             Some("`brain restore a` brings it back"),
@@ -108,7 +108,7 @@ mod tests {
             deleted.contains("Next: tell the user") && deleted.contains("`restore_page`"),
             "{deleted}"
         );
-        let source = said(
+        let source = shown(
             FaultCode::UnknownSource,
             "no",
             Some("`brain sources add x --path <path>`; registered: a"),
@@ -117,28 +117,28 @@ mod tests {
             source.ends_with("Next: `brain_status` lists the sources that you may use."),
             "{source}"
         );
-        let day = said(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
+        let day = shown(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
         assert_eq!(day, "invalid_params: \"x\" is not a day. Next: write it as YYYY-MM-DD.");
-        assert_eq!(said(FaultCode::Internal, "a defect", None), "internal: a defect.");
+        assert_eq!(shown(FaultCode::Internal, "a defect", None), "internal: a defect.");
     }
 
     #[test]
-    fn a_refusal_names_no_command_and_is_short() {
+    fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
-            let said = said(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
-            assert!(!said.contains("brain get") && !said.contains("--yes"), "{said}");
-            assert!(said.chars().count() < LONGEST + 200 && !said.contains('\n'));
-            assert!(said.contains(": long"), "{said}");
+            let shown = shown(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
+            assert!(!shown.contains("brain get") && !shown.contains("--yes"), "{shown}");
+            assert!(shown.chars().count() < MAX_MESSAGE_CHARS + 200 && !shown.contains('\n'));
+            assert!(shown.contains(": long"), "{shown}");
         }
     }
 
     #[test]
-    fn a_hint_that_names_a_tool_comes_first() {
-        let said = said(
+    fn a_hint_that_names_a_tool_is_preferred() {
+        let shown = shown(
             FaultCode::NotFound,
             "no section",
             Some("its headings are A, B; `get_page` without section has all"),
         );
-        assert!(said.contains("its headings are A, B"), "{said}");
+        assert!(shown.contains("its headings are A, B"), "{shown}");
     }
 }

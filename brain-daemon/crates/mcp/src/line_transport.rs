@@ -1,4 +1,7 @@
-//! A stream of lines that gives way: it takes no more than it can work off, and its place to others when it has nothing to do.
+//! //! A transport of JSON-RPC messages, one a line, with limits.
+//!
+//! Reads no more messages than can be answered at once. Ends an idle stream when other clients wait
+//! for a connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,33 +17,33 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, BufReader, Empty};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-/// How many requests of one stream are worked on at once.
+/// Requests of one stream that are answered at once.
 pub(super) const MAX_CONCURRENT: usize = 16;
-/// How long a stream may have nothing to do while others wait for a place.
+/// How long a stream may be idle while other clients wait.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
-/// How many times as long it may leave its answers lying then.
+/// How many times as long a stream may leave its answers unread while other clients wait.
 const UNREAD_TIMEOUT_FACTOR: u32 = 30;
 
-/// What is kept of the room for a message when the next one is waited for, in bytes.
+/// The buffer capacity that is kept between two messages, in bytes.
 const KEPT_CAPACITY: usize = 16 * 1024;
 
-/// What carries the messages of one stream. rmcp writes them; it would keep the room of the largest one ever read.
+/// The messages of one stream. rmcp's own reader would keep the capacity of the largest message.
 pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
     read: BufReader<R>,
-    /// The beginning of a message.
+    /// The beginning of the next message.
     line: Vec<u8>,
-    /// The message is too long: what follows of it is thrown away.
+    /// Whether the current message is too long. Its rest is discarded.
     too_long: bool,
     write: AsyncRwTransport<RoleServer, Empty, W>,
-    /// One for each request that is worked on.
+    /// Permits for requests in progress.
     permits: Arc<Semaphore>,
-    /// One for each answer that the client has not taken yet.
+    /// Permits for answers that the client has not read yet.
     unread: Arc<Semaphore>,
-    /// True while others wait for a place.
+    /// True while other clients wait for a connection.
     is_full: watch::Receiver<bool>,
 }
 
-/// What is no message of MCP and yet wants an answer.
+/// The id of an invalid request, for its error response.
 #[derive(Deserialize)]
 struct RequestHead {
     id: Option<RequestId>,
@@ -51,7 +54,7 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Carries messages as long as `permits` has places for them.
+    /// Creates a transport that reads messages while `permits` has permits.
     pub(super) fn new(
         read: R,
         write: W,
@@ -71,11 +74,11 @@ where
         }
     }
 
-    /// The next message; what is none is answered. Whoever stops waiting loses nothing.
+    /// Returns the next message. Answers invalid ones with an error. Cancel-safe.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let available = self.read.fill_buf().await.ok()?;
-            // What stands behind the last line feed is no message.
+            // An unfinished last line is not a message.
             if available.is_empty() {
                 return None;
             }
@@ -94,7 +97,7 @@ where
             let too_long = std::mem::take(&mut self.too_long);
             let read = serde_json::from_slice(self.line.trim_ascii());
             let nothing = self.line.trim_ascii().is_empty();
-            let asked = match &read {
+            let head = match &read {
                 Err(error) if error.is_data() => serde_json::from_slice(&self.line).ok(),
                 _ => None,
             };
@@ -112,10 +115,10 @@ where
                 }
                 Err(_) => ErrorData::parse_error("this is no JSON", None),
             };
-            // By itself: whoever stops waiting would break it off.
+            // In its own task, because this future may be dropped.
             tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(
                 refusal,
-                asked.and_then(|it: RequestHead| it.id),
+                head.and_then(|head: RequestHead| head.id),
             )));
         }
     }
@@ -132,25 +135,25 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // Those that find no place any more are no more than were worked on at once.
-        let place = Arc::clone(&self.unread).try_acquire_owned();
+        // Without a permit there are at most as many answers as requests in progress.
+        let permit = Arc::clone(&self.unread).try_acquire_owned();
         let sent = self.write.send(item);
         async move {
             let sent = sent.await;
-            drop(place);
+            drop(permit);
             sent
         }
     }
 
-    /// The next message; `None` at the end, and when others need the place more. Who is hung up on between two requests comes back
-    /// with the next one (`brain mcp` does).
+    /// Returns the next message; `None` at the end, and if other clients need the connection. A
+    /// client whose idle stream is closed reconnects with its next request (`brain mcp` does).
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let (permits, unread) = (Arc::clone(&self.permits), Arc::clone(&self.unread));
         let mut is_full = self.is_full.clone();
         let next = async {
-            // Whoever wants more than is worked off waits in their own pipe, not in our memory.
+            // Further requests wait in the client's pipe, not in our memory.
             drop(permits.acquire().await);
-            // So does whoever does not take the answers: those wait in our memory.
+            // The same applies while the client does not read its answers.
             drop(unread.acquire().await);
             self.next().await
         };
@@ -158,7 +161,7 @@ where
             biased;
             message = next => message,
             () = wait_until_evictable(&permits, &unread, &mut is_full, IDLE_TIMEOUT_WHEN_FULL) => {
-                tracing::debug!("an MCP stream with nothing to do gave its place away");
+                tracing::debug!("closed an idle MCP stream to admit another client");
                 None
             }
         }
@@ -169,8 +172,11 @@ where
     }
 }
 
-/// Ends when there has been a crowd for the time `idle` and nothing was worked on at its end, nor was an answer on its way; or when there
-/// was one for [`UNREAD_TIMEOUT_FACTOR`] times as long, and nobody took an answer.
+/// Waits until the stream may be closed for other clients.
+///
+/// That is when they have waited for the time `idle`, and no request is in progress and no answer
+/// unread; or when they have waited [`UNREAD_TIMEOUT_FACTOR`] times as long, and the client read no
+/// answer.
 async fn wait_until_evictable(
     permits: &Semaphore,
     unread: &Semaphore,
@@ -182,12 +188,12 @@ async fn wait_until_evictable(
         if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
-        let relieved = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
+        let has_room = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
         let now = unread.available_permits();
-        unread_rounds = if relieved || now != taken { 0 } else { unread_rounds + 1 };
+        unread_rounds = if has_room || now != taken { 0 } else { unread_rounds + 1 };
         taken = now;
         let silent = now == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
-        if !relieved && silent && permits.available_permits() == MAX_CONCURRENT {
+        if !has_room && silent && permits.available_permits() == MAX_CONCURRENT {
             return;
         }
     }
@@ -200,7 +206,7 @@ mod tests {
     use tokio::io::AsyncWriteExt as _;
 
     #[tokio::test]
-    async fn whoever_takes_no_answer_is_not_heard_until_they_do() {
+    async fn a_client_that_reads_no_answers_is_not_read() {
         let (theirs, ours) = tokio::io::duplex(64);
         let (read, write) = tokio::io::split(ours);
         let (_set_full, is_full) = watch::channel(false);
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn in_a_crowd_an_answer_on_its_way_is_waited_for_but_not_for_ever() {
+    async fn a_full_server_waits_a_while_for_an_unread_answer() {
         let (permits, unread) = (Semaphore::new(MAX_CONCURRENT), Semaphore::new(MAX_CONCURRENT));
         let (_set_full, mut is_full) = watch::channel(true);
         let idle = Duration::from_millis(10);
@@ -243,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_message_leaves_no_room_behind_and_a_larger_one_is_refused() {
+    async fn a_too_large_message_is_refused_and_its_buffer_freed() {
         let (theirs, ours) = tokio::io::duplex(64 * 1024);
         let (read, write) = tokio::io::split(ours);
         let (_set_full, is_full) = watch::channel(false);
@@ -263,7 +269,7 @@ mod tests {
         assert!(stream.receive().await.is_some());
         assert!(stream.line.capacity() <= KEPT_CAPACITY, "{}", stream.line.capacity());
         feeder.await.unwrap();
-        assert!(stream.receive().await.is_none(), "what is not ended is no message");
+        assert!(stream.receive().await.is_none(), "an unfinished line is not a message");
         let mut lines = BufReader::new(answers).lines();
         let mut codes = Vec::new();
         for _ in 0..3 {
@@ -272,7 +278,7 @@ mod tests {
             codes.push((answer["error"]["code"].as_i64().unwrap(), answer["id"].as_i64()));
         }
         codes.sort_unstable();
-        // Whoever asked something that is none hears which of their requests it was.
+        // The error for an invalid request has its id.
         assert_eq!(codes, [(-32700, None), (-32600, None), (-32600, Some(7))]);
     }
 }

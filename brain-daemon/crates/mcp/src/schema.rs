@@ -1,4 +1,5 @@
-//! JSON Schemas that every client understands and that cost few tokens: flat, without names, formats and `null`.
+//! //! JSON Schemas of tools: flat, without titles, formats and `null`, for few tokens and old
+//! clients.
 
 use std::sync::Arc;
 
@@ -7,13 +8,13 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// The schema of a tool's arguments. What is written at a field describes it to models.
+/// Returns the schema of a tool's arguments. Doc comments of fields become descriptions for models.
 pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     plain::<T>(SchemaSettings::draft2020_12().for_deserialize(), true)
 }
 
-/// The schema of a tool's answer: names and types. Their meaning is in the names, and a description would cost twice: in each list
-/// of tools, for what an answer shows by itself.
+/// Returns the schema of a tool's answer, without descriptions: every list of tools contains it,
+/// and names suffice.
 pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
     plain::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
 }
@@ -23,13 +24,13 @@ fn plain<T: JsonSchema>(settings: SchemaSettings, described: bool) -> Arc<JsonOb
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
     strip(&mut schema, described);
     let Value::Object(mut object) = schema else { return Arc::default() };
-    // Of the type as a whole the tool's description speaks.
+    // The tool has a description of its own.
     object.remove("description");
     object.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
     Arc::new(object)
 }
 
-/// Takes away what costs tokens or trips clients, here and below.
+/// Removes what costs tokens or is unknown to some clients, recursively.
 fn strip(schema: &mut Value, described: bool) {
     let Value::Object(object) = schema else { return };
     for name in ["$schema", "title", "format"] {
@@ -52,12 +53,12 @@ fn strip(schema: &mut Value, described: bool) {
             object.insert("type".into(), only);
         }
     }
-    // An enumeration that may be absent.
+    // The enumeration is optional.
     if let Some(Value::Array(choices)) = object.get_mut("enum") {
         choices.retain(|choice| !choice.is_null());
     }
-    one_way(object);
-    named_values(object);
+    flatten_optional(object);
+    flatten_enum(object);
     for (name, below) in object.iter_mut() {
         match (name.as_str(), below) {
             ("properties", Value::Object(properties)) => {
@@ -65,7 +66,7 @@ fn strip(schema: &mut Value, described: bool) {
             }
             ("items" | "additionalProperties", below) => {
                 strip(below, described);
-                // The list is described.
+                // The list has a description already.
                 if let Value::Object(below) = below {
                     below.remove("description");
                 }
@@ -78,8 +79,8 @@ fn strip(schema: &mut Value, described: bool) {
     }
 }
 
-/// Something or `null` is something that may be absent.
-fn one_way(object: &mut JsonObject) {
+/// Replaces "something or `null`" by "something": the field is optional.
+fn flatten_optional(object: &mut JsonObject) {
     let Some(Value::Array(mut ways)) = object.remove("anyOf") else { return };
     ways.retain(|way| way.get("type").is_none_or(|kind| kind != "null"));
     match (ways.len(), ways.pop()) {
@@ -96,8 +97,8 @@ fn one_way(object: &mut JsonObject) {
     }
 }
 
-/// Values that are described one by one are a plain enumeration: their names say it.
-fn named_values(object: &mut JsonObject) {
+/// Replaces separately described values by a plain enumeration.
+fn flatten_enum(object: &mut JsonObject) {
     let Some(Value::Array(ways)) = object.get("oneOf") else { return };
     let mut names = Vec::new();
     for way in ways {
@@ -132,7 +133,7 @@ mod tests {
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code)]
-    struct Asked {
+    struct Arguments {
         /// A name
         title: String,
         #[schemars(range(min = 1, max = 50))]
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[derive(Serialize, JsonSchema)]
-    struct Answered {
+    struct Answer {
         /// Not told
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<usize>,
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_flat_and_described() {
+    fn schemas_of_arguments_are_flat_and_described() {
         let ways = json!(["there_and_back", "there"]);
         let expected = json!({
             "type": "object",
@@ -162,17 +163,21 @@ mod tests {
                 "title": { "type": "string", "description": "A name" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 50 },
                 "way": { "type": "string", "enum": ways, "description": "A way." },
-                "ways": { "type": "array", "items": { "type": "string", "enum": ways }, "description": "Some ways" },
+                "ways": {
+                    "type": "array",
+                    "items": { "type": "string", "enum": ways },
+                    "description": "Some ways",
+                },
                 "dry": { "type": "boolean", "default": false },
             },
             "required": ["title"],
             "additionalProperties": false,
         });
-        assert_eq!(Value::Object((*of_arguments::<Asked>()).clone()), expected);
+        assert_eq!(Value::Object((*of_arguments::<Arguments>()).clone()), expected);
     }
 
     #[test]
-    fn answers_are_names_and_types() {
+    fn schemas_of_answers_are_names_and_types() {
         let ways = json!(["there_and_back", "there"]);
         let expected = json!({
             "type": "object",
@@ -182,6 +187,6 @@ mod tests {
             },
             "required": ["ways"],
         });
-        assert_eq!(Value::Object((*of_answer::<Answered>()).clone()), expected);
+        assert_eq!(Value::Object((*of_answer::<Answer>()).clone()), expected);
     }
 }

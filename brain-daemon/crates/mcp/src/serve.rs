@@ -1,4 +1,4 @@
-//! How the server is reached: over HTTP, without sessions, or over a stream of lines.
+//! //! Serves MCP over HTTP, without sessions, or over a stream of lines.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,34 +22,35 @@ use super::line_transport::{LineTransport, MAX_CONCURRENT};
 use brain_base::caller::Caller;
 use brain_core::Brain;
 
-/// What stands behind `/mcp`: takes a request whose body was read, with a [`Caller`] among its extensions.
+/// The service behind `/mcp`. Takes a request whose body was read, with a [`Caller`] in its
+/// extensions.
 pub type HttpService = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
 
 /// How a server answers over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Each request by itself, with JSON. Nothing is kept between two requests: no memory for clients that went away, no session
-    /// that a restart ends.
+    /// Each request by itself, with JSON. No state is kept between requests, so a restart ends no
+    /// session.
     Stateless,
-    /// With sessions and streams of events, for servers that speak first.
+    /// With sessions and event streams, for servers that send requests.
     Sessions,
 }
 
-/// The brain's tools behind `/mcp`.
+/// Returns the service that answers with the brain's tools.
 #[must_use]
 pub fn service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
     let brain = Arc::clone(brain);
     over_http(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
 }
 
-/// What `make` makes, behind `/mcp`.
+/// Returns the service of the servers that `make` creates.
 #[must_use]
 pub fn over_http<H: ServerHandler + Send + 'static>(
     make: impl Fn() -> H + Send + Sync + 'static,
     mode: Mode,
     stop: &CancellationToken,
 ) -> HttpService {
-    // The guard in front has checked names and origins, and the body has its limit.
+    // The HTTP guard has checked host names, origins and the body's size.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -85,8 +86,10 @@ where
     BoxCloneSyncService::new(service.map_response(|response: Response<B>| response.map(Body::new)))
 }
 
-/// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is cancelled; what is under way then is
-/// answered yet. `is_full` is true while others wait for a place: a stream with nothing to do ends then.
+/// Serves `caller` over a stream of JSON-RPC messages, one a line, until it ends or `stop` is
+/// cancelled. Requests in progress are still answered.
+///
+/// `is_full` is true while other clients wait for a connection; then an idle stream ends.
 pub async fn over_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,
@@ -98,7 +101,7 @@ pub async fn over_stream(
     let permits = Arc::new(Semaphore::new(MAX_CONCURRENT));
     let server = Server::for_caller(brain, caller, Arc::clone(&permits));
     let (read, write) = tokio::io::split(stream);
-    // A token of its own: the server cancels it at its end.
+    // A child token, because the server cancels it at its end.
     let ends = stop.child_token();
     match serve_server_with_ct(server, LineTransport::new(read, write, permits, is_full), ends)
         .await
@@ -106,6 +109,6 @@ pub async fn over_stream(
         Ok(running) => {
             let _ = running.waiting().await;
         }
-        Err(error) => tracing::debug!(caller = name, %error, "an MCP stream did not begin"),
+        Err(error) => tracing::debug!(caller = name, %error, "cannot start an MCP stream"),
     }
 }

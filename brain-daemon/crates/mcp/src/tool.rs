@@ -1,4 +1,4 @@
-//! What a tool is: typed arguments, a typed answer, and what models and clients are told of it.
+//! //! The trait of a tool: typed arguments, typed output, and its description for clients.
 
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -7,56 +7,57 @@ use serde::de::DeserializeOwned;
 
 use brain_protocol::Fault;
 
-use super::{Desk, answer, arguments, errors, schema};
+use super::{ToolContext, answer, arguments, errors, schema};
 use brain_base::caller::Scope;
 
-/// What clients may expect of a tool before they let a model call it (MCP 2026-07-28, ToolAnnotations).
+/// How a tool changes pages, for the annotations that clients read before they let a model call it
+/// (MCP 2026-07-28, ToolAnnotations).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Changes nothing.
     Reads,
-    /// Only adds; the same again adds nothing.
+    /// Only adds. Repeating the call adds nothing.
     Adds,
-    /// Replaces or removes, and the same again changes nothing more.
+    /// Replaces or removes. Repeating the call changes nothing more.
     Replaces,
-    /// Replaces, and the same again may change more.
+    /// Replaces. Repeating the call may change more.
     Edits,
 }
 
-/// A tool: the value is its arguments.
-pub(super) trait Call: DeserializeOwned + JsonSchema {
-    /// What models call it by.
+/// A tool. Its value is the arguments of one call.
+pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
+    /// The name that models use.
     const NAME: &'static str;
-    /// For people.
+    /// The title for people.
     const TITLE: &'static str;
-    /// For models: what it does, when to use it, when another one.
+    /// The description for models: what the tool does, when to use it, and when to use another one.
     const DESCRIPTION: &'static str;
-    /// What its caller needs.
+    /// The scope that a caller needs.
     const SCOPE: Scope;
-    /// What it does to pages.
+    /// How it changes pages.
     const EFFECT: Effect;
-    /// What it answers.
+    /// The type of the answer.
     type Output: Serialize + JsonSchema;
 
-    /// Does it. Blocks.
+    /// Runs the call. Blocks.
     ///
     /// # Errors
-    /// Every failure, for the model to read.
-    fn call(self, desk: &Desk) -> Result<Self::Output, Fault>;
+    /// Every failure, as a message for the model.
+    fn call(self, context: &ToolContext) -> Result<Self::Output, Fault>;
 }
 
-/// A tool in the box.
-pub(super) struct Entry {
-    /// As clients see it.
+/// A tool in the list of tools.
+pub(super) struct RegisteredTool {
+    /// Its name, description and schemas.
     pub(super) tool: Tool,
     /// What its caller needs.
     pub(super) scope: Scope,
-    run: fn(&Desk, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,
+    run: fn(&ToolContext, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,
 }
 
-impl Entry {
-    /// The tool whose arguments are `T`.
-    pub(super) fn of<T: Call + 'static>() -> Self {
+impl RegisteredTool {
+    /// Registers the tool whose arguments are `T`.
+    pub(super) fn of<T: ToolCall + 'static>() -> Self {
         let hints = ToolAnnotations::default()
             .read_only(T::EFFECT == Effect::Reads)
             .destructive(matches!(T::EFFECT, Effect::Replaces | Effect::Edits))
@@ -69,20 +70,20 @@ impl Entry {
         Self { tool, scope: T::SCOPE, run: run::<T> }
     }
 
-    /// Calls it; a failure is an answer, too: the model is to read it.
-    pub(super) fn call(&self, desk: &Desk, arguments: JsonObject) -> CallToolResult {
-        let allowed = desk.caller.require(self.scope, &self.tool.name);
+    /// Checks the scope and calls the tool. A failure is a result, too, because the model reads it.
+    pub(super) fn call(&self, context: &ToolContext, arguments: JsonObject) -> CallToolResult {
+        let allowed = context.caller.require(self.scope, &self.tool.name);
         allowed
-            .and_then(|()| (self.run)(desk, arguments, &self.tool.input_schema))
-            .unwrap_or_else(|fault| errors::told(&self.tool.name, &fault))
+            .and_then(|()| (self.run)(context, arguments, &self.tool.input_schema))
+            .unwrap_or_else(|fault| errors::to_result(&self.tool.name, &fault))
     }
 }
 
-fn run<T: Call>(
-    desk: &Desk,
+fn run<T: ToolCall>(
+    context: &ToolContext,
     arguments: JsonObject,
     schema: &JsonObject,
 ) -> Result<CallToolResult, Fault> {
     let call: T = arguments::read(arguments, schema)?;
-    answer::told(&call.call(desk)?)
+    answer::to_result(&call.call(context)?)
 }

@@ -7,7 +7,7 @@ use brain_protocol::{Fault, Hit};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::super::{Brain, Caller, OWN};
+use super::super::{Brain, Caller, is_from_outside};
 use brain_page as page;
 use brain_store::{Content, unless_damaged};
 
@@ -95,14 +95,14 @@ fn name(text: &str) -> String {
 pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
     let mut data = String::new();
     for (at, Passage { hit, trail, text }) in passages.iter().enumerate() {
-        let is_own = hit.source_kind.as_deref().is_none_or(|kind| OWN.contains(&kind));
+        let is_outside = is_from_outside(hit.source_kind.as_deref());
         let passage = json!({
             "number": at + 1,
             "page": hit.slug.as_str(),
             "title": name(&hit.title),
             "section": trail.join(" > "),
             "changed": hit.updated_at.get(..10),
-            "from": if is_own { "owner" } else { "outside" },
+            "from": if is_outside { "outside" } else { "owner" },
             "text": text,
         });
         data.push_str(&passage.to_string());

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::markdown;
 use crate::document::{self, Style};
 use crate::escape;
-use brain_mcp as mcp;
+use brain_core::is_from_outside;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -31,7 +31,7 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
 pub(super) fn page(page: &Page, link: impl Fn(&str) -> Option<String>) -> Response {
     let title = escape::text(&page.title);
     let mut html = format!("<article dir=\"auto\">\n<h1><bdi>{title}</bdi></h1>\n");
-    if mcp::is_from_outside(page.source_kind.as_deref()) {
+    if is_from_outside(page.source_kind.as_deref()) {
         html.push_str(
             "<p class=\"told\" role=\"note\">This text came from outside: from the web, a message or a program. You did not write \
              it; weigh what it says and where its links lead.</p>\n",

@@ -1,5 +1,7 @@
-//! Changing a part of a page. What is asked for is worked out on the page as it was read; the brain writes it only if nobody else has
-//! written since, and then it is worked out anew.
+//! //! Tools that change a part of a page.
+//!
+//! A change is computed from the page as read. It is written only if the page is still the same;
+//! otherwise it is computed again.
 
 use brain_protocol::{
     Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Reply, Request,
@@ -9,22 +11,22 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::sync::{Mutex, PoisonError};
 
-use super::done::{Done, UNCHANGED, expected, unframed, written};
-use crate::tool::{Call, Effect};
+use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
+use crate::tool::{Effect, ToolCall};
 use crate::trust::{self, Trust};
-use crate::{Desk, defect, place};
+use crate::{ToolContext, defect, page_address};
 use brain_base::caller::Scope;
 use brain_core::STAMPS;
 use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
 
-/// How often an edit is worked out anew because somebody else was faster.
-const TRIES: usize = 16;
-/// Held by who was too slow once, so that a crowd of writers of one page does not keep any of them from it for ever.
-static IN_TURN: Mutex<()> = Mutex::new(());
-/// The longest excerpt of a dry run, in characters, without its frame.
-const SHOWN: usize = 2000;
+/// How often a change is computed before a conflict is reported.
+const MAX_ATTEMPTS: usize = 16;
+/// Held after the first conflict, so that concurrent writers of one page take turns.
+static RETRY_LOCK: Mutex<()> = Mutex::new(());
+/// The maximum length of a dry run's excerpt, in characters, without its frame.
+const MAX_EXCERPT: usize = 2000;
 
-// What an edit does. No doc comment: models would read it.
+// Not a doc comment, because models would read it: the kind of change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Operation {
@@ -55,52 +57,57 @@ pub(crate) struct EditPage {
     dry_run: bool,
 }
 
-/// What an edit did, or would do.
+/// The output of an edit or a dry run.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Edited {
+pub(crate) struct EditOutput {
     #[serde(flatten)]
-    done: Done,
-    /// dry_run: the changed lines
+    done: WriteOutput,
+    /// The changed lines of a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     excerpt: Option<String>,
 }
 
-impl Call for EditPage {
+impl ToolCall for EditPage {
     const NAME: &'static str = "edit_page";
     const TITLE: &'static str = "Edit a page";
-    const DESCRIPTION: &'static str = "Change a part of a page; the rest stays as it is. append and prepend add to the page or to a section; \
-replace_text replaces find; replace_section replaces what is below a heading; set_frontmatter sets key. For these empty content \
-removes. An edit meanwhile by somebody else is kept.";
+    const DESCRIPTION: &'static str = "Change a part of a page; the rest stays as it is. append \
+        and prepend add to the page or to a section; replace_text replaces find; replace_section \
+        replaces what is below a heading; set_frontmatter sets key. For these empty content \
+        removes. An edit meanwhile by somebody else is kept.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Edits;
-    type Output = Edited;
+    type Output = EditOutput;
 
-    fn call(mut self, desk: &Desk) -> Result<Edited, Fault> {
-        let named = place::parse(&self.slug)?;
-        if let Some(section) = named.section {
+    fn call(mut self, context: &ToolContext) -> Result<EditOutput, Fault> {
+        let address = page_address::parse(&self.slug)?;
+        if let Some(section) = address.section {
             self.section.get_or_insert(section);
         }
-        let hash = expected(self.expected_hash.take())?;
-        self.content = unframed(&self.content);
-        self.find = self.find.map(|find| unframed(&find));
+        let hash = parse_expected_hash(self.expected_hash.take())?;
+        self.content = strip_frames(&self.content);
+        self.find = self.find.map(|find| strip_frames(&find));
         let change = self.change()?;
         if !self.dry_run {
-            let done = rewrite(desk, &named.page, hash.as_deref(), |it| change(it).map(Some))?;
-            return Ok(Edited { done, excerpt: None });
+            let done = rewrite(context, &address.page, hash.as_deref(), |it| change(it).map(Some))?;
+            return Ok(EditOutput { done, excerpt: None });
         }
-        let now = read(desk, &named.page, hash.as_deref())?;
-        let would = change(document(&now)?).map_err(|fault| quoting(fault, &now))?.render();
-        let mut excerpt = page::excerpt(&now.content, &would, SHOWN);
-        if !excerpt.is_empty() && Trust::of(now.source_kind.as_deref()) == Trust::Outside {
-            let origin = trust::origin(now.source_kind.as_deref(), now.source_uri.as_deref());
-            excerpt = trust::framed(&excerpt, &origin, &page::hex(&Sha256::digest(&would).into()));
+        let page = read(context, &address.page, hash.as_deref())?;
+        let edited =
+            change(document(&page)?).map_err(|fault| mark_quotation(fault, &page))?.render();
+        let mut excerpt = page::excerpt(&page.content, &edited, MAX_EXCERPT);
+        if !excerpt.is_empty() && Trust::of(page.source_kind.as_deref()) == Trust::Outside {
+            let origin = trust::origin(page.source_kind.as_deref(), page.source_uri.as_deref());
+            excerpt = trust::frame(&excerpt, &origin, &page::hex(&Sha256::digest(&edited).into()));
         }
-        Ok(Edited { done: Done::stays(desk, now, "dry_run")?, excerpt: Some(excerpt) })
+        Ok(EditOutput {
+            done: WriteOutput::for_page(context, page, "dry_run")?,
+            excerpt: Some(excerpt),
+        })
     }
 }
 
 impl EditPage {
-    /// What is to be done to a page.
+    /// Returns the change as a function.
     fn change(&self) -> Result<impl Fn(Document) -> Result<Document, Fault> + '_, Fault> {
         self.check()?;
         if let Some(key) = self.key.as_deref().filter(|key| STAMPS.contains(key)) {
@@ -122,16 +129,16 @@ impl EditPage {
                 }
                 Operation::SetFrontmatter => {
                     page::set_frontmatter(&mut it.frontmatter, key, &self.content)
-                        .map_err(|e| refused(&e))?;
+                        .map_err(|e| edit_fault(&e))?;
                     return Ok(it);
                 }
             };
-            it.body = body.map_err(|error| refused(&error))?;
+            it.body = body.map_err(|error| edit_fault(&error))?;
             Ok(it)
         })
     }
 
-    /// Refuses what is missing for the operation, and what does not belong to it.
+    /// Checks that all required arguments of the operation are present, and no others.
     fn check(&self) -> Result<(), Fault> {
         let (name, needs, takes): (_, &[&str], _) = match self.operation {
             Operation::Append => ("append", &[], "content, and section to add to one"),
@@ -179,23 +186,23 @@ pub(crate) struct AddTimelineEntry {
     source: Option<String>,
 }
 
-impl Call for AddTimelineEntry {
+impl ToolCall for AddTimelineEntry {
     const NAME: &'static str = "add_timeline_entry";
     const TITLE: &'static str = "Add to a timeline";
     const DESCRIPTION: &'static str =
         "Add a dated event to a page's timeline. The same date and text again change nothing.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Adds;
-    type Output = Done;
+    type Output = WriteOutput;
 
-    fn call(self, desk: &Desk) -> Result<Done, Fault> {
+    fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
         let trimmed = |text: String| text.trim().to_owned();
         let entry = TimelineEntry {
             date: trimmed(self.date),
             text: trimmed(self.text),
             source: self.source.map(trimmed).filter(|source| !source.is_empty()),
         };
-        rewrite(desk, &place::page(&self.slug)?, None, |mut it| {
+        rewrite(context, &page_address::page(&self.slug)?, None, |mut it| {
             let added = page::add_timeline_entry(&it.body, &entry)
                 .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
             Ok(added.map(|body| {
@@ -206,46 +213,55 @@ impl Call for AddTimelineEntry {
     }
 }
 
-/// Writes what `change` makes of a page; again, of what it has become, when somebody else wrote meanwhile. `hash` is what its content must
-/// be each time. None is no change.
+/// Applies `change` to a page and writes it. After a conflict, reads the page and applies it again.
+///
+/// `hash` is the content hash that the page must have each time. A change that returns `None`
+/// writes nothing.
 pub(super) fn rewrite(
-    desk: &Desk,
-    page: &PageRef,
+    context: &ToolContext,
+    target: &PageRef,
     hash: Option<&str>,
     change: impl Fn(Document) -> Result<Option<Document>, Fault>,
-) -> Result<Done, Fault> {
-    let mut tries = 1..=TRIES;
-    let mut turn = None;
+) -> Result<WriteOutput, Fault> {
+    let mut attempts = 1..=MAX_ATTEMPTS;
+    let mut retry_guard = None;
     loop {
-        let now = read(desk, page, hash)?;
-        let expect = Some(Precondition::Version(now.version));
-        let changed = change(document(&now)?).map_err(|fault| quoting(fault, &now))?;
-        let Some(changed) = changed else { return Done::stays(desk, now, UNCHANGED) };
+        let page = read(context, target, hash)?;
+        let expect = Some(Precondition::Version(page.version));
+        let changed = change(document(&page)?).map_err(|fault| mark_quotation(fault, &page))?;
+        let Some(changed) = changed else { return WriteOutput::for_page(context, page, UNCHANGED) };
         let content = changed.render().into_bytes();
         let put = Put {
-            page: page.clone(),
+            page: target.clone(),
             content,
             origin: Origin::Agent(None),
             allow_empty: false,
             expect,
         };
-        match written(desk, Request::Put(put)) {
-            Err(fault) if fault.code == FaultCode::Conflict && tries.next().is_some() => {
-                turn.get_or_insert_with(|| IN_TURN.lock().unwrap_or_else(PoisonError::into_inner));
+        match submit(context, Request::Put(put)) {
+            Err(fault) if fault.code == FaultCode::Conflict && attempts.next().is_some() => {
+                retry_guard.get_or_insert_with(|| {
+                    RETRY_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+                });
             }
             result => return result,
         }
     }
 }
 
-/// The page as it is, if its content has this `hash`.
-pub(super) fn read(desk: &Desk, page: &PageRef, hash: Option<&str>) -> Result<Page, Fault> {
-    let get = Get { page: page.clone(), version: None };
-    let Reply::Page(page) = desk.ask(Request::Get(get))? else { return Err(defect()) };
+/// Reads the page. Fails with `conflict` if its content has another hash than `hash`.
+pub(super) fn read(
+    context: &ToolContext,
+    target: &PageRef,
+    hash: Option<&str>,
+) -> Result<Page, Fault> {
+    let get = Get { page: target.clone(), version: None };
+    let Reply::Page(page) = context.ask(Request::Get(get))? else { return Err(defect()) };
     match hash {
         Some(hash) if hash != page.content_hash => {
             let message = format!(
-                "\"{}\" is not as expected: it is at version {}, with the content_hash {}; nothing was written",
+                "\"{}\" is not as expected: it is at version {}, with the content_hash {}; nothing \
+                    was written",
                 page.slug, page.version, page.content_hash
             );
             Err(Fault::new(FaultCode::Conflict, message))
@@ -260,8 +276,8 @@ fn document(page: &Page) -> Result<Document, Fault> {
     Ok(Document { frontmatter, body: page.body.clone() })
 }
 
-/// A refusal that may quote the page, with whose words those are.
-fn quoting(mut fault: Fault, page: &Page) -> Fault {
+/// Adds a warning to a fault that may quote text from outside.
+fn mark_quotation(mut fault: Fault, page: &Page) -> Fault {
     if fault.code == FaultCode::InvalidRequest
         && Trust::of(page.source_kind.as_deref()) == Trust::Outside
     {
@@ -272,8 +288,8 @@ fn quoting(mut fault: Fault, page: &Page) -> Fault {
     fault
 }
 
-/// An edit that cannot be done, with the way to one that can.
-fn refused(error: &EditError) -> Fault {
+/// Returns the fault for an impossible edit, with a hint.
+fn edit_fault(error: &EditError) -> Fault {
     let hint = match error {
         EditError::Empty => {
             "give the text in `content`; put_page and delete_page replace and remove pages"

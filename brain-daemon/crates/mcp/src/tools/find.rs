@@ -1,4 +1,4 @@
-//! Finding pages: `search` and `fetch` as connectors of chat products call them, and `query` with filters.
+//! //! Tools that find pages: `search` and `fetch` for connectors, and `query` with filters.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use brain_protocol::{Fault, FaultCode, Hit, Hits, Reply, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::read::{Section, TITLE, TYPE, shown};
-use crate::answer::{LONGEST, short, weight};
+use super::read::{MAX_TITLE, MAX_TYPE, TextSelection, select_text};
+use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
-use crate::tool::{Call, Effect};
+use crate::tool::{Effect, ToolCall};
 use crate::trust::{FRAME, Trust, origin};
-use crate::{Desk, defect, near, place};
+use crate::{ToolContext, defect, page_address, suggestions};
 use brain_base::caller::Scope;
 use brain_page::page_url;
 
-/// How many pages a search answers with.
-const FOUND: usize = 10;
-/// How many matches of a query can be seen, part by part.
-const SEEN: usize = 200;
-/// How many matches more than needed are asked for: a cursor finds its place again when so many have come before it.
-const MOVED: usize = 10;
+/// Results of one search.
+const MAX_RESULTS: usize = 10;
+/// Matches of a query that can be listed with cursors.
+const MAX_QUERY_RESULTS: usize = 200;
+/// Additional matches to request. A cursor finds its position again if at most this many new
+/// matches precede it.
+const CURSOR_SLACK: usize = 10;
 
 /// The search of connectors: one argument, ids to fetch. Their contract allows no other.
 #[derive(Deserialize, JsonSchema)]
@@ -29,9 +30,9 @@ pub(crate) struct Search {
     query: String,
 }
 
-/// What a search found.
+/// The output of `search`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Found {
+pub(crate) struct SearchOutput {
     results: Vec<SearchResult>,
 }
 
@@ -47,26 +48,39 @@ struct SearchResult {
     trust: Trust,
 }
 
-impl Call for Search {
+impl ToolCall for Search {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search";
-    const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use query for filters or more results.";
+    const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use \
+        query for filters or more results.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Found;
+    type Output = SearchOutput;
 
-    fn call(self, desk: &Desk) -> Result<Found, Fault> {
+    fn call(self, context: &ToolContext) -> Result<SearchOutput, Fault> {
         let found = search(
-            desk,
-            brain_protocol::Search { query: self.query, limit: FOUND as u32, ..Default::default() },
+            context,
+            brain_protocol::Search {
+                query: self.query,
+                limit: MAX_RESULTS as u32,
+                ..Default::default()
+            },
         )?;
         let result = |hit: Hit| {
-            let id = desk.name(&hit.source_id, &hit.slug)?;
-            let url = hit.url.unwrap_or_else(|| desk.address(&id));
+            let id = context.page_name(&hit.source_id, &hit.slug)?;
+            let url = hit.url.unwrap_or_else(|| context.web_address(&id));
             let trust = Trust::of(hit.source_kind.as_deref());
-            Ok(SearchResult { url, id, title: short(&hit.title, TITLE), text: hit.snippet, trust })
+            Ok(SearchResult {
+                url,
+                id,
+                title: shorten(&hit.title, MAX_TITLE),
+                text: hit.snippet,
+                trust,
+            })
         };
-        Ok(Found { results: found.hits.into_iter().map(result).collect::<Result<_, Fault>>()? })
+        Ok(SearchOutput {
+            results: found.hits.into_iter().map(result).collect::<Result<_, Fault>>()?,
+        })
     }
 }
 
@@ -78,9 +92,9 @@ pub(crate) struct Fetch {
     id: String,
 }
 
-/// A page as connectors have it.
+/// The output of `fetch`, as connectors expect it.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchOutput {
     id: String,
     title: String,
     text: String,
@@ -88,37 +102,40 @@ pub(crate) struct Fetched {
     metadata: BTreeMap<&'static str, String>,
 }
 
-impl Call for Fetch {
+impl ToolCall for Fetch {
     const NAME: &'static str = "fetch";
     const TITLE: &'static str = "Fetch";
-    const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a part of a long page, or its links.";
+    const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a \
+        part of a long page, or its links.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Fetched;
+    type Output = FetchOutput;
 
-    fn call(self, desk: &Desk) -> Result<Fetched, Fault> {
-        let wanted = place::parse(&self.id)?;
-        let page = near::page(desk, &wanted.page)?;
-        let name = desk.name(&page.source_id, &page.slug)?;
+    fn call(self, context: &ToolContext) -> Result<FetchOutput, Fault> {
+        let address = page_address::parse(&self.id)?;
+        let page = suggestions::read_page(context, &address.page)?;
+        let name = context.page_name(&page.source_id, &page.slug)?;
         let trust = Trust::of(page.source_kind.as_deref());
         let metadata = BTreeMap::from([
             ("trust", trust.as_str().to_owned()),
-            ("type", short(&page.page_type, TYPE)),
+            ("type", shorten(&page.page_type, MAX_TYPE)),
             ("updated_at", page.updated_at.clone()),
             ("source", page.source_id.to_string()),
             ("origin", origin(page.source_kind.as_deref(), page.source_uri.as_deref())),
         ]);
         let url = page_url(&page.frontmatter, page.source_uri.as_deref())
-            .unwrap_or_else(|| desk.address(&name));
-        let id = wanted
+            .unwrap_or_else(|| context.web_address(&name));
+        let id = address
             .section
             .as_ref()
             .map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
-        let title = short(&page.title, TITLE);
-        let mut fetched = Fetched { id, title, text: String::new(), url, metadata };
-        let room = LONGEST.saturating_sub(weight(&fetched) + FRAME + 200);
-        let part =
-            shown(&page, &Section { heading: wanted.section.as_deref(), ..Section::whole(room) })?;
+        let title = shorten(&page.title, MAX_TITLE);
+        let mut fetched = FetchOutput { id, title, text: String::new(), url, metadata };
+        let room = MAX_ANSWER.saturating_sub(json_len(&fetched) + FRAME + 200);
+        let part = select_text(
+            &page,
+            &TextSelection { heading: address.section.as_deref(), ..TextSelection::whole(room) },
+        )?;
         fetched.text = part.text;
         if let Some((line, skip)) = part.next {
             let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
@@ -157,24 +174,24 @@ fn ten() -> u32 {
     10
 }
 
-/// How much is told of a page that was found.
+/// How detailed results are.
 #[derive(Deserialize, Serialize, JsonSchema, Default, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Format {
-    /// What it takes to choose.
+    /// What is needed to choose a result.
     #[default]
     Concise,
-    /// Its address, too.
+    /// Also the address.
     Detailed,
 }
 
-/// What a query found.
+/// The output of `query`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Queried {
+pub(crate) struct QueryOutput {
     results: Vec<QueryResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
-    /// Why there may be less than there should be.
+    /// Why results may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -195,25 +212,26 @@ struct QueryResult {
     url: Option<String>,
 }
 
-impl Call for Query {
+impl ToolCall for Query {
     const NAME: &'static str = "query";
     const TITLE: &'static str = "Query";
-    const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it before answering about the \
-user's people, work or past. Not to browse (use list_pages) or read (use get_page with the slug and line).";
+    const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it \
+        before answering about the user's people, work or past. Not to browse (use list_pages) or \
+        read (use get_page with the slug and line).";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Queried;
+    type Output = QueryOutput;
 
-    fn call(self, desk: &Desk) -> Result<Queried, Fault> {
-        let source = self.source_id.as_deref().map(place::source).transpose()?;
+    fn call(self, context: &ToolContext) -> Result<QueryOutput, Fault> {
+        let source = self.source_id.as_deref().map(page_address::source).transpose()?;
         let asked = (&self.query, &self.r#type, &self.tags, &source, &self.since, &self.until);
         let cursors = Cursors::of(Self::NAME, &asked);
-        let after = cursors.place(self.cursor.as_deref())?;
-        let passed = cursor::passed(after.as_deref())?;
+        let after = cursors.position(self.cursor.as_deref())?;
+        let passed = cursor::rows_before(after.as_deref())?;
         let limit = self.limit as usize;
-        let end = passed.saturating_add(limit + MOVED).min(SEEN);
+        let end = passed.saturating_add(limit + CURSOR_SLACK).min(MAX_QUERY_RESULTS);
         let found = search(
-            desk,
+            context,
             brain_protocol::Search {
                 query: self.query,
                 limit: end as u32,
@@ -225,16 +243,16 @@ user's people, work or past. Not to browse (use list_pages) or read (use get_pag
                 explain: false,
             },
         )?;
-        let more = found.truncated && end < SEEN;
+        let more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
-        let part = cursor::part(&found.hits, more, after.as_deref(), limit, key, |hit| {
-            let slug = desk.name(&hit.source_id, &hit.slug)?;
+        let part = cursor::page_of(&found.hits, more, after.as_deref(), limit, key, |hit| {
+            let slug = context.page_name(&hit.source_id, &hit.slug)?;
             Ok(QueryResult {
                 url: (self.format == Format::Detailed)
-                    .then(|| hit.url.clone().unwrap_or_else(|| desk.address(&slug))),
+                    .then(|| hit.url.clone().unwrap_or_else(|| context.web_address(&slug))),
                 slug,
-                title: short(&hit.title, TITLE),
-                r#type: short(&hit.page_type, TYPE),
+                title: shorten(&hit.title, MAX_TITLE),
+                r#type: shorten(&hit.page_type, MAX_TYPE),
                 snippet: hit.snippet.clone(),
                 line: hit.line,
                 score: (f64::from(hit.score) * 100.0).round() / 100.0,
@@ -243,30 +261,30 @@ user's people, work or past. Not to browse (use list_pages) or read (use get_pag
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
-            // What exactly is wrong is for the owner.
+            // The cause is shown to the owner only.
             (Some(_), _) => Some(
                 "the index is not complete just now: pages may be missing; try again later".into(),
             ),
-            (None, true) => {
-                Some(format!("only the best {SEEN} are shown; ask for something narrower"))
-            }
+            (None, true) => Some(format!(
+                "only the best {MAX_QUERY_RESULTS} are shown; ask for something narrower"
+            )),
             (None, false) => None,
         };
-        Ok(Queried {
+        Ok(QueryOutput {
             results: part.rows,
-            next_cursor: part.next.map(|place| cursors.after(&place)),
+            next_cursor: part.next.map(|position| cursors.after(&position)),
             note,
         })
     }
 }
 
-/// What the brain finds.
-fn search(desk: &Desk, search: brain_protocol::Search) -> Result<Hits, Fault> {
+/// Runs a search.
+fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits, Fault> {
     if search.query.trim().is_empty() {
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")
             .hint("give words or a question; `list_pages` shows pages without any"));
     }
-    match desk.ask(Request::Search(search))? {
+    match context.ask(Request::Search(search))? {
         Reply::Hits(found) => Ok(found),
         _ => Err(defect()),
     }

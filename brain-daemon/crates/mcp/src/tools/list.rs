@@ -1,19 +1,19 @@
-//! What pages there are.
+//! //! The tool `list_pages`.
 
 use brain_protocol::{Fault, List, PageRow, Reply, Request};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::read::{TITLE, TYPE, tags};
-use crate::answer::{LONGEST, short, weight};
+use super::read::{MAX_TITLE, MAX_TYPE, shorten_tags};
+use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::Cursors;
-use crate::tool::{Call, Effect};
+use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{Desk, defect, place};
+use crate::{ToolContext, defect, page_address};
 use brain_base::caller::Scope;
 
-/// How much the rows of a listing may have together, in bytes of JSON.
-const ROWS: usize = LONGEST - 4_000;
+/// The maximum size of all rows, in bytes of JSON.
+const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
 
 /// Lists pages.
 #[derive(Deserialize, JsonSchema)]
@@ -29,13 +29,13 @@ pub(crate) struct ListPages {
     #[serde(default)]
     sort: Order,
     #[schemars(range(min = 1, max = 100))]
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     limit: u32,
     cursor: Option<String>,
 }
 
-/// How many rows a list has when no number is asked for.
-pub(super) fn twenty() -> u32 {
+/// The default number of rows.
+pub(super) fn default_limit() -> u32 {
     20
 }
 
@@ -50,15 +50,15 @@ enum Order {
     Slug,
 }
 
-/// A listing.
+/// The output of `list_pages`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Listed {
+pub(crate) struct ListOutput {
     pages: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
 }
 
-/// A page in it.
+/// One page of the list.
 #[derive(Serialize, JsonSchema)]
 struct Row {
     slug: String,
@@ -70,17 +70,17 @@ struct Row {
     trust: Trust,
 }
 
-impl Call for ListPages {
+impl ToolCall for ListPages {
     const NAME: &'static str = "list_pages";
     const TITLE: &'static str = "List pages";
-    const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is new, or what there is below a prefix. Use query to \
-find by content.";
+    const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is \
+        new, or what there is below a prefix. Use query to find by content.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Listed;
+    type Output = ListOutput;
 
-    fn call(self, desk: &Desk) -> Result<Listed, Fault> {
-        let source = self.source_id.as_deref().map(place::source).transpose()?;
+    fn call(self, context: &ToolContext) -> Result<ListOutput, Fault> {
+        let source = self.source_id.as_deref().map(page_address::source).transpose()?;
         let asked =
             (&self.prefix, &self.r#type, &self.tag, &source, &self.updated_after, self.sort);
         let cursors = Cursors::of(Self::NAME, &asked);
@@ -95,34 +95,34 @@ find by content.";
                 Order::Slug => brain_protocol::Sort::Slug,
             },
             limit: self.limit,
-            after: cursors.place(self.cursor.as_deref())?,
+            after: cursors.position(self.cursor.as_deref())?,
             updated_since: self.updated_after,
         };
         loop {
-            let Reply::Pages(found) = desk.ask(Request::List(list.clone()))? else {
+            let Reply::Pages(found) = context.ask(Request::List(list.clone()))? else {
                 return Err(defect());
             };
             let rows =
-                found.pages.iter().map(|page| row(desk, page)).collect::<Result<Vec<_>, _>>()?;
-            if weight(&rows) > ROWS && list.limit > 1 {
-                // Only this listing knows the place behind its last page.
+                found.pages.iter().map(|page| row(context, page)).collect::<Result<Vec<_>, _>>()?;
+            if json_len(&rows) > MAX_ROWS_BYTES && list.limit > 1 {
+                // Only a shorter list has the cursor for the position after its last page.
                 list.limit /= 2;
                 continue;
             }
-            return Ok(Listed {
+            return Ok(ListOutput {
                 pages: rows,
-                next_cursor: found.next.map(|place| cursors.after(&place)),
+                next_cursor: found.next.map(|position| cursors.after(&position)),
             });
         }
     }
 }
 
-fn row(desk: &Desk, page: &PageRow) -> Result<Row, Fault> {
+fn row(context: &ToolContext, page: &PageRow) -> Result<Row, Fault> {
     Ok(Row {
-        slug: desk.name(&page.source_id, &page.slug)?,
-        title: short(&page.title, TITLE),
-        r#type: short(&page.page_type, TYPE),
-        tags: tags(&page.tags),
+        slug: context.page_name(&page.source_id, &page.slug)?,
+        title: shorten(&page.title, MAX_TITLE),
+        r#type: shorten(&page.page_type, MAX_TYPE),
+        tags: shorten_tags(&page.tags),
         updated_at: page.updated_at.clone(),
         trust: Trust::of(page.source_kind.as_deref()),
     })

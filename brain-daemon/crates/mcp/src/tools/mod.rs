@@ -1,56 +1,58 @@
-//! The tools, one file for those that go together. Their number and their words are what every conversation pays for.
+//! //! The list of tools. Related tools share a file.
+//!
+//! Every conversation pays for their number and their descriptions.
 
-mod around;
-mod collected;
-mod done;
+mod collector_digest;
 mod edit;
 mod find;
+mod links;
 mod list;
 mod read;
 mod status;
 mod timeline;
 mod write;
+mod write_output;
 
 use std::sync::LazyLock;
 
 use rmcp::model::Tool;
 
-use super::tool::Entry;
+use super::tool::RegisteredTool;
 use brain_base::caller::{Caller, Scope};
 
-/// All of them, in the order in which models see them.
-static TOOLS: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+/// All tools, in the order in which models see them.
+static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
     vec![
-        Entry::of::<find::Search>(),
-        Entry::of::<find::Fetch>(),
-        Entry::of::<find::Query>(),
-        Entry::of::<read::GetPage>(),
-        Entry::of::<list::ListPages>(),
-        Entry::of::<around::GetLinks>(),
-        Entry::of::<timeline::GetTimeline>(),
-        Entry::of::<collected::CollectorDigest>(),
-        Entry::of::<status::BrainStatus>(),
-        Entry::of::<write::Capture>(),
-        Entry::of::<write::PutPage>(),
-        Entry::of::<edit::EditPage>(),
-        Entry::of::<edit::AddTimelineEntry>(),
-        Entry::of::<write::DeletePage>(),
-        Entry::of::<write::RestorePage>(),
+        RegisteredTool::of::<find::Search>(),
+        RegisteredTool::of::<find::Fetch>(),
+        RegisteredTool::of::<find::Query>(),
+        RegisteredTool::of::<read::GetPage>(),
+        RegisteredTool::of::<list::ListPages>(),
+        RegisteredTool::of::<links::GetLinks>(),
+        RegisteredTool::of::<timeline::GetTimeline>(),
+        RegisteredTool::of::<collector_digest::CollectorDigest>(),
+        RegisteredTool::of::<status::BrainStatus>(),
+        RegisteredTool::of::<write::Capture>(),
+        RegisteredTool::of::<write::PutPage>(),
+        RegisteredTool::of::<edit::EditPage>(),
+        RegisteredTool::of::<edit::AddTimelineEntry>(),
+        RegisteredTool::of::<write::DeletePage>(),
+        RegisteredTool::of::<write::RestorePage>(),
     ]
 });
 
-/// The tool of this name.
-pub(super) fn find(name: &str) -> Option<&'static Entry> {
+/// Returns the tool with this name.
+pub(super) fn find(name: &str) -> Option<&'static RegisteredTool> {
     TOOLS.iter().find(|entry| entry.tool.name == name)
 }
 
-/// What the tool `name` needs; `None` when there is no such tool.
+/// Returns the scope that a tool requires; `None` if there is no such tool.
 pub fn scope(name: &str) -> Option<Scope> {
     find(name).map(|entry| entry.scope)
 }
 
-/// Those that `caller` may use.
+/// Returns the tools that `caller` can use.
 pub(super) fn all_for(caller: &Caller) -> Vec<Tool> {
-    let may = |entry: &&Entry| caller.require(entry.scope, "").is_ok();
+    let may = |entry: &&RegisteredTool| caller.require(entry.scope, "").is_ok();
     TOOLS.iter().filter(may).map(|entry| entry.tool.clone()).collect()
 }

@@ -1,93 +1,94 @@
-//! Reading a page.
+//! //! The tool `get_page`.
 
 use brain_protocol::{Fault, FaultCode, Page, PageRef, Reply, Request, Timeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::{LONGEST, short, weight};
-use crate::tool::{Call, Effect};
-use crate::trust::{FRAME, Trust, framed, origin};
-use crate::window::{Wanted, lines, window};
-use crate::{Desk, defect, near, place};
+use crate::answer::{MAX_ANSWER, json_len, shorten};
+use crate::tool::{Effect, ToolCall};
+use crate::trust::{FRAME, Trust, frame, origin};
+use crate::window::{WindowRequest, count_lines, window};
+use crate::{ToolContext, defect, page_address, suggestions};
 use brain_base::caller::Scope;
 use brain_page::{content_hash, headings, section};
 
-/// How many characters of a title are shown.
-pub(super) const TITLE: usize = 200;
-/// How many characters of a type are shown.
-pub(super) const TYPE: usize = 60;
-/// How many characters of a tag, and how many tags.
-const TAG: usize = 60;
-const TAGS: usize = 30;
-/// How many headings a refusal names, and how many characters of each.
-const HEADINGS: usize = 30;
-const HEADING: usize = 60;
-/// How many dated lines are asked for with a page.
-const DATED: u32 = 100;
-/// How much each addition to a page may have, in bytes of JSON.
-const ADDITION: usize = 8_000;
+/// Characters of a title that are shown.
+pub(super) const MAX_TITLE: usize = 200;
+/// Characters of a type that are shown.
+pub(super) const MAX_TYPE: usize = 60;
+/// Characters of a tag, and tags, that are shown.
+const MAX_TAG_CHARS: usize = 60;
+const MAX_TAGS: usize = 30;
+/// Headings in an error message, and characters of each.
+const MAX_HEADINGS: usize = 30;
+const MAX_HEADING_CHARS: usize = 60;
+/// Timeline entries that are added to a page.
+const MAX_TIMELINE_ROWS: u32 = 100;
+/// The maximum size of each addition to a page, in bytes of JSON.
+const MAX_ADDITION: usize = 8_000;
 
-/// What is to be shown of a page's text.
-pub(super) struct Section<'a> {
-    /// Only what is below this heading.
+/// The requested part of a page's body.
+pub(super) struct TextSelection<'a> {
+    /// The heading of the section; `None` for the whole body.
     pub(super) heading: Option<&'a str>,
     /// The first line.
     pub(super) line: Option<usize>,
-    /// Characters of it to leave out.
+    /// Characters of it to skip.
     pub(super) skip: usize,
-    /// How many lines at the most.
+    /// The maximum number of lines.
     pub(super) lines: usize,
-    /// How many bytes of JSON at the most.
+    /// The maximum size, in bytes of JSON.
     pub(super) room: usize,
 }
 
-impl Section<'_> {
-    /// All of it, as far as there is room.
+impl TextSelection<'_> {
+    /// Selects the whole body, up to `room` bytes of JSON.
     pub(super) fn whole(room: usize) -> Self {
         Self { heading: None, line: None, skip: 0, lines: usize::MAX, room }
     }
 }
 
-/// What is shown of a page's text.
-pub(super) struct Shown {
-    /// The text, in its frame when it is from outside.
+/// The selected part of a page's body.
+pub(super) struct PageText {
+    /// The text, framed if it is from outside.
     pub(super) text: String,
     /// Its first line.
     pub(super) line: usize,
-    /// Where the next part begins: line, and characters of it to leave out.
+    /// Where the next part begins: the line, and the characters of it to skip.
     pub(super) next: Option<(usize, usize)>,
 }
 
-/// A part of a page's text.
+/// Selects a part of a page's body.
 ///
 /// # Errors
-/// When there is no such section or line; names the headings that there are.
-pub(super) fn shown(page: &Page, wanted: &Section) -> Result<Shown, Fault> {
+/// `not_found` if the section does not exist, naming the headings that do; `invalid_request` if the
+/// line does not.
+pub(super) fn select_text(page: &Page, wanted: &TextSelection) -> Result<PageText, Fault> {
     let body = page.body.as_str();
     let part = match wanted.heading {
         None => 0..body.len(),
         Some(heading) => section(body, heading).ok_or_else(|| no_section(page, heading))?,
     };
-    let Section { line, skip, lines, room, .. } = *wanted;
-    let window = window(body, &Wanted { part, line, skip, lines, bytes: room })?;
+    let TextSelection { line, skip, lines, room, .. } = *wanted;
+    let window = window(body, &WindowRequest { part, line, skip, lines, bytes: room })?;
     let text = &body[window.range];
     let text = match Trust::of(page.source_kind.as_deref()) {
         Trust::Owner => text.to_owned(),
         Trust::Outside => {
             let origin = origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-            framed(text, &origin, &page.content_hash)
+            frame(text, &origin, &page.content_hash)
         }
     };
-    Ok(Shown { text, line: window.line, next: window.next })
+    Ok(PageText { text, line: window.line, next: window.next })
 }
 
-/// The refusal of a section that is not there.
+/// The fault for an unknown section.
 fn no_section(page: &Page, heading: &str) -> Fault {
-    let heading = short(heading, HEADING).escape_debug().to_string();
+    let heading = shorten(heading, MAX_HEADING_CHARS).escape_debug().to_string();
     let all: Vec<String> = headings(&page.body)
         .into_iter()
-        .take(HEADINGS)
-        .map(|heading| format!("\"{}\"", short(&heading.text, HEADING)))
+        .take(MAX_HEADINGS)
+        .map(|heading| format!("\"{}\"", shorten(&heading.text, MAX_HEADING_CHARS)))
         .collect();
     let there = match all.as_slice() {
         [] => "it has no headings".to_owned(),
@@ -129,9 +130,9 @@ enum Include {
     Versions,
 }
 
-/// A page.
+/// The output of `get_page`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Read {
+pub(crate) struct PageOutput {
     slug: String,
     title: String,
     r#type: String,
@@ -139,7 +140,7 @@ pub(crate) struct Read {
     tags: Vec<String>,
     updated_at: String,
     version: u32,
-    /// For `expected_hash`.
+    /// The value for `expected_hash`.
     content_hash: String,
     trust: Trust,
     text: String,
@@ -152,46 +153,47 @@ pub(crate) struct Read {
     next_skip_chars: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     frontmatter: Option<String>,
-    /// Pages that it names.
+    /// Pages that it links to.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<String>>,
-    /// Pages that name it.
+    /// Pages that link to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     backlinks: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeline: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<Vec<String>>,
-    /// What was cut, and where the rest is.
+    /// Which additions were cut, and which tool returns the rest.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-impl Call for GetPage {
+impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
-    const DESCRIPTION: &'static str = "Read a page, or a section or lines of it. Long text is cut: go on with next_start_line \
-(and next_skip_chars). content_hash goes into later changes as expected_hash.";
+    const DESCRIPTION: &'static str = "Read a page, or a section or lines of it. Long text is cut: \
+        go on with next_start_line (and next_skip_chars). content_hash goes into later changes as \
+        expected_hash.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Read;
+    type Output = PageOutput;
 
-    fn call(self, desk: &Desk) -> Result<Read, Fault> {
-        let place = place::parse(&self.slug)?;
-        let page = near::page(desk, &place.page)?;
+    fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
+        let address = page_address::parse(&self.slug)?;
+        let page = suggestions::read_page(context, &address.page)?;
         let at = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
-        let mut read = Read {
-            slug: desk.name(&page.source_id, &page.slug)?,
-            title: short(&page.title, TITLE),
-            r#type: short(&page.page_type, TYPE),
-            tags: tags(&page.tags),
+        let mut read = PageOutput {
+            slug: context.page_name(&page.source_id, &page.slug)?,
+            title: shorten(&page.title, MAX_TITLE),
+            r#type: shorten(&page.page_type, MAX_TYPE),
+            tags: shorten_tags(&page.tags),
             updated_at: page.updated_at.clone(),
             version: page.version,
             content_hash: page.content_hash.clone(),
             trust: Trust::of(page.source_kind.as_deref()),
             text: String::new(),
             start_line: 0,
-            total_lines: lines(&page.body),
+            total_lines: count_lines(&page.body),
             truncated: false,
             next_start_line: None,
             next_skip_chars: None,
@@ -211,20 +213,20 @@ impl Call for GetPage {
             Include::Versions,
         ] {
             if self.include.contains(&include) {
-                add(desk, &page, &at, include, &mut read, &mut cut)?;
+                add(context, &page, &at, include, &mut read, &mut cut)?;
             }
         }
         read.note = (!cut.is_empty()).then(|| format!("there is more of: {}", cut.join(", ")));
-        let room = LONGEST.saturating_sub(weight(&read) + FRAME + 200);
-        let heading = self.section.as_deref().or(place.section.as_deref());
-        let wanted = Section {
+        let room = MAX_ANSWER.saturating_sub(json_len(&read) + FRAME + 200);
+        let heading = self.section.as_deref().or(address.section.as_deref());
+        let wanted = TextSelection {
             heading,
             line: self.start_line,
             skip: self.skip_chars.unwrap_or(0),
             lines: self.max_lines.unwrap_or(usize::MAX),
             room,
         };
-        let part = shown(&page, &wanted)?;
+        let part = select_text(&page, &wanted)?;
         (read.text, read.start_line) = (part.text, part.line);
         read.truncated = part.next.is_some();
         read.next_start_line = part.next.map(|(line, _)| line);
@@ -233,22 +235,22 @@ impl Call for GetPage {
     }
 }
 
-/// Adds to a page what was asked for beside its text; what was cut is told in `cut`.
+/// Adds an addition to a page. If it is cut, adds its name to `cut`.
 fn add(
-    desk: &Desk,
+    context: &ToolContext,
     page: &Page,
     at: &PageRef,
     include: Include,
-    read: &mut Read,
+    read: &mut PageOutput,
     cut: &mut Vec<&'static str>,
 ) -> Result<(), Fault> {
-    let mut fitting = |all: Vec<String>, more: bool, rest: &'static str| {
+    let mut take_fitting = |all: Vec<String>, more: bool, rest: &'static str| {
         let (count, mut bytes) = (all.len(), 0);
         let fits: Vec<String> = all
             .into_iter()
             .take_while(|row| {
-                bytes += weight(row) + 1;
-                bytes <= ADDITION
+                bytes += json_len(row) + 1;
+                bytes <= MAX_ADDITION
             })
             .collect();
         if more || fits.len() < count {
@@ -258,52 +260,59 @@ fn add(
     };
     match include {
         Include::Links => {
-            let (names, more) = linked(desk, Request::Links(at.clone()))?;
-            read.links = fitting(names, more, "links (get_links)");
+            let (names, more) = linked_names(context, Request::Links(at.clone()))?;
+            read.links = take_fitting(names, more, "links (get_links)");
         }
         Include::Backlinks => {
-            let (names, more) = linked(desk, Request::Backlinks(at.clone()))?;
-            read.backlinks = fitting(names, more, "backlinks (get_links)");
+            let (names, more) = linked_names(context, Request::Backlinks(at.clone()))?;
+            read.backlinks = take_fitting(names, more, "backlinks (get_links)");
         }
         Include::Timeline => {
             let asked = Timeline {
                 source: at.source.clone(),
                 slug: Some(at.slug.clone()),
-                limit: DATED,
+                limit: MAX_TIMELINE_ROWS,
                 ..Timeline::default()
             };
-            let Reply::Timeline(found) = desk.ask(Request::Timeline(asked))? else {
+            let Reply::Timeline(found) = context.ask(Request::Timeline(asked))? else {
                 return Err(defect());
             };
             let rows = found.entries.iter().map(|row| {
                 let source = row
                     .source
                     .as_ref()
-                    .map(|source| format!(" [Source: {}]", short(source, TITLE)));
-                format!("{} | {}{}", row.date, short(&row.text, 1_000), source.unwrap_or_default())
+                    .map(|source| format!(" [Source: {}]", shorten(source, MAX_TITLE)));
+                format!(
+                    "{} | {}{}",
+                    row.date,
+                    shorten(&row.text, 1_000),
+                    source.unwrap_or_default()
+                )
             });
-            read.timeline = fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
+            read.timeline =
+                take_fitting(rows.collect(), found.truncated, "timeline (get_timeline)");
         }
         Include::Frontmatter => {
-            let most = page.frontmatter.char_indices().scan(ADDITION, |left, (at, c)| {
-                *left = left.checked_sub(crate::answer::weight_of(c))?;
+            let fits = page.frontmatter.char_indices().scan(MAX_ADDITION, |left, (at, c)| {
+                *left = left.checked_sub(crate::answer::json_char_len(c))?;
                 Some(at + c.len_utf8())
             });
-            let text = &page.frontmatter[..most.last().unwrap_or(0)];
+            let text = &page.frontmatter[..fits.last().unwrap_or(0)];
             if text.len() < page.frontmatter.len() {
                 cut.push("frontmatter");
             }
             read.frontmatter = Some(match read.trust {
                 Trust::Owner => text.to_owned(),
-                // The page's own hash does not cover it: whoever wrote the frontmatter may know that.
+                // The page's own hash does not cover the frontmatter, so the frontmatter's author
+                // may know it.
                 Trust::Outside => {
                     let origin = origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-                    framed(text, &origin, &content_hash(&page.content))
+                    frame(text, &origin, &content_hash(&page.content))
                 }
             });
         }
         Include::Versions => {
-            let Reply::History(found) = desk.ask(Request::History(at.clone()))? else {
+            let Reply::History(found) = context.ask(Request::History(at.clone()))? else {
                 return Err(defect());
             };
             let rows = found.versions.iter().map(|row| {
@@ -315,28 +324,28 @@ fn add(
                     if row.current { ", current" } else { "" }
                 )
             });
-            read.versions = fitting(rows.collect(), false, "versions");
+            read.versions = take_fitting(rows.collect(), false, "versions");
         }
     }
     Ok(())
 }
 
-/// The names of the pages at the other ends of links, each once, and whether there are more.
-fn linked(desk: &Desk, request: Request) -> Result<(Vec<String>, bool), Fault> {
-    let Reply::Links(found) = desk.ask(request)? else { return Err(defect()) };
+/// Returns the names of linked pages, each once, and whether there are more.
+fn linked_names(context: &ToolContext, request: Request) -> Result<(Vec<String>, bool), Fault> {
+    let Reply::Links(found) = context.ask(request)? else { return Err(defect()) };
     let mut seen = std::collections::HashSet::new();
     let mut names = Vec::new();
     for row in &found.links {
         if let (Some(source), Some(slug)) = (&row.source_id, &row.slug)
             && seen.insert((source, slug))
         {
-            names.push(desk.name(source, slug)?);
+            names.push(context.page_name(source, slug)?);
         }
     }
     Ok((names, found.truncated))
 }
 
-/// Tags as they are shown.
-pub(super) fn tags(all: &[String]) -> Vec<String> {
-    all.iter().take(TAGS).map(|tag| short(tag, TAG)).collect()
+/// Shortens a list of tags.
+pub(super) fn shorten_tags(all: &[String]) -> Vec<String> {
+    all.iter().take(MAX_TAGS).map(|tag| shorten(tag, MAX_TAG_CHARS)).collect()
 }

@@ -1,38 +1,39 @@
-//! Who is asking, and what there is to ask about.
+//! //! The tool `brain_status`: the caller, its scopes and its sources.
 
 use brain_protocol::{Fault, Reply, Request, Search};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::answer::short;
-use crate::tool::{Call, Effect};
-use crate::{Desk, defect};
+use crate::answer::shorten;
+use crate::tool::{Effect, ToolCall};
+use crate::{ToolContext, defect};
 use brain_base::caller::Scope;
 
-/// How many sources are listed.
-const SOURCES: usize = 200;
-/// How many characters of a caller's name are shown.
-const NAME: usize = 100;
+/// Sources that are listed.
+const MAX_SOURCES: usize = 200;
+/// Characters of a caller's name that are shown.
+const MAX_NAME_CHARS: usize = 100;
 
 /// How the brain is.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrainStatus {}
 
-/// What a caller may know of the brain. Nothing of the machine, and nothing of sources that are not theirs.
+/// The output of `brain_status`. It contains nothing of the machine and of sources that the caller
+/// cannot see.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Status {
-    /// Who is asking, as the owner's audit has it.
+pub(crate) struct StatusOutput {
+    /// The caller's name in the owner's audit.
     caller: String,
     scopes: Vec<&'static str>,
     version: String,
-    /// Active pages that the caller may see.
+    /// Active pages that the caller can see.
     pages: u64,
     sources: Vec<Source>,
-    /// Changes that are searched from memory until the index has them; only for who may see all pages.
+    /// Changes that are not in the index yet. Only for callers that can see all pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     index_behind: Option<u64>,
-    /// Whether answers may miss something.
+    /// Whether search results may be incomplete.
     degraded: bool,
 }
 
@@ -41,36 +42,40 @@ pub(crate) struct Status {
 struct Source {
     source_id: String,
     pages: u64,
-    /// Whether it is meant when none is named.
+    /// Whether it is the default source.
     default: bool,
 }
 
-impl Call for BrainStatus {
+impl ToolCall for BrainStatus {
     const NAME: &'static str = "brain_status";
     const TITLE: &'static str = "Status";
-    const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, and whether the index is complete.";
+    const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, \
+        and whether the index is complete.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Status;
+    type Output = StatusOutput;
 
-    fn call(self, desk: &Desk) -> Result<Status, Fault> {
-        let Reply::Status(status) = desk.ask(Request::Status)? else { return Err(defect()) };
-        let Reply::Sources(all) = desk.ask(Request::SourceList)? else { return Err(defect()) };
-        // Only a search knows whether searches are complete.
+    fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
+        let Reply::Status(status) = context.ask(Request::Status)? else {
+            return Err(defect());
+        };
+        let Reply::Sources(all) = context.ask(Request::SourceList)? else { return Err(defect()) };
+        // Only a search reports whether searches are complete.
         let probe = Search { query: "status".into(), limit: 1, ..Search::default() };
-        let degraded = !matches!(desk.ask(Request::Search(probe)), Ok(Reply::Hits(found)) if found.degraded.is_none());
+        let found = context.ask(Request::Search(probe));
+        let degraded = !matches!(found, Ok(Reply::Hits(found)) if found.degraded.is_none());
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
             pages: row.pages,
             default: row.default,
         };
-        Ok(Status {
-            caller: short(&desk.caller.name, NAME),
-            scopes: desk.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
+        Ok(StatusOutput {
+            caller: shorten(&context.caller.name, MAX_NAME_CHARS),
+            scopes: context.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
             version: status.version,
             pages: all.sources.iter().map(|row| row.pages).sum(),
-            sources: all.sources.iter().take(SOURCES).map(source).collect(),
-            index_behind: desk.caller.sees_all().then_some(status.index_behind),
+            sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
+            index_behind: context.caller.sees_all().then_some(status.index_behind),
             degraded,
         })
     }

@@ -1,22 +1,22 @@
-//! What happened when.
+//! //! The tool `get_timeline`.
 
 use brain_protocol::{Fault, Reply, Request, Timeline, TimelineRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::list::twenty;
-use crate::answer::short;
+use super::list::default_limit;
+use crate::answer::shorten;
 use crate::cursor::{self, Cursors};
-use crate::tool::{Call, Effect};
+use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{Desk, defect, near, place};
+use crate::{ToolContext, defect, page_address, suggestions};
 use brain_base::caller::Scope;
 
-/// How many dated lines are looked at.
-const DATED: usize = 1_000;
-/// How many characters of a line, and of its source, are shown.
-const LINE: usize = 1_000;
-const SOURCE: usize = 200;
+/// Entries that are requested.
+const MAX_ENTRIES: usize = 1_000;
+/// Characters of an entry's text, and of its source, that are shown.
+const MAX_TEXT_CHARS: usize = 1_000;
+const MAX_SOURCE_CHARS: usize = 200;
 
 /// Dated lines.
 #[derive(Deserialize, JsonSchema)]
@@ -29,14 +29,14 @@ pub(crate) struct GetTimeline {
     /// Last day
     until: Option<String>,
     #[schemars(range(min = 1, max = 100))]
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     limit: u32,
     cursor: Option<String>,
 }
 
-/// What happened.
+/// The output of `get_timeline`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Happened {
+pub(crate) struct TimelineOutput {
     entries: Vec<Entry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Happened {
     note: Option<String>,
 }
 
-/// One dated line.
+/// One entry.
 #[derive(Serialize, JsonSchema)]
 struct Entry {
     date: String,
@@ -55,35 +55,35 @@ struct Entry {
     trust: Trust,
 }
 
-impl Call for GetTimeline {
+impl ToolCall for GetTimeline {
     const NAME: &'static str = "get_timeline";
     const TITLE: &'static str = "Timeline";
-    const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, newest first: what happened, \
-when. Use list_pages for which pages changed.";
+    const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
+        newest first: what happened, when. Use list_pages for which pages changed.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Happened;
+    type Output = TimelineOutput;
 
-    fn call(self, desk: &Desk) -> Result<Happened, Fault> {
-        let page = self.slug.as_deref().map(place::page).transpose()?;
+    fn call(self, context: &ToolContext) -> Result<TimelineOutput, Fault> {
+        let page = self.slug.as_deref().map(page_address::page).transpose()?;
         let cursors = Cursors::of(Self::NAME, &(&page, &self.since, &self.until));
-        let after = cursors.place(self.cursor.as_deref())?;
+        let after = cursors.position(self.cursor.as_deref())?;
         let asked = Request::Timeline(Timeline {
             source: page.as_ref().and_then(|page| page.source.clone()),
             slug: page.as_ref().map(|page| page.slug.clone()),
             since: self.since,
             until: self.until,
-            limit: DATED as u32,
+            limit: MAX_ENTRIES as u32,
         });
-        let answer = desk.ask(asked);
+        let answer = context.ask(asked);
         let answer = match &page {
-            Some(page) => near::or_near(desk, page, answer),
+            Some(page) => suggestions::on_not_found(context, page, answer),
             None => answer,
         };
         let Reply::Timeline(found) = answer? else { return Err(defect()) };
         let key =
             |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
-        let part = cursor::part(
+        let part = cursor::page_of(
             &found.entries,
             false,
             after.as_deref(),
@@ -92,19 +92,20 @@ when. Use list_pages for which pages changed.";
             |row| {
                 Ok(Entry {
                     date: row.date.clone(),
-                    text: short(&row.text, LINE),
-                    source: row.source.as_deref().map(|source| short(source, SOURCE)),
-                    slug: desk.name(&row.source_id, &row.slug)?,
+                    text: shorten(&row.text, MAX_TEXT_CHARS),
+                    source: row.source.as_deref().map(|source| shorten(source, MAX_SOURCE_CHARS)),
+                    slug: context.page_name(&row.source_id, &row.slug)?,
                     trust: Trust::of(row.source_kind.as_deref()),
                 })
             },
         )?;
         let end = part.next.is_none() && found.truncated;
-        let note =
-            end.then(|| format!("only the newest {DATED} are shown; set until to an earlier day"));
-        Ok(Happened {
+        let note = end.then(|| {
+            format!("only the newest {MAX_ENTRIES} are shown; set until to an earlier day")
+        });
+        Ok(TimelineOutput {
             entries: part.rows,
-            next_cursor: part.next.map(|place| cursors.after(&place)),
+            next_cursor: part.next.map(|position| cursors.after(&position)),
             note,
         })
     }

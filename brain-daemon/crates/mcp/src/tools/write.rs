@@ -1,22 +1,22 @@
-//! Writing pages whole: taking in, putting, deleting, bringing back.
+//! //! Tools that write whole pages: capture, put, delete, restore.
 
 use brain_protocol::{
-    Capture as Taken, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put, Reply,
-    Request, Revert,
+    Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put,
+    Reply, Request, Revert,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::done::{Done, UNCHANGED, expected, unframed, written};
 use super::edit::{read, rewrite};
-use crate::tool::{Call, Effect};
-use crate::{Desk, defect, place};
+use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
+use crate::tool::{Effect, ToolCall};
+use crate::{ToolContext, defect, page_address};
 use brain_base::caller::Scope;
 use brain_page::Document;
 
-/// What taking a page away did.
+/// The output of `delete_page`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Gone {
+pub(crate) struct DeleteOutput {
     slug: String,
     status: String,
     recoverable_until: String,
@@ -40,26 +40,27 @@ pub(crate) struct Capture {
     tags: Vec<String>,
 }
 
-impl Call for Capture {
+impl ToolCall for Capture {
     const NAME: &'static str = "capture";
     const TITLE: &'static str = "Capture";
-    const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, searchable at once. \
-The same content within 24 hours is kept once. To change a page use edit_page; for a page with a chosen slug, put_page.";
+    const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, \
+        searchable at once. The same content within 24 hours is kept once. To change a page use \
+        edit_page; for a page with a chosen slug, put_page.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Adds;
-    type Output = Done;
+    type Output = WriteOutput;
 
-    fn call(self, desk: &Desk) -> Result<Done, Fault> {
-        let request = Taken {
-            content: unframed(&self.content).into_bytes(),
+    fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
+        let request = CaptureRequest {
+            content: strip_frames(&self.content).into_bytes(),
             origin: Origin::Agent(self.source_uri),
-            source: self.source_id.as_deref().map(place::source).transpose()?,
+            source: self.source_id.as_deref().map(page_address::source).transpose()?,
             slug: None,
             page_type: self.r#type,
             title: self.title,
             tags: self.tags,
         };
-        written(desk, Request::Capture(request))
+        submit(context, Request::Capture(request))
     }
 }
 
@@ -76,21 +77,22 @@ pub(crate) struct PutPage {
     overwrite: bool,
 }
 
-impl Call for PutPage {
+impl ToolCall for PutPage {
     const NAME: &'static str = "put_page";
     const TITLE: &'static str = "Put a page";
-    const DESCRIPTION: &'static str = "Write a whole page under a slug like people/ada-lovelace. An existing page is replaced only \
-with expected_hash or overwrite; its former version is kept. For a part of a page use edit_page.";
+    const DESCRIPTION: &'static str = "Write a whole page under a slug like people/ada-lovelace. \
+        An existing page is replaced only with expected_hash or overwrite; its former version is \
+        kept. For a part of a page use edit_page.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Replaces;
-    type Output = Done;
+    type Output = WriteOutput;
 
-    fn call(self, desk: &Desk) -> Result<Done, Fault> {
-        let page = place::page(&self.slug)?;
-        let content = unframed(&self.content);
-        let expect = match (expected(self.expected_hash)?, self.overwrite) {
+    fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
+        let page = page_address::page(&self.slug)?;
+        let content = strip_frames(&self.content);
+        let expect = match (parse_expected_hash(self.expected_hash)?, self.overwrite) {
             (Some(hash), _) => {
-                if let Some(done) = replace_text_of(desk, &page, &hash, &content)? {
+                if let Some(done) = replace_text_of(context, &page, &hash, &content)? {
                     return Ok(done);
                 }
                 Some(Precondition::Hash(hash))
@@ -105,40 +107,42 @@ with expected_hash or overwrite; its former version is kept. For a part of a pag
             allow_empty: false,
             expect,
         };
-        written(desk, Request::Put(put))
+        submit(context, Request::Put(put))
     }
 }
 
-/// Replaces the text of the page with this `hash` by a content without frontmatter. The hash is of the text, and the text is what a model
-/// has read: title, tags and whatever else stands in the frontmatter stay, as somebody else may have set them meanwhile. None when
-/// there is no such page, or the content has frontmatter of its own.
+/// Replaces the body of the page with this `hash` by a content without frontmatter.
+///
+/// The hash covers only the body, which the model has read. The frontmatter stays, because another
+/// writer may have changed it meanwhile. Returns `None` if there is no such page, or the content
+/// has frontmatter of its own.
 fn replace_text_of(
-    desk: &Desk,
+    context: &ToolContext,
     page: &PageRef,
     hash: &str,
     content: &str,
-) -> Result<Option<Done>, Fault> {
+) -> Result<Option<WriteOutput>, Fault> {
     let Ok(Document { frontmatter, body }) = Document::parse(content) else { return Ok(None) };
     if !frontmatter.is_empty() {
         return Ok(None);
     }
-    let replaced = rewrite(desk, page, Some(hash), |mut it| {
-        it.body.clone_from(&body);
-        Ok(Some(it))
+    let replaced = rewrite(context, page, Some(hash), |mut document| {
+        document.body.clone_from(&body);
+        Ok(Some(document))
     });
     match replaced {
         Ok(done) => Ok(Some(done)),
         Err(fault) if fault.code == FaultCode::NotFound => Ok(None),
-        // Who sends again what went through has what they want.
-        Err(fault) if fault.code == FaultCode::Conflict => match read(desk, page, None)? {
-            now if now.body == body => Done::stays(desk, now, UNCHANGED).map(Some),
+        // A repeated call that succeeded before is no conflict.
+        Err(fault) if fault.code == FaultCode::Conflict => match read(context, page, None)? {
+            now if now.body == body => WriteOutput::for_page(context, now, UNCHANGED).map(Some),
             _ => Err(fault),
         },
         Err(fault) => Err(fault),
     }
 }
 
-/// A page that is to go.
+/// A page to delete.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DeletePage {
@@ -147,22 +151,22 @@ pub(crate) struct DeletePage {
     expected_hash: Option<String>,
 }
 
-impl Call for DeletePage {
+impl ToolCall for DeletePage {
     const NAME: &'static str = "delete_page";
     const TITLE: &'static str = "Delete a page";
     const DESCRIPTION: &'static str = "Delete a page. restore_page brings it back for 72 hours.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Replaces;
-    type Output = Gone;
+    type Output = DeleteOutput;
 
-    fn call(self, desk: &Desk) -> Result<Gone, Fault> {
-        let expect = expected(self.expected_hash)?.map(Precondition::Hash);
-        let delete = Delete { page: place::page(&self.slug)?, expect };
-        let Reply::Delete(deleted) = desk.ask(Request::Delete(delete))? else {
+    fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
+        let expect = parse_expected_hash(self.expected_hash)?.map(Precondition::Hash);
+        let delete = Delete { page: page_address::page(&self.slug)?, expect };
+        let Reply::Delete(deleted) = context.ask(Request::Delete(delete))? else {
             return Err(defect());
         };
-        Ok(Gone {
-            slug: desk.name(&deleted.source_id, &deleted.slug)?,
+        Ok(DeleteOutput {
+            slug: context.page_name(&deleted.source_id, &deleted.slug)?,
             status: "deleted".into(),
             recoverable_until: deleted.recoverable_until,
             warnings: deleted.warnings,
@@ -170,7 +174,7 @@ impl Call for DeletePage {
     }
 }
 
-/// A page, or a version of it, that is to come back.
+/// A page, or a version of it, to restore.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RestorePage {
@@ -178,31 +182,32 @@ pub(crate) struct RestorePage {
     version: Option<u32>,
 }
 
-impl Call for RestorePage {
+impl ToolCall for RestorePage {
     const NAME: &'static str = "restore_page";
     const TITLE: &'static str = "Restore a page";
     const DESCRIPTION: &'static str =
         "Bring a deleted page back; or, with version, what a page said at that version.";
     const SCOPE: Scope = Scope::Write;
     const EFFECT: Effect = Effect::Adds;
-    type Output = Done;
+    type Output = WriteOutput;
 
-    fn call(self, desk: &Desk) -> Result<Done, Fault> {
-        let page = place::page(&self.slug)?;
-        let warnings = match desk.ask(Request::Restore(page.clone())) {
+    fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
+        let page = page_address::page(&self.slug)?;
+        let warnings = match context.ask(Request::Restore(page.clone())) {
             Ok(Reply::Restore(restored)) => Some(restored.warnings),
             Ok(_) => return Err(defect()),
-            // It is there, and a version of it is wanted.
+            // The page is active, and one of its versions is requested.
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),
         };
-        let Reply::Page(now) = desk.ask(Request::Get(Get { page: page.clone(), version: None }))?
+        let Reply::Page(now) =
+            context.ask(Request::Get(Get { page: page.clone(), version: None }))?
         else {
             return Err(defect());
         };
         match (self.version, warnings) {
             (Some(version), warnings) if version != now.version => {
-                written(desk, Request::Revert(Revert { page, version })).map_err(|mut fault| {
+                submit(context, Request::Revert(Revert { page, version })).map_err(|mut fault| {
                     if warnings.is_some() {
                         fault.message.push_str(
                             "; the page itself is restored, as it was when it was deleted",
@@ -211,8 +216,10 @@ impl Call for RestorePage {
                     fault
                 })
             }
-            (_, Some(warnings)) => Ok(Done::stays(desk, now, "restored")?.warning(warnings)),
-            (_, None) => Done::stays(desk, now, UNCHANGED),
+            (_, Some(warnings)) => {
+                Ok(WriteOutput::for_page(context, now, "restored")?.with_warnings(warnings))
+            }
+            (_, None) => WriteOutput::for_page(context, now, UNCHANGED),
         }
     }
 }

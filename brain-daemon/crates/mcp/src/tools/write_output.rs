@@ -1,17 +1,17 @@
-//! What every write shares: how a model says what it expects, and how it hears what was done.
+//! //! Arguments and output that all writing tools share.
 
 use brain_protocol::{Fault, FaultCode, Reply, Request, WriteReply, WriteStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{Desk, defect};
+use crate::{ToolContext, defect};
 
-/// The status of a write that found what was wanted.
+/// The status of a write that changed nothing.
 pub(super) const UNCHANGED: &str = "unchanged";
 
-/// What a write did.
+/// The output of a write.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Done {
+pub(crate) struct WriteOutput {
     slug: String,
     status: String,
     content_hash: String,
@@ -20,9 +20,9 @@ pub(crate) struct Done {
     warnings: Vec<String>,
 }
 
-impl Done {
-    /// What the brain says of a write, as a model reads it.
-    pub(super) fn of(desk: &Desk, written: WriteReply) -> Result<Self, Fault> {
+impl WriteOutput {
+    /// Creates the output from the reply to a write.
+    pub(super) fn of(context: &ToolContext, written: WriteReply) -> Result<Self, Fault> {
         let status = match written.status {
             WriteStatus::Created => "created",
             WriteStatus::Updated => "updated",
@@ -30,7 +30,7 @@ impl Done {
             WriteStatus::Restored => "restored",
         };
         Ok(Self {
-            slug: desk.name(&written.source_id, &written.slug)?,
+            slug: context.page_name(&written.source_id, &written.slug)?,
             status: status.into(),
             content_hash: written.content_hash,
             version: written.version,
@@ -38,14 +38,14 @@ impl Done {
         })
     }
 
-    /// That a page stays as it is, and why.
-    pub(super) fn stays(
-        desk: &Desk,
+    /// Creates the output for a page that was not changed now; `status` says why.
+    pub(super) fn for_page(
+        context: &ToolContext,
         page: brain_protocol::Page,
         status: &str,
     ) -> Result<Self, Fault> {
         Ok(Self {
-            slug: desk.name(&page.source_id, &page.slug)?,
+            slug: context.page_name(&page.source_id, &page.slug)?,
             status: status.into(),
             content_hash: page.content_hash,
             version: page.version,
@@ -53,14 +53,15 @@ impl Done {
         })
     }
 
-    /// The same with what the user should know.
-    pub(super) fn warning(self, warnings: Vec<String>) -> Self {
+    /// Adds warnings for the user.
+    pub(super) fn with_warnings(self, warnings: Vec<String>) -> Self {
         Self { warnings, ..self }
     }
 }
 
-/// A text without the lines that frame what came from outside: a model that writes back what it read takes them along.
-pub(super) fn unframed(text: &str) -> String {
+/// Removes the lines that frame text from outside. A model that writes back what it read includes
+/// them.
+pub(super) fn strip_frames(text: &str) -> String {
     let mark = |line: &str, rest: &str| {
         line.get(..16).is_some_and(|mark| mark.bytes().all(|b| b.is_ascii_hexdigit()))
             && line.get(16..).is_some_and(|behind| behind.starts_with(rest))
@@ -74,19 +75,19 @@ pub(super) fn unframed(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !frame(line)).collect()
 }
 
-/// Asks for a write.
-pub(super) fn written(desk: &Desk, request: Request) -> Result<Done, Fault> {
-    match desk.ask(request).map_err(in_words_of_tools)? {
-        Reply::Write(written) => Done::of(desk, written),
+/// Runs a write.
+pub(super) fn submit(context: &ToolContext, request: Request) -> Result<WriteOutput, Fault> {
+    match context.ask(request).map_err(with_tool_hint)? {
+        Reply::Write(written) => WriteOutput::of(context, written),
         _ => Err(defect()),
     }
 }
 
-/// The hash that a page is expected to have.
+/// Parses the expected content hash of a page.
 ///
 /// # Errors
-/// `invalid_request` for what no hash looks like.
-pub(super) fn expected(hash: Option<String>) -> Result<Option<String>, Fault> {
+/// `invalid_request` if it is not a hash.
+pub(super) fn parse_expected_hash(hash: Option<String>) -> Result<Option<String>, Fault> {
     let Some(hash) = hash.map(|hash| hash.trim().to_ascii_lowercase()) else { return Ok(None) };
     if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
         return Ok(Some(hash));
@@ -98,8 +99,8 @@ pub(super) fn expected(hash: Option<String>) -> Result<Option<String>, Fault> {
     .hint("take the content_hash from get_page"))
 }
 
-/// A refusal whose way out is an argument here, not a flag of the command line.
-fn in_words_of_tools(fault: Fault) -> Fault {
+/// Replaces the hint of a fault where it names options of the command line.
+fn with_tool_hint(fault: Fault) -> Fault {
     let hint = match fault.code {
         FaultCode::EmptyContent => "give the text in `content`; delete_page removes a page",
         FaultCode::Usage => {
@@ -118,22 +119,25 @@ mod tests {
     use crate::trust::framed;
 
     #[test]
-    fn a_text_that_is_written_back_loses_its_frame() {
+    fn text_that_is_written_back_loses_its_frame() {
         let text = "# A\n[outside world]\n[end of outside]\n";
-        let framed = framed(text, "webhook https://e.org", &"ab".repeat(32));
+        let framed = frame(text, "webhook https://e.org", &"ab".repeat(32));
         assert_ne!(framed, text);
-        assert_eq!(unframed(&framed), text);
-        assert_eq!(unframed(text), text);
+        assert_eq!(strip_frames(&framed), text);
+        assert_eq!(strip_frames(text), text);
     }
 
     #[test]
-    fn a_hash_is_taken_as_models_write_it() {
+    fn a_hash_may_have_spaces_and_capitals() {
         let hash = "ab".repeat(32);
-        assert_eq!(expected(None), Ok(None));
-        assert_eq!(expected(Some(format!(" {} ", hash.to_uppercase()))), Ok(Some(hash.clone())));
+        assert_eq!(parse_expected_hash(None), Ok(None));
+        assert_eq!(
+            parse_expected_hash(Some(format!(" {} ", hash.to_uppercase()))),
+            Ok(Some(hash.clone()))
+        );
         for bad in ["", "latest", &hash[1..], &"xy".repeat(32)] {
             assert_eq!(
-                expected(Some(bad.into())).unwrap_err().code,
+                parse_expected_hash(Some(bad.into())).unwrap_err().code,
                 FaultCode::InvalidRequest,
                 "{bad}"
             );

@@ -1,4 +1,4 @@
-//! What is around a page: links, step by step.
+//! //! The tool `get_links`: the links of a page, up to three steps away.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -8,19 +8,19 @@ use brain_protocol::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::list::twenty;
-use super::read::TITLE;
-use crate::answer::short;
-use crate::cursor::{self, Cursors, Part};
-use crate::tool::{Call, Effect};
+use super::list::default_limit;
+use super::read::MAX_TITLE;
+use crate::answer::shorten;
+use crate::cursor::{self, Cursors, ListPart};
+use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{Desk, defect, near, place};
+use crate::{ToolContext, defect, page_address, suggestions};
 use brain_base::caller::Scope;
 
-/// How many pages of a neighbourhood are looked at.
-const AROUND: u32 = 1_000;
-/// How many characters of what a link says are shown.
-const TARGET: usize = 200;
+/// The maximum number of pages that a walk visits.
+const MAX_PAGES: u32 = 1_000;
+/// Characters of a link's text that are shown.
+const MAX_TARGET_CHARS: usize = 200;
 
 /// The links of a page.
 #[derive(Deserialize, JsonSchema)]
@@ -31,15 +31,15 @@ pub(crate) struct GetLinks {
     direction: Direction,
     /// Steps away
     #[schemars(range(min = 1, max = 3))]
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     depth: u32,
     #[schemars(range(min = 1, max = 100))]
-    #[serde(default = "twenty")]
+    #[serde(default = "default_limit")]
     limit: u32,
     cursor: Option<String>,
 }
 
-fn one() -> u32 {
+fn default_depth() -> u32 {
     1
 }
 
@@ -57,26 +57,26 @@ enum Direction {
 }
 
 impl Direction {
-    fn goes(self, way: Way) -> bool {
+    fn includes(self, way: LinkDirection) -> bool {
         match self {
-            Self::Out => way == Way::Out,
-            Self::In => way == Way::In,
+            Self::Out => way == LinkDirection::Out,
+            Self::In => way == LinkDirection::In,
             Self::Both => true,
         }
     }
 }
 
-/// Which way one link goes.
+/// The direction of one link.
 #[derive(Serialize, JsonSchema, Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[serde(rename_all = "snake_case")]
-enum Way {
+enum LinkDirection {
     Out,
     In,
 }
 
-/// Links.
+/// The output of `get_links`.
 #[derive(Serialize, JsonSchema)]
-pub(crate) struct Linked {
+pub(crate) struct LinksOutput {
     links: Vec<Link>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
@@ -84,88 +84,90 @@ pub(crate) struct Linked {
     note: Option<String>,
 }
 
-/// A link.
+/// One link.
 #[derive(Serialize, JsonSchema)]
 struct Link {
-    direction: Way,
-    /// The page at the other end, when there is one.
+    direction: LinkDirection,
+    /// The page at the other end, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     slug: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// What the text says, when it leads to no one page.
+    /// The link's text, if it does not lead to exactly one page.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
     /// `missing` or `ambiguous`.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
-    /// `mentions`, or the frontmatter's key.
+    /// `mentions`, or the key in the frontmatter.
     kind: String,
-    /// Steps away, when there may be more than one.
+    /// Steps away, if more than one was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<u32>,
-    /// The page in between.
+    /// The page before it, if it is more than one step away.
     #[serde(skip_serializing_if = "Option::is_none")]
     via: Option<String>,
-    /// Of `title` or `target`.
+    /// Who wrote `title` or `target`.
     trust: Trust,
 }
 
-impl Call for GetLinks {
+impl ToolCall for GetLinks {
     const NAME: &'static str = "get_links";
     const TITLE: &'static str = "Links of a page";
-    const DESCRIPTION: &'static str = "Pages that a page links to (out) or that link to it (in), up to 3 steps away: who and what belongs together.";
+    const DESCRIPTION: &'static str = "Pages that a page links to (out) or that link to it (in), \
+        up to 3 steps away: who and what belongs together.";
     const SCOPE: Scope = Scope::Read;
     const EFFECT: Effect = Effect::Reads;
-    type Output = Linked;
+    type Output = LinksOutput;
 
-    fn call(self, desk: &Desk) -> Result<Linked, Fault> {
-        let page = place::page(&self.slug)?;
+    fn call(self, context: &ToolContext) -> Result<LinksOutput, Fault> {
+        let page = page_address::page(&self.slug)?;
         let cursors = Cursors::of(Self::NAME, &(&page, self.direction, self.depth));
-        let after = cursors.place(self.cursor.as_deref())?;
+        let after = cursors.position(self.cursor.as_deref())?;
         let (after, limit) = (after.as_deref(), self.limit as usize);
         let (part, more) = if self.depth == 1 {
-            beside(desk, &page, self.direction, after, limit)?
+            direct_links(context, &page, self.direction, after, limit)?
         } else {
-            around(desk, &page, self.direction, self.depth, after, limit)?
+            linked_pages(context, &page, self.direction, self.depth, after, limit)?
         };
         let end = part.next.is_none() && more;
         let note = end.then(|| {
             "there are more than can be shown; ask for one direction, or fewer steps".into()
         });
-        Ok(Linked {
+        Ok(LinksOutput {
             links: part.rows,
-            next_cursor: part.next.map(|place| cursors.after(&place)),
+            next_cursor: part.next.map(|position| cursors.after(&position)),
             note,
         })
     }
 }
 
-/// The links of one page, and whether the brain held more back than a cursor can reach.
-fn beside(
-    desk: &Desk,
+/// Returns the links of one page, and whether there are more than a cursor can reach.
+fn direct_links(
+    context: &ToolContext,
     page: &PageRef,
     direction: Direction,
     after: Option<&str>,
     limit: usize,
-) -> Result<(Part<Link>, bool), Fault> {
-    let ask = |request| match desk.ask(request)? {
+) -> Result<(ListPart<Link>, bool), Fault> {
+    let ask = |request| match context.ask(request)? {
         Reply::Links(found) => Ok(found),
         _ => Err(defect()),
     };
     let links: Option<Result<Links, Fault>> =
-        direction.goes(Way::Out).then(|| ask(Request::Links(page.clone())));
-    let backlinks = direction.goes(Way::In).then(|| ask(Request::Backlinks(page.clone())));
-    // A page that is not there yet can be linked to; then it has no links of its own.
+        direction.includes(LinkDirection::Out).then(|| ask(Request::Links(page.clone())));
+    let backlinks =
+        direction.includes(LinkDirection::In).then(|| ask(Request::Backlinks(page.clone())));
+    // A missing page can have backlinks; then it has no links of its own.
     let backlinks = match (backlinks, &links) {
         (Some(Err(fault)), Some(Ok(_))) => return Err(fault),
-        (Some(Err(fault)), _) => return near::or_near(desk, page, Err(fault)),
+        (Some(Err(fault)), _) => return suggestions::on_not_found(context, page, Err(fault)),
         (Some(Ok(found)), _) => Some(found),
         (None, _) => None,
     };
     let links = match (links, &backlinks) {
         (Some(Err(fault)), Some(_)) if fault.code == FaultCode::NotFound => None,
-        (Some(Err(fault)), _) => return near::or_near(desk, page, Err(fault)),
+        (Some(Err(fault)), _) => return suggestions::on_not_found(context, page, Err(fault)),
         (Some(Ok(found)), _) => Some(found),
         (None, _) => None,
     };
@@ -173,36 +175,36 @@ fn beside(
     let rows = |way, found: Option<Links>| {
         found.map_or_else(Vec::new, |found| found.links).into_iter().map(move |row| (way, row))
     };
-    let mut all: Vec<(Way, LinkRow)> =
-        rows(Way::Out, links).chain(rows(Way::In, backlinks)).collect();
-    // One page may name another in several spellings; of one that is there only where it is is told.
+    let mut all: Vec<(LinkDirection, LinkRow)> =
+        rows(LinkDirection::Out, links).chain(rows(LinkDirection::In, backlinks)).collect();
+    // A page may link to another one in several spellings. Existing pages are listed once.
     let mut seen = HashSet::new();
     all.retain(|(way, row)| {
         row.slug.is_none()
             || seen.insert((*way, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
     });
     let mut own = None;
-    let key = |(way, row): &(Way, LinkRow)| {
+    let key = |(way, row): &(LinkDirection, LinkRow)| {
         format!("{way:?} {:?} {:?} {} {}", row.source_id, row.slug, row.target, row.kind)
     };
-    let part = cursor::part(&all, false, after, limit, key, |(way, row)| {
+    let part = cursor::page_of(&all, false, after, limit, key, |(way, row)| {
         let live = match (&row.source_id, &row.slug) {
-            (Some(source), Some(slug)) => Some(desk.name(source, slug)?),
+            (Some(source), Some(slug)) => Some(context.page_name(source, slug)?),
             _ => None,
         };
         let trust = match (&live, own) {
             (Some(_), _) => Trust::of(row.source_kind.as_deref()),
             (None, Some(own)) => own,
-            // Where no page is, the words are those of the page that was asked about.
-            (None, None) => *own.insert(trust_of(desk, page)?),
+            // The text of a link without a page was written by the author of the requested page.
+            (None, None) => *own.insert(trust_of(context, page)?),
         };
         Ok(Link {
             direction: *way,
-            target: live.is_none().then(|| short(&row.target, TARGET)),
+            target: live.is_none().then(|| shorten(&row.target, MAX_TARGET_CHARS)),
             problem: live.is_none().then(|| row.status.clone()),
             slug: live,
-            title: row.title.as_deref().map(|title| short(title, TITLE)),
-            kind: short(&row.kind, TARGET),
+            title: row.title.as_deref().map(|title| shorten(title, MAX_TITLE)),
+            kind: shorten(&row.kind, MAX_TARGET_CHARS),
             depth: None,
             via: None,
             trust,
@@ -211,29 +213,29 @@ fn beside(
     Ok((part, more))
 }
 
-fn trust_of(desk: &Desk, page: &PageRef) -> Result<Trust, Fault> {
-    match desk.ask(Request::Get(Get { page: page.clone(), version: None }))? {
+fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
+    match context.ask(Request::Get(Get { page: page.clone(), version: None }))? {
         Reply::Page(page) => Ok(Trust::of(page.source_kind.as_deref())),
         _ => Err(defect()),
     }
 }
 
-/// The pages within `depth` steps, the nearest first, and whether there are more than were looked at.
-fn around(
-    desk: &Desk,
+/// Returns the pages within `depth` steps, the nearest first, and whether there are more.
+fn linked_pages(
+    context: &ToolContext,
     page: &PageRef,
     direction: Direction,
     depth: u32,
     after: Option<&str>,
     limit: usize,
-) -> Result<(Part<Link>, bool), Fault> {
-    let asked = Request::Graph(Graph { page: page.clone(), depth, limit: AROUND });
-    let Reply::Graph(graph) = near::or_near(desk, page, desk.ask(asked))? else {
+) -> Result<(ListPart<Link>, bool), Fault> {
+    let asked = Request::Graph(Graph { page: page.clone(), depth, limit: MAX_PAGES });
+    let Reply::Graph(graph) = suggestions::on_not_found(context, page, context.ask(asked))? else {
         return Err(defect());
     };
-    let steps = steps(&graph, direction, depth);
+    let steps = walk(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
-        Some(node) => desk.name(&node.source_id, &node.slug),
+        Some(node) => context.page_name(&node.source_id, &node.slug),
         None => Err(defect()),
     };
     let key = |step: &Step| {
@@ -243,15 +245,15 @@ fn around(
             .map(|node| format!("{}:{}", node.source_id, node.slug))
             .unwrap_or_default()
     };
-    let part = cursor::part(&steps, false, after, limit, key, |step| {
+    let part = cursor::page_of(&steps, false, after, limit, key, |step| {
         let node = graph.nodes.get(step.to).ok_or_else(defect)?;
         Ok(Link {
             direction: step.way,
             slug: Some(name(step.to)?),
-            title: Some(short(&node.title, TITLE)),
+            title: Some(shorten(&node.title, MAX_TITLE)),
             target: None,
             problem: None,
-            kind: short(&step.kind, TARGET),
+            kind: shorten(&step.kind, MAX_TARGET_CHARS),
             depth: Some(step.depth),
             via: (step.depth > 1).then(|| name(step.from)).transpose()?,
             trust: Trust::of(node.source_kind.as_deref()),
@@ -260,23 +262,24 @@ fn around(
     Ok((part, graph.truncated))
 }
 
-/// One step of a walk.
+/// One step of a walk through the link graph.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     from: usize,
     to: usize,
-    way: Way,
+    way: LinkDirection,
     kind: String,
     depth: u32,
 }
 
-/// Walks from the first page of `graph` along links that go in this direction; each page is stepped to once, the nearest first.
-fn steps(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
-    let mut ways: Vec<Vec<(usize, Way, &str)>> = vec![Vec::new(); graph.nodes.len()];
+/// Walks breadth-first from the first page of `graph` along links of this direction. Visits each
+/// page once.
+fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
+    let mut ways: Vec<Vec<(usize, LinkDirection, &str)>> = vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
         let (from, to) = (edge.from as usize, edge.to as usize);
-        for (at, way, other) in [(from, Way::Out, to), (to, Way::In, from)] {
-            if direction.goes(way)
+        for (at, way, other) in [(from, LinkDirection::Out, to), (to, LinkDirection::In, from)] {
+            if direction.includes(way)
                 && other < graph.nodes.len()
                 && let Some(ways) = ways.get_mut(at)
             {
@@ -324,26 +327,33 @@ mod tests {
         }
     }
 
-    fn walked(
+    fn walk_tuples(
         graph: &GraphReply,
         direction: Direction,
         depth: u32,
-    ) -> Vec<(usize, usize, Way, u32)> {
-        steps(graph, direction, depth)
+    ) -> Vec<(usize, usize, LinkDirection, u32)> {
+        walk(graph, direction, depth)
             .into_iter()
             .map(|step| (step.from, step.to, step.way, step.depth))
             .collect()
     }
 
     #[test]
-    fn a_walk_keeps_its_direction() {
+    fn a_walk_follows_one_direction() {
         // a → b → c → a, d → a
         let graph = graph(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 0), (3, 0), (0, 0)]);
-        assert_eq!(walked(&graph, Direction::Out, 1), [(0, 1, Way::Out, 1)]);
-        assert_eq!(walked(&graph, Direction::Out, 3), [(0, 1, Way::Out, 1), (1, 2, Way::Out, 2)]);
-        let inward = [(0, 2, Way::In, 1), (0, 3, Way::In, 1), (2, 1, Way::In, 2)];
-        assert_eq!(walked(&graph, Direction::In, 2), inward);
-        assert_eq!(walked(&graph, Direction::Both, 2).len(), 3);
-        assert_eq!(walked(&super::tests::graph(&[], &[]), Direction::Both, 3), []);
+        assert_eq!(walk_tuples(&graph, Direction::Out, 1), [(0, 1, LinkDirection::Out, 1)]);
+        assert_eq!(
+            walk_tuples(&graph, Direction::Out, 3),
+            [(0, 1, LinkDirection::Out, 1), (1, 2, LinkDirection::Out, 2)]
+        );
+        let inward = [
+            (0, 2, LinkDirection::In, 1),
+            (0, 3, LinkDirection::In, 1),
+            (2, 1, LinkDirection::In, 2),
+        ];
+        assert_eq!(walk_tuples(&graph, Direction::In, 2), inward);
+        assert_eq!(walk_tuples(&graph, Direction::Both, 2).len(), 3);
+        assert_eq!(walk_tuples(&super::tests::graph(&[], &[]), Direction::Both, 3), []);
     }
 }

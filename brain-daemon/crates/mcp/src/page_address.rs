@@ -1,28 +1,30 @@
-//! How pages are named in this door: by slug, or `source:slug` where the source is not the one that is meant when none is named; with
-//! `#Heading` behind it for a part. One text that goes from an answer into the next call.
+//! //! Addresses of pages in tool calls: `slug` or `source:slug`, with `#Heading` for a section.
+//!
+//! The source is left out if it is the caller's default. Answers and arguments use the same form,
+//! so a model can pass an address on.
 
 use brain_protocol::{Fault, FaultCode, PageRef, Slug, SourceId};
 
-use super::answer::short;
-use super::{Desk, REPEATED};
+use super::answer::shorten;
+use super::{MAX_QUOTED, ToolContext};
 
 /// The scheme of pages as resources.
 pub(super) const SCHEME: &str = "brain://page/";
 
-/// A page and perhaps a part of it, as a model names them.
+/// The address of a page, or of one of its sections.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PageAddress {
     /// The page.
     pub(super) page: PageRef,
-    /// The heading of the part.
+    /// The heading of the section.
     pub(super) section: Option<String>,
 }
 
-/// Reads `slug`, `source:slug`, either with `#Heading` behind it or [`SCHEME`] before it.
+/// Parses `slug` or `source:slug`, with an optional `#Heading` and an optional [`SCHEME`].
 ///
 /// # Errors
-/// `invalid_slug` or `invalid_source`, with what was read.
-pub(super) fn parse(text: &str) -> Result<Place, Fault> {
+/// `invalid_slug` or `invalid_source`, quoting the text.
+pub(super) fn parse(text: &str) -> Result<PageAddress, Fault> {
     let text = text.trim();
     let text = text.strip_prefix(SCHEME).unwrap_or(text);
     let (name, section) = match text.split_once('#') {
@@ -40,29 +42,29 @@ pub(super) fn parse(text: &str) -> Result<Place, Fault> {
             "a slug looks like people/ada-lovelace; `query` and `list_pages` show those there are",
         )
     })?;
-    Ok(Place { page: PageRef { source, slug }, section })
+    Ok(PageAddress { page: PageRef { source, slug }, section })
 }
 
-/// The page that `text` names, without a part.
+/// Parses the address of a whole page.
 ///
 /// # Errors
-/// As [`parse`], and when it names a part.
+/// Like [`parse`], and `invalid_request` if the address names a section.
 pub(super) fn page(text: &str) -> Result<PageRef, Fault> {
-    let Place { page, section } = parse(text)?;
+    let PageAddress { page, section } = parse(text)?;
     match section {
         None => Ok(page),
         Some(section) => Err(Fault::new(
             FaultCode::InvalidRequest,
             format!(
                 "\"#{}\" names a part; this is about a whole page",
-                short(&section, REPEATED).escape_debug()
+                shorten(&section, MAX_QUOTED).escape_debug()
             ),
         )
         .hint("leave the part behind # away")),
     }
 }
 
-/// The source that `text` names.
+/// Parses the id of a source.
 ///
 /// # Errors
 /// `invalid_source`.
@@ -71,24 +73,25 @@ pub(super) fn source(text: &str) -> Result<SourceId, Fault> {
         .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
 }
 
-impl Desk {
-    /// The name of a page: what [`parse`] reads back as this page.
+impl ToolContext {
+    /// Returns the address of a page, which [`parse`] turns back into this page.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub(super) fn name(&self, source: &SourceId, slug: &Slug) -> Result<String, Fault> {
-        let usual = match self.usual.get() {
-            Some(usual) => usual,
+    /// If the store cannot be read.
+    pub(super) fn page_name(&self, source: &SourceId, slug: &Slug) -> Result<String, Fault> {
+        let default_source = match self.default_source.get() {
+            Some(source) => source,
             None => {
                 let found = self.brain.usual_source(&self.caller)?;
-                self.usual.get_or_init(|| found)
+                self.default_source.get_or_init(|| found)
             }
         };
-        Ok(if source == usual { slug.to_string() } else { format!("{source}:{slug}") })
+        Ok(if source == default_source { slug.to_string() } else { format!("{source}:{slug}") })
     }
 
-    /// Where a person can open the page: the web page of the daemon on their machine, or its address as a resource when there is none.
-    pub(super) fn address(&self, name: &str) -> String {
+    /// Returns the URL at which a person can open the page: on the daemon's local listener, or the
+    /// URI of the resource if there is no listener.
+    pub(super) fn web_address(&self, name: &str) -> String {
         match self.brain.http_addresses().local {
             Some(address) => format!("http://{address}/page/{}", encoded(name)),
             None => uri(name),
@@ -96,33 +99,33 @@ impl Desk {
     }
 }
 
-/// The address of a page as a resource.
+/// Returns the URI of a page as a resource.
 pub(super) fn uri(name: &str) -> String {
     format!("{SCHEME}{}", encoded(name))
 }
 
-/// A name as it may stand in an address (RFC 3986 section 2.1).
+/// Percent-encodes a name for a URI (RFC 3986 section 2.1).
 fn encoded(name: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20")
 }
 
-/// The place at an address that begins with [`SCHEME`].
+/// Parses a URI that begins with [`SCHEME`].
 ///
 /// # Errors
-/// As [`parse`], and `invalid_slug` when the address is of another kind.
-pub(super) fn of_uri(uri: &str) -> Result<Place, Fault> {
-    let strange = || {
+/// Like [`parse`], and `invalid_slug` if the URI has another scheme.
+pub(super) fn of_uri(uri: &str) -> Result<PageAddress, Fault> {
+    let invalid = || {
         let message =
-            format!("\"{}\" is no address of a page", short(uri, REPEATED).escape_debug());
+            format!("\"{}\" is no address of a page", shorten(uri, MAX_QUOTED).escape_debug());
         Fault::new(FaultCode::InvalidSlug, message)
             .hint("an address looks like brain://page/people/ada-lovelace")
     };
-    let name = uri.strip_prefix(SCHEME).ok_or_else(strange)?;
-    parse(&decoded(name).ok_or_else(strange)?)
+    let name = uri.strip_prefix(SCHEME).ok_or_else(invalid)?;
+    parse(&decoded(name).ok_or_else(invalid)?)
 }
 
-/// Takes the percent encoding back; `None` when it is broken.
+/// Decodes percent-encoding. Returns `None` if it is invalid.
 fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -139,11 +142,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_one_name() {
+    fn addresses_are_parsed() {
         let read = |text: &str| {
-            let place = parse(text)?;
-            let source = place.page.source.map(|source| source.to_string());
-            Ok::<_, Fault>((source, place.page.slug.to_string(), place.section))
+            let address = parse(text)?;
+            let source = address.page.source.map(|source| source.to_string());
+            Ok::<_, Fault>((source, address.page.slug.to_string(), address.section))
         };
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(read("people/ada").unwrap(), (None, "people/ada".into(), None));
@@ -166,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn an_address_leads_back_to_its_page() {
+    fn a_uri_parses_to_its_page() {
         for name in ["people/ada", "work:people/ada", "notes/日本", "a.b_c-d"] {
-            let place = of_uri(&uri(name)).unwrap();
-            assert_eq!(place, parse(name).unwrap(), "{name}");
+            let address = of_uri(&uri(name)).unwrap();
+            assert_eq!(address, parse(name).unwrap(), "{name}");
             assert!(uri(name).is_ascii());
         }
         assert_eq!(

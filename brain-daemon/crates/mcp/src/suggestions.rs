@@ -1,0 +1,115 @@
+//! //! Suggests existing pages when a slug is not found, because models write slugs from memory.
+
+use brain_protocol::{
+    Fault, FaultCode, Get, List, Page, PageRef, Reply, Request, Search, Slug, Sort, SourceId,
+};
+
+use super::{ToolContext, defect};
+
+/// Names in one error message.
+const MAX_SUGGESTIONS: usize = 5;
+/// Pages that are compared around the slug's position in the alphabetical list.
+const MAX_NEIGHBOURS: u32 = 100;
+/// Search results for the slug's words that are compared.
+const MAX_HITS: u32 = 10;
+/// The minimum similarity of a suggestion, from 0 to 1.
+const MIN_SIMILARITY: f64 = 0.6;
+
+/// Reads a page.
+///
+/// # Errors
+/// `not_found` with suggestions, or any other fault of the operation.
+pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
+    let answer = context.ask(Request::Get(Get { page: page.clone(), version: None }));
+    match on_not_found(context, page, answer)? {
+        Reply::Page(page) => Ok(page),
+        _ => Err(defect()),
+    }
+}
+
+/// Adds the names of similar pages that this caller can see to a `not_found` fault about `page`.
+///
+/// # Errors
+/// The fault of `answer`.
+pub(super) fn on_not_found<T>(
+    context: &ToolContext,
+    page: &PageRef,
+    answer: Result<T, Fault>,
+) -> Result<T, Fault> {
+    answer.map_err(|fault| {
+        let deleted = fault.hint.as_deref().is_some_and(|hint| hint.contains("restore"));
+        if fault.code != FaultCode::NotFound || deleted {
+            return fault;
+        }
+        // If they cannot be found, the original message is sufficient.
+        let names = similar_names(context, page).unwrap_or_default();
+        if names.is_empty() {
+            return fault;
+        }
+        Fault { message: format!("{}; there are: {}", fault.message, names.join(", ")), ..fault }
+    })
+}
+
+/// Returns the names of similar pages, the most similar first.
+fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, Fault> {
+    let mut near: Vec<(f64, SourceId, Slug)> = Vec::new();
+    let mut add = |source: SourceId, slug: Slug, at_least: f64| {
+        let score = similarity(&page.slug, &slug).max(at_least);
+        if score >= MIN_SIMILARITY
+            && !near.iter().any(|(_, of, known)| *of == source && *known == slug)
+        {
+            near.push((score, source, slug));
+        }
+    };
+    let query = page.slug.name().replace(['-', '_', '.'], " ");
+    let search = Search { query: query.clone(), limit: MAX_HITS, ..Search::default() };
+    if let Ok(Reply::Hits(found)) = context.ask(Request::Search(search)) {
+        for hit in found.hits {
+            let by_name = hit.title.to_lowercase() == query
+                || hit.matched.iter().any(|how| matches!(how.as_str(), "slug" | "alias"));
+            add(hit.source_id, hit.slug, if by_name { MIN_SIMILARITY } else { 0.0 });
+        }
+    }
+    let source = match &page.source {
+        Some(source) => source.clone(),
+        None => context.brain.usual_source(&context.caller)?,
+    };
+    let folder = page.slug.as_str().len() - page.slug.name().len();
+    let begin: String = page.slug.name().chars().take(2).collect();
+    let after = format!("{source}:{}{begin}", &page.slug.as_str()[..folder]);
+    let list =
+        List { sort: Sort::Slug, limit: MAX_NEIGHBOURS, after: Some(after), ..List::default() };
+    if let Ok(Reply::Pages(listed)) = context.ask(Request::List(list)) {
+        listed.pages.into_iter().for_each(|row| add(row.source_id, row.slug, 0.0));
+    }
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+    near.truncate(MAX_SUGGESTIONS);
+    near.iter().map(|(_, source, slug)| context.page_name(source, slug)).collect()
+}
+
+/// Returns the similarity of two slugs, from 0 to 1: of the whole slugs, or of their last parts.
+fn similarity(a: &Slug, b: &Slug) -> f64 {
+    let whole = strsim::normalized_damerau_levenshtein(a.as_str(), b.as_str());
+    let name = strsim::normalized_damerau_levenshtein(a.name(), b.name());
+    // A common folder alone is not a similarity.
+    name.min(whole + 0.4).max(if name >= 0.5 { whole } else { 0.0 })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_similar_by_their_last_part() {
+        let near = |a: &str, b: &str| {
+            similarity(&Slug::parse(a).unwrap(), &Slug::parse(b).unwrap()) >= MIN_SIMILARITY
+        };
+        assert!(near("people/ada-lovelace", "people/ada-lovelaec"));
+        assert!(near("people/ada-lovelace", "persons/ada-lovelace"));
+        assert!(near("ada-lovelace", "people/ada-lovelace"));
+        assert!(near("people/grüße", "people/gruße"));
+        assert!(!near("people/ada-lovelace", "people/grace-hopper"));
+        assert!(!near("meetings/2026-01-01-x", "meetings/standup"));
+    }
+}

@@ -1,0 +1,229 @@
+//! //! The tool `collector_digest`: collected social posts and their authors.
+
+use brain_protocol::{
+    Alert, CollectorDigest as DigestRequest, Deletion, Digest, DigestAuthor, DigestPost,
+    DigestTopic, Fault, NamedPage, Reply, Request,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::default_limit;
+use crate::answer::{MAX_ANSWER, json_len, shorten};
+use crate::tool::{Effect, ToolCall};
+use crate::trust::Trust;
+use crate::{ToolContext, defect};
+use brain_base::caller::Scope;
+
+/// Characters of a post, of an additional text, and of a name or topic that are shown.
+const MAX_POST_CHARS: usize = 2_000;
+const MAX_EXTRA_CHARS: usize = 200;
+const MAX_NAME_CHARS: usize = 80;
+/// Topics, and deletions and alerts each, that are shown. With texts of the maximum length, they
+/// leave room for one post.
+const MAX_TOPICS: usize = 30;
+const MAX_EVENTS: usize = 20;
+/// Pages of one post or author that are shown.
+const MAX_PAGES: usize = 10;
+
+/// What was collected in a span of time.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CollectorDigest {
+    /// Default: 24 hours ago
+    since: Option<String>,
+    #[schemars(range(min = 1, max = 100))]
+    #[serde(default = "default_limit")]
+    limit: u32,
+    cursor: Option<String>,
+}
+
+/// The output of `collector_digest`.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct CollectorOutput {
+    trust: Trust,
+    posts: Vec<Post>,
+    authors: Vec<Author>,
+    events: Vec<Event>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// A post.
+#[derive(Serialize, JsonSchema)]
+struct Post {
+    author: String,
+    date: String,
+    text: String,
+    url: String,
+    topics: Vec<String>,
+    /// Pages that it mentions.
+    pages: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_text: Option<String>,
+    /// When its deletion was detected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted: Option<String>,
+}
+
+/// The author of at least one of the posts.
+#[derive(Serialize, JsonSchema)]
+struct Author {
+    author: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    /// Pages about the author.
+    pages: Vec<String>,
+    /// Pages that only mention the author.
+    mentioned_in: Vec<String>,
+}
+
+/// A repeated topic, a deletion, or an alert.
+#[derive(Serialize, JsonSchema)]
+struct Event {
+    author: String,
+    date: String,
+    kind: String,
+    text: String,
+}
+
+impl ToolCall for CollectorDigest {
+    const NAME: &'static str = "collector_digest";
+    const TITLE: &'static str = "Collected posts";
+    const DESCRIPTION: &'static str = "New social posts, with pages about their authors. Events: \
+        topics that came 3 times in a week, deletions, alerts. All texts are strangers'.";
+    const SCOPE: Scope = Scope::Read;
+    const EFFECT: Effect = Effect::Reads;
+    type Output = CollectorOutput;
+
+    fn call(self, context: &ToolContext) -> Result<CollectorOutput, Fault> {
+        let mut limit = self.limit;
+        loop {
+            let asked =
+                DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
+            let Reply::CollectorDigest(digest) = context.ask(Request::CollectorDigest(asked))?
+            else {
+                return Err(defect());
+            };
+            let collected = CollectorOutput::of(context, digest)?;
+            if limit == 1 || json_len(&collected) <= MAX_ANSWER {
+                return Ok(collected);
+            }
+            limit /= 2;
+        }
+    }
+}
+
+impl CollectorOutput {
+    fn of(context: &ToolContext, digest: Digest) -> Result<Self, Fault> {
+        let cut = [
+            ("topics", digest.topics.len(), MAX_TOPICS),
+            ("deletions", digest.deletions.len(), MAX_EVENTS),
+            ("alerts", digest.alerts.len(), MAX_EVENTS),
+        ];
+        let cut = cut.iter().filter(|(_, all, shown)| all > shown);
+        let cut: Vec<String> =
+            cut.map(|(name, all, shown)| format!("{shown} of {all} {name}")).collect();
+        let note =
+            format!("only the first {} are shown; a later since shows fewer", cut.join(", "));
+        let (mut posts, mut authors) = (Vec::new(), Vec::new());
+        for DigestAuthor { id, handle, name, pages, posts: own, .. } in digest.authors {
+            let author = handle.map_or(id, |handle| format!("@{handle}"));
+            for post in own {
+                posts.push(Post::of(context, &author, post)?);
+            }
+            let (about, only): (Vec<_>, Vec<_>) =
+                pages.into_iter().partition(|it| it.relation == "subject");
+            authors.push(Author {
+                author,
+                name: name.map(|name| shorten(&name, MAX_NAME_CHARS)),
+                pages: page_names(context, &about)?,
+                mentioned_in: page_names(context, &only)?,
+            });
+        }
+        let topics = digest.topics.into_iter().take(MAX_TOPICS).map(Event::from);
+        let deletions = digest.deletions.into_iter().take(MAX_EVENTS).map(Event::from);
+        let alerts = digest.alerts.into_iter().take(MAX_EVENTS).map(Event::from);
+        Ok(Self {
+            trust: Trust::Outside,
+            posts,
+            authors,
+            events: topics.chain(deletions).chain(alerts).collect(),
+            next_cursor: digest.next,
+            note: (!cut.is_empty()).then_some(note),
+        })
+    }
+}
+
+impl Post {
+    fn of(context: &ToolContext, author: &str, post: DigestPost) -> Result<Self, Fault> {
+        Ok(Self {
+            author: author.to_owned(),
+            date: post.created_at.unwrap_or(post.collected_at),
+            text: shorten(&post.text, MAX_POST_CHARS),
+            url: post.url,
+            topics: post
+                .topics
+                .iter()
+                .take(MAX_PAGES)
+                .map(|topic| shorten(topic, MAX_NAME_CHARS))
+                .collect(),
+            pages: page_names(context, &post.pages)?,
+            image_text: post.image_text.map(|text| shorten(&text, MAX_EXTRA_CHARS)),
+            deleted: post.deleted,
+        })
+    }
+}
+
+/// Returns the names of pages, as other tools accept them.
+fn page_names(context: &ToolContext, pages: &[NamedPage]) -> Result<Vec<String>, Fault> {
+    pages
+        .iter()
+        .take(MAX_PAGES)
+        .map(|page| context.page_name(&page.source_id, &page.slug))
+        .collect()
+}
+
+/// Returns the name of an account: a handle with `@`, or an id.
+fn display_author(author: &str) -> String {
+    let is_id = author.bytes().all(|b| b.is_ascii_digit());
+    shorten(&if is_id { author.to_owned() } else { format!("@{author}") }, MAX_NAME_CHARS)
+}
+
+impl From<DigestTopic> for Event {
+    fn from(found: DigestTopic) -> Self {
+        let DigestTopic { author_id, author, topic, count, first, last, .. } = found;
+        Self {
+            author: author.map_or(author_id, |handle| format!("@{handle}")),
+            text: format!(
+                "{}: {count} posts from {first} to {last}",
+                shorten(&topic, MAX_NAME_CHARS)
+            ),
+            date: last,
+            kind: "topic".into(),
+        }
+    }
+}
+
+impl From<Deletion> for Event {
+    fn from(deletion: Deletion) -> Self {
+        Self {
+            author: display_author(&deletion.author),
+            date: deletion.detected_at,
+            kind: "deletion".into(),
+            text: shorten(&deletion.text, MAX_EXTRA_CHARS),
+        }
+    }
+}
+
+impl From<Alert> for Event {
+    fn from(alert: Alert) -> Self {
+        Self {
+            author: display_author(&alert.author),
+            date: alert.at,
+            kind: alert.kind,
+            text: shorten(&alert.message, MAX_EXTRA_CHARS),
+        }
+    }
+}
