@@ -116,7 +116,7 @@ fn with_tool_hint(fault: Fault) -> Fault {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::trust::framed;
+    use crate::trust::frame;
 
     #[test]
     fn text_that_is_written_back_loses_its_frame() {
