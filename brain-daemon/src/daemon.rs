@@ -103,7 +103,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     };
     let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
     let addresses = listeners.addresses();
-    brain.set_http_addresses(addresses.clone());
+    brain.access.set_http_addresses(addresses.clone());
     brain.set_socket(path.clone());
     brain.note_socket();
     let mut terminate = listen_for(SignalKind::terminate())?;

@@ -8,6 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use brain_core::{Brain, LinksAtRest};
+use brain_protocol::Fault;
 
 /// How often written files are flushed, and their outbox rows removed.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -63,11 +64,11 @@ async fn write_audit(brain: Arc<Brain>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        if !brain.has_calls() {
+        if !brain.audit.has_waiting() {
             continue;
         }
         let brain = Arc::clone(&brain);
-        match tokio::task::spawn_blocking(move || brain.write_calls()).await {
+        match tokio::task::spawn_blocking(move || brain.audit.write()).await {
             Ok(Ok(())) => failing = false,
             Ok(Err(fault)) if !failing => {
                 tracing::warn!(%fault, "audit not written; trying again");
@@ -77,6 +78,12 @@ async fn write_audit(brain: Arc<Brain>, stop: CancellationToken) {
             Err(_) => tracing::error!("writing the audit panicked"),
         }
     }
+}
+
+/// Removes old audit records, batch by batch until the daemon stops.
+fn purge_audit(brain: &Brain, stop: &CancellationToken) -> Result<(), Fault> {
+    while brain.audit.purge()? && !stop.is_cancelled() {}
+    Ok(())
 }
 
 async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
@@ -90,7 +97,7 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
             _ = tick.tick() => {}
         }
         count = count.wrapping_add(1);
-        let brain = Arc::clone(&brain);
+        let (brain, stopping) = (Arc::clone(&brain), stop.clone());
         let round = tokio::task::spawn_blocking(move || {
             if let Err(fault) = brain.flush_outbox() {
                 tracing::warn!(%fault, "outbox not flushed");
@@ -99,15 +106,15 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
                 brain.replay_outbox();
             }
             if count.is_multiple_of(LAST_USE_EVERY)
-                && let Err(fault) = brain.write_uses()
+                && let Err(fault) = brain.access.write_uses()
             {
                 tracing::warn!(%fault, "last use of clients not written");
             }
             if count.is_multiple_of(PURGE_EVERY) {
                 let purged = [
                     brain.purge_due().map(drop),
-                    brain.purge_grants().map(drop),
-                    brain.purge_calls(),
+                    brain.access.purge().map(drop),
+                    purge_audit(&brain, &stopping),
                 ];
                 for fault in purged.into_iter().filter_map(Result::err) {
                     tracing::warn!(%fault, "purge failed");

@@ -8,12 +8,11 @@ mod buffer;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use brain_protocol::{Audit, AuditCall, AuditList, Fault, FaultCode};
+use brain_protocol::{AuditCall, AuditList, Fault, FaultCode};
 
-use super::Brain;
 use brain_base::caller::Visibility;
-use brain_base::clock::{parse_instant, rfc3339};
-use brain_store::AuditRecord;
+use brain_base::clock::{Clock, parse_instant, rfc3339};
+use brain_store::{AuditRecord, Store};
 use buffer::CallBuffer;
 
 /// How long records are kept: 90 days.
@@ -21,22 +20,14 @@ const RETENTION_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 /// Records in one reply.
 const MAX_LIMIT: u32 = 1000;
 
-/// The calls that are not written yet.
-#[derive(Default)]
-pub(super) struct AuditLog {
+/// The service that records calls over the network.
+pub struct Audit {
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    /// Calls that are not written yet.
     waiting: Mutex<CallBuffer>,
     /// Held while calls are being written, so that a list does not miss them.
     writing: Mutex<()>,
-}
-
-impl AuditLog {
-    fn waiting(&self) -> MutexGuard<'_, CallBuffer> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The criteria of a list request.
@@ -55,16 +46,30 @@ impl Filter<'_> {
     }
 }
 
-impl Brain {
+impl Audit {
+    /// Creates the service with an empty buffer.
+    #[must_use]
+    pub fn new(store: Arc<Store>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock, waiting: Mutex::default(), writing: Mutex::default() }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, CallBuffer> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Records a call. It is written within a second. Does not block.
-    pub fn record_call(&self, call: AuditRecord) {
-        self.calls.waiting().record(self.clock.now(), call);
+    pub fn record(&self, call: AuditRecord) {
+        self.waiting().record(self.clock.now(), call);
     }
 
     /// Returns whether calls wait to be written.
     #[must_use]
-    pub fn has_calls(&self) -> bool {
-        let mut waiting = self.calls.waiting();
+    pub fn has_waiting(&self) -> bool {
+        let mut waiting = self.waiting();
         waiting.advance(self.clock.now());
         !waiting.calls.is_empty()
     }
@@ -73,16 +78,12 @@ impl Brain {
     ///
     /// # Errors
     /// The fault of the store; then the calls stay in the buffer.
-    pub fn write_calls(&self) -> Result<(), Fault> {
-        let _writing = self.calls.writing();
+    pub fn write(&self) -> Result<(), Fault> {
+        let _writing = self.writing();
         let now = self.clock.now();
         let (calls, dropped) = {
-            let mut waiting = self.calls.waiting();
+            let mut waiting = self.waiting();
             waiting.advance(now);
-            if self.is_stopping() {
-                // There may be no later write.
-                waiting.summarize_unknown();
-            }
             (waiting.take(), waiting.take_dropped())
         };
         if dropped > 0 {
@@ -96,22 +97,39 @@ impl Brain {
         let result = self.store.write(move |draft| draft.add_calls(now, &written));
         if result.is_err() {
             // The writer has dropped its reference, so nothing is copied.
-            self.calls.waiting().put_back(Arc::unwrap_or_clone(calls));
+            self.waiting().put_back(Arc::unwrap_or_clone(calls));
         }
         Ok(result?)
     }
 
-    /// Removes records that are older than 90 days.
+    /// Writes the buffered calls for the last time, with the number of unknown callers' calls in
+    /// the current minute.
+    ///
+    /// # Errors
+    /// As [`Audit::write`].
+    pub fn close(&self) -> Result<(), Fault> {
+        {
+            let mut waiting = self.waiting();
+            waiting.advance(self.clock.now());
+            waiting.summarize_unknown();
+        }
+        self.write()
+    }
+
+    /// Removes a batch of records that are older than 90 days. Returns whether more may remain.
     ///
     /// # Errors
     /// The fault of the store.
-    pub fn purge_calls(&self) -> Result<(), Fault> {
+    pub fn purge(&self) -> Result<bool, Fault> {
         let before = self.clock.now() - RETENTION_MS;
-        while self.store.write(move |draft| draft.forget_calls(before))? && !self.is_stopping() {}
-        Ok(())
+        Ok(self.store.write(move |draft| draft.forget_calls(before))?)
     }
 
-    pub(super) fn audit_list(&self, request: &AuditList) -> Result<Audit, Fault> {
+    /// Lists recorded calls, the newest first, including those that are not written yet.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidRequest`] for an unreadable time; the fault of the store.
+    pub fn list(&self, request: &AuditList) -> Result<brain_protocol::Audit, Fault> {
         let instant = |text: &Option<String>, end: bool, or: i64| match text {
             Some(text) => parse_instant(text, end).ok_or_else(|| not_a_time(text)),
             None => Ok(or),
@@ -124,9 +142,9 @@ impl Brain {
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let (waiting, reader) = {
-            let _writing = self.calls.writing();
+            let _writing = self.writing();
             let waiting: Vec<AuditRecord> = {
-                let waiting = self.calls.waiting();
+                let waiting = self.waiting();
                 waiting
                     .calls
                     .iter()
@@ -149,7 +167,7 @@ impl Brain {
         }
         let truncated = found.len() > limit;
         found.truncate(limit);
-        Ok(Audit { calls: found.into_iter().map(shown).collect(), truncated })
+        Ok(brain_protocol::Audit { calls: found.into_iter().map(shown).collect(), truncated })
     }
 }
 
@@ -182,9 +200,7 @@ mod tests {
 
     use super::buffer::MINUTE_MS;
     use super::*;
-    use brain_base::clock::Clock;
-    use brain_base::home::Home;
-    use brain_config::Config;
+    use brain_store::StoreOptions;
 
     /// 2026-11-21T10:30:00Z.
     const NOW: i64 = 1_795_257_000_000;
@@ -199,16 +215,16 @@ mod tests {
         }
     }
 
-    fn open(dir: &Path, hands: &MockClock) -> Brain {
-        open_with_room(dir, hands, "1")
+    fn open(dir: &Path, clock: &MockClock) -> Audit {
+        open_on_disk(dir, clock, 0)
     }
 
-    /// With a disk that is full below so many MB.
-    fn open_with_room(dir: &Path, hands: &MockClock, least: &str) -> Brain {
-        let home = Home::at(dir.join("home"));
-        let env = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| least.to_owned());
-        let config = Config::load(&home.config(), env).unwrap();
-        Brain::open(home, config, Arc::new(hands.clone()), 7).unwrap()
+    /// With a disk that counts as full when fewer bytes are free.
+    fn open_on_disk(dir: &Path, clock: &MockClock, min_free_bytes: u64) -> Audit {
+        let options =
+            StoreOptions { cache_bytes: 4 << 20, min_free_bytes, now: clock.now(), fresh_id: 7 };
+        let store = Store::open(&dir.join("store"), &options, Box::new(|_| {})).unwrap();
+        Audit::new(Arc::new(store), Arc::new(clock.clone()))
     }
 
     fn call(at: i64, client: &str, status: u16) -> AuditRecord {
@@ -221,55 +237,53 @@ mod tests {
         AuditList { limit: 1000, ..AuditList::default() }
     }
 
-    fn clients(brain: &Brain, request: &AuditList) -> Vec<String> {
-        brain.audit_list(request).unwrap().calls.into_iter().map(|call| call.client).collect()
+    fn clients(audit: &Audit, request: &AuditList) -> Vec<String> {
+        audit.list(request).unwrap().calls.into_iter().map(|call| call.client).collect()
     }
 
     #[test]
     fn calls_are_listed_newest_first_whether_written_down_or_not() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
-        let brain = open(dir.path(), &hands);
-        brain.record_call(call(NOW, "a", 202));
-        brain.record_call(call(NOW, "b", 401));
-        assert!(brain.has_calls());
-        brain.write_calls().unwrap();
-        assert!(!brain.has_calls());
-        brain.record_call(call(NOW, "c", 202));
-        brain.write_calls().unwrap();
-        brain.record_call(call(NOW + 5, "d", 503));
-        assert_eq!(clients(&brain, &everything()), ["d", "c", "b", "a"]);
-        let audit = brain.audit_list(&everything()).unwrap();
-        assert_eq!(audit.calls[0].at, "2026-11-21T10:30:00.005Z");
-        assert_eq!(audit.calls[3].parameters, ["title:12", "body:2048"]);
-        assert!(!audit.truncated);
-        let few = brain.audit_list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
+        let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
+        let audit = open(dir.path(), &clock);
+        audit.record(call(NOW, "a", 202));
+        audit.record(call(NOW, "b", 401));
+        assert!(audit.has_waiting());
+        audit.write().unwrap();
+        assert!(!audit.has_waiting());
+        audit.record(call(NOW, "c", 202));
+        audit.write().unwrap();
+        audit.record(call(NOW + 5, "d", 503));
+        assert_eq!(clients(&audit, &everything()), ["d", "c", "b", "a"]);
+        let listed = audit.list(&everything()).unwrap();
+        assert_eq!(listed.calls[0].at, "2026-11-21T10:30:00.005Z");
+        assert_eq!(listed.calls[3].parameters, ["title:12", "body:2048"]);
+        assert!(!listed.truncated);
+        let few = audit.list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
         assert!(few.truncated && few.calls.len() == 2);
-        assert!(
-            !brain.audit_list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated
-        );
+        assert!(!audit.list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated);
         // What was written down survives a crash; what was settled, an end.
-        drop(brain);
-        let brain = open(dir.path(), &hands);
-        assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
-        brain.record_call(call(NOW, "e", 200));
-        brain.settle();
-        drop(brain);
-        assert_eq!(clients(&open(dir.path(), &hands), &everything())[0], "e");
+        drop(audit);
+        let audit = open(dir.path(), &clock);
+        assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
+        audit.record(call(NOW, "e", 200));
+        audit.close().unwrap();
+        drop(audit);
+        assert_eq!(clients(&open(dir.path(), &clock), &everything())[0], "e");
     }
 
     #[test]
     fn a_list_can_be_for_some_calls_only() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
-        let brain = open(dir.path(), &hands);
+        let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
+        let audit = open(dir.path(), &clock);
         for (days, client, status) in [(0, "a", 202), (1, "b", 400), (2, "a", 503), (3, "b", 202)] {
-            hands.0.store(NOW + days * DAY, Ordering::SeqCst);
-            brain.record_call(call(NOW + days * DAY, client, status));
+            clock.0.store(NOW + days * DAY, Ordering::SeqCst);
+            audit.record(call(NOW + days * DAY, client, status));
             if days < 3 {
-                brain.write_calls().unwrap();
+                audit.write().unwrap();
             }
         }
         let listed = |request: AuditList| -> Vec<String> {
-            let calls = brain.audit_list(&AuditList { limit: 10, ..request }).unwrap().calls;
+            let calls = audit.list(&AuditList { limit: 10, ..request }).unwrap().calls;
             calls.into_iter().map(|call| call.at[8..10].to_owned()).collect()
         };
         let since = Some("2026-11-22".to_owned());
@@ -292,66 +306,66 @@ mod tests {
             ["23", "22"]
         );
         let wrong = AuditList { since: Some("yesterday".into()), ..everything() };
-        assert_eq!(brain.audit_list(&wrong).unwrap_err().code, FaultCode::InvalidRequest);
+        assert_eq!(audit.list(&wrong).unwrap_err().code, FaultCode::InvalidRequest);
     }
 
     #[test]
     fn calls_that_cannot_be_written_down_wait() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
-        let brain = open_with_room(dir.path(), &hands, "1000000");
+        let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
+        let audit = open_on_disk(dir.path(), &clock, u64::MAX / 2);
         for client in ["a", "b"] {
-            brain.record_call(call(NOW, client, 200));
+            audit.record(call(NOW, client, 200));
         }
-        assert_eq!(brain.write_calls().unwrap_err().code, FaultCode::DiskFull);
-        brain.record_call(call(NOW, "c", 200));
-        assert!(brain.has_calls());
-        assert_eq!(clients(&brain, &everything()), ["c", "b", "a"]);
+        assert_eq!(audit.write().unwrap_err().code, FaultCode::DiskFull);
+        audit.record(call(NOW, "c", 200));
+        assert!(audit.has_waiting());
+        assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
     }
 
     #[test]
     fn calls_are_kept_for_90_days() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
-        let brain = open(dir.path(), &hands);
+        let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
+        let audit = open(dir.path(), &clock);
         for client in ["old", "new"] {
-            brain.record_call(call(hands.now(), client, 200));
-            brain.write_calls().unwrap();
-            hands.0.fetch_add(1000, Ordering::SeqCst);
+            audit.record(call(clock.now(), client, 200));
+            audit.write().unwrap();
+            clock.0.fetch_add(1000, Ordering::SeqCst);
         }
-        hands.0.store(NOW + RETENTION_MS, Ordering::SeqCst);
-        brain.purge_calls().unwrap();
-        assert_eq!(clients(&brain, &everything()), ["new", "old"]);
-        hands.0.fetch_add(1, Ordering::SeqCst);
-        brain.purge_calls().unwrap();
-        assert_eq!(clients(&brain, &everything()), ["new"]);
+        clock.0.store(NOW + RETENTION_MS, Ordering::SeqCst);
+        audit.purge().unwrap();
+        assert_eq!(clients(&audit, &everything()), ["new", "old"]);
+        clock.0.fetch_add(1, Ordering::SeqCst);
+        audit.purge().unwrap();
+        assert_eq!(clients(&audit, &everything()), ["new"]);
     }
 
     #[test]
     fn a_minute_keeps_so_many_calls_of_unknown_callers_and_the_number_of_the_others() {
-        let (dir, hands) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
-        let brain = open(dir.path(), &hands);
+        let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
+        let audit = open(dir.path(), &clock);
         for n in 0..100 {
-            brain.record_call(call(NOW, AuditRecord::UNKNOWN, if n == 80 { 404 } else { 200 }));
-            brain.record_call(call(NOW, "a", 200));
+            audit.record(call(NOW, AuditRecord::UNKNOWN, if n == 80 { 404 } else { 200 }));
+            audit.record(call(NOW, "a", 200));
         }
-        brain.write_calls().unwrap();
+        audit.write().unwrap();
         let counted =
-            |client: &str| clients(&brain, &everything()).iter().filter(|it| *it == client).count();
+            |client: &str| clients(&audit, &everything()).iter().filter(|it| *it == client).count();
         assert_eq!(
             (counted(AuditRecord::UNKNOWN), counted("a")),
             (60, 100),
             "who is known is recorded"
         );
-        assert!(!brain.has_calls());
-        hands.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
-        assert!(brain.has_calls(), "the minute is over, and nobody had to call");
-        brain.write_calls().unwrap();
-        let newest = brain.audit_list(&everything()).unwrap().calls.swap_remove(0);
+        assert!(!audit.has_waiting());
+        clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
+        assert!(audit.has_waiting(), "the minute is over, and nobody had to call");
+        audit.write().unwrap();
+        let newest = audit.list(&everything()).unwrap().calls.swap_remove(0);
         assert_eq!(newest.operation, "(40 more calls of unknown callers)");
         assert_eq!((&*newest.client, newest.status, newest.parameters.len()), ("-", 404, 0));
-        brain.record_call(call(NOW + MINUTE_MS, AuditRecord::UNKNOWN, 200));
+        audit.record(call(NOW + MINUTE_MS, AuditRecord::UNKNOWN, 200));
         assert_eq!(counted(AuditRecord::UNKNOWN), 62, "another minute has room again");
-        hands.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
-        brain.write_calls().unwrap();
+        clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
+        audit.write().unwrap();
         assert_eq!(counted(AuditRecord::UNKNOWN), 62, "where nothing is left out, nothing is said");
     }
 }

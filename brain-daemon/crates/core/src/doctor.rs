@@ -265,7 +265,7 @@ fn size(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn http(brain: &Brain) -> Result<Finding, Fault> {
-    let addresses = brain.http_addresses();
+    let addresses = brain.access.http_addresses();
     if let Some(missing) = addresses.missing.first() {
         return warn(missing, "brain config path");
     }
@@ -492,7 +492,7 @@ fn backup(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn clients(brain: &Brain) -> Result<Finding, Fault> {
-    let standing = brain.grants_standing();
+    let standing = brain.access.summary();
     if let Some(fault) = standing.problem {
         let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
         return warn(format!("there is no admin token: {}", fault.message), hint);

@@ -17,7 +17,6 @@ mod doctor;
 mod event_lines;
 mod export;
 mod fields;
-pub mod grants;
 mod home_place;
 mod ideas;
 mod import;
@@ -57,6 +56,7 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
 
+use brain_access::Access;
 use brain_base::caller::{Caller, Scope};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
@@ -69,10 +69,8 @@ use brain_store::{Reader, SourceRecord, Store, StoreOptions};
 
 pub use provenance::{STAMPS, is_from_outside};
 
-use audit::AuditLog;
 use collector::CollectorService;
 use dedup::Dedup;
-use grants::Grants;
 use index::Follower;
 use ingest::Queue;
 use meaning::{Meaning, combine_hooks};
@@ -82,10 +80,10 @@ use text_budget::{TextBudget, text_of};
 use tunnel::TunnelService;
 use watched::Watched;
 
+pub use audit::Audit;
 pub use backup::verify_backup;
 pub use broken_links::LinksAtRest;
 pub use event_lines::{EventLines, StandardOutput};
-pub use grants::HttpAddresses;
 pub use restore::restore;
 pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
@@ -147,14 +145,14 @@ pub struct Brain {
     stopping: AtomicBool,
     /// Held by the sync that is at work.
     syncing: Mutex<()>,
-    /// Where HTTP is served.
-    http_addresses: OnceLock<HttpAddresses>,
     /// Where the control socket is.
     socket: OnceLock<PathBuf>,
-    /// Who may come in over HTTP.
-    grants: Grants,
-    /// Calls that wait to be written into the audit.
-    calls: AuditLog,
+    /// Access over HTTP: clients, tokens and the owner's consent.
+    pub access: Arc<Access>,
+    /// The record of calls over the network.
+    pub audit: Arc<Audit>,
+    /// Makes secrets and ids.
+    random: Arc<dyn Random>,
     /// Where secrets are.
     secrets: Arc<Secrets>,
     /// What goes out over HTTP.
@@ -221,12 +219,13 @@ impl Brain {
         let waiting = store.read_through(Reader::job_counts)?.waiting;
         // The store is ours from here on, so the owner's token is made once.
         let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
-        let grants = Grants::open(
-            &store,
+        let access = Access::open(
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            Arc::clone(&outside.random),
             Arc::clone(&secrets),
-            config.http_admin_token_file(&home),
-            outside.random,
             Arc::clone(&outside.net),
+            access_settings(&config, &home),
         )?;
         let brain = Self {
             dedup: Dedup::new(config.dedup_entries()),
@@ -238,10 +237,10 @@ impl Brain {
             started: Instant::now(),
             stopping: AtomicBool::new(false),
             syncing: Mutex::default(),
-            http_addresses: OnceLock::new(),
             socket: OnceLock::new(),
-            grants,
-            calls: AuditLog::default(),
+            access: Arc::new(access),
+            audit: Arc::new(Audit::new(Arc::clone(&store), Arc::clone(&clock))),
+            random: outside.random,
             secrets,
             net: outside.net,
             lines: outside.lines,
@@ -335,15 +334,15 @@ impl Brain {
             Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
             Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
             Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
-            Request::ClientRegister(r) => self.client_register(r).map(Reply::ClientRegister),
-            Request::ClientList(r) => self.client_list(&r).map(Reply::Clients),
-            Request::ClientUpdate(r) => self.client_update(r).map(Reply::Client),
-            Request::ClientRevoke(r) => self.client_revoke(&r).map(Reply::Client),
-            Request::TokenCreate(r) => self.token_create(&r).map(Reply::TokenCreate),
-            Request::TokenList(r) => self.token_list(&r).map(Reply::Tokens),
-            Request::TokenRevoke(r) => self.token_revoke(&r).map(Reply::TokenRevoke),
-            Request::AdminToken(r) => self.admin_token(&r).map(Reply::AdminToken),
-            Request::AuditList(r) => self.audit_list(&r).map(Reply::Audit),
+            Request::ClientRegister(r) => self.access.client_register(r).map(Reply::ClientRegister),
+            Request::ClientList(r) => self.access.client_list(&r).map(Reply::Clients),
+            Request::ClientUpdate(r) => self.access.client_update(r).map(Reply::Client),
+            Request::ClientRevoke(r) => self.access.client_revoke(&r).map(Reply::Client),
+            Request::TokenCreate(r) => self.access.token_create(&r).map(Reply::TokenCreate),
+            Request::TokenList(r) => self.access.token_list(&r).map(Reply::Tokens),
+            Request::TokenRevoke(r) => self.access.token_revoke(&r).map(Reply::TokenRevoke),
+            Request::AdminToken(r) => self.access.admin_token(&r).map(Reply::AdminToken),
+            Request::AuditList(r) => self.audit.list(&r).map(Reply::Audit),
             Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
             Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
             Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobRetry),
@@ -418,7 +417,7 @@ impl Brain {
     /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
     /// for safety.
     pub fn settle(&self) {
-        if let Err(fault) = self.write_calls().and_then(|()| self.write_uses()) {
+        if let Err(fault) = self.audit.close().and_then(|()| self.access.write_uses()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
         match self.flush_outbox() {
@@ -504,6 +503,16 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         home.index().display(),
         home.pages().display()
     )))
+}
+
+/// The configuration of [`Access`].
+fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
+    brain_access::Settings {
+        admin_token_file: config.http_admin_token_file(home),
+        base_url: config.http_base_url().map(str::to_owned),
+        local: config.http_local(),
+        fetch_client_documents: config.http_fetches_client_documents(),
+    }
 }
 
 /// What the index of this store is marked with.

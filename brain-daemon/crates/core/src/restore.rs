@@ -111,7 +111,7 @@ fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64)
         Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
     let waiting = brain.failing_files().map(|why| format!("a page's file is not written: {why}"));
-    let standing = brain.grants_standing();
+    let standing = brain.access.summary();
     let (clients, tokens) = (standing.clients, standing.tokens);
     brain.settle();
     let access = (clients + tokens > 0).then(|| {

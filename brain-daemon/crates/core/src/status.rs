@@ -15,7 +15,7 @@ impl Brain {
         let mut degraded: Vec<String> = self.read_only_notice().into_iter().collect();
         degraded.extend((!self.is_home_here()).then(|| self.moved_home()));
         degraded.extend(self.index.degraded());
-        degraded.extend(self.http_addresses().missing);
+        degraded.extend(self.access.http_addresses().missing);
         degraded.extend(self.failing_files().map(|why| format!("a file is not written: {why}")));
         Ok(StatusReply {
             version: VERSION.into(),
@@ -31,8 +31,8 @@ impl Brain {
             index_behind: self.index.behind(),
             outbox: self.waiting_files(counts.outbox),
             degraded,
-            http_local: self.http_addresses().local.map(|a| a.to_string()),
-            http_public: self.http_addresses().public.map(|a| a.to_string()),
+            http_local: self.access.http_addresses().local.map(|a| a.to_string()),
+            http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
         })
     }

@@ -77,11 +77,11 @@ pub(crate) fn bearer(
 ) -> Result<Caller, HttpError> {
     let caller = match token(headers) {
         // The same response as for an unknown token, so that a guess is not confirmed.
-        Ok(token) if app.side == Side::Public && app.brain.is_admin_token(token) => {
+        Ok(token) if app.side == Side::Public && app.brain.access.is_admin_token(token) => {
             let message = "the token is not known, has ended or was revoked";
             return Err(unauthorized(app, resource, "error=\"invalid_token\", ", message));
         }
-        Ok(token) => app.brain.bearer(token).map_err(|fault| match fault.code {
+        Ok(token) => app.brain.access.bearer(token).map_err(|fault| match fault.code {
             FaultCode::InvalidToken => {
                 unauthorized(app, resource, "error=\"invalid_token\", ", fault.message)
             }
@@ -163,7 +163,7 @@ fn unauthorized(
 
 /// Adds `WWW-Authenticate` with the URL of the resource's metadata (RFC 9728 section 5.1).
 fn challenge(app: &AppState, resource: Resource, refusal: HttpError, error: &str) -> HttpError {
-    let issuer = app.brain.issuer();
+    let issuer = app.brain.access.issuer();
     let path = resource.path();
     let text = format!(
         "Bearer {error}resource_metadata=\"{issuer}/.well-known/oauth-protected-resource{path}\""

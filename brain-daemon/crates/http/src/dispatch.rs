@@ -176,7 +176,7 @@ impl Application {
                 Some(tool) => format!("{method} {route} {tool}"),
                 None => format!("{method} {route}"),
             };
-            app.brain.record_call(AuditRecord {
+            app.brain.audit.record(AuditRecord {
                 at,
                 client: client.into(),
                 operation,

@@ -11,8 +11,9 @@ use super::connection_state::Timeouts;
 use super::guard::SecurityHeaders;
 use super::serve::{self, Service};
 use super::{Application, SharedState, Side};
+use brain_access::HttpAddresses;
 use brain_config::Config;
-use brain_core::{Brain, HttpAddresses};
+use brain_core::Brain;
 use brain_mcp::{self as mcp, HttpService};
 
 /// The open sockets, and the problems found while opening them.

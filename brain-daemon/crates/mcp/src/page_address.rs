@@ -92,7 +92,7 @@ impl ToolContext {
     /// Returns the URL at which a person can open the page: on the daemon's local listener, or the
     /// URI of the resource if there is no listener.
     pub(super) fn web_address(&self, name: &str) -> String {
-        match self.brain.http_addresses().local {
+        match self.brain.access.http_addresses().local {
             Some(address) => format!("http://{address}/page/{}", encoded(name)),
             None => uri(name),
         }

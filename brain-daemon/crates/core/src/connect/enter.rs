@@ -12,6 +12,7 @@ use super::answer::{code, foreign, shown, troubled, unexpected, without};
 use super::discover::Server;
 use super::{Ended, Failed, Target, failed, passed};
 use crate::Brain;
+use brain_access::Access;
 use brain_base::random;
 use brain_net::{HttpRequest, HttpResponse};
 
@@ -36,13 +37,13 @@ impl Pass<'_> {
 
 /// A temporary token; revoked when dropped.
 struct Loan<'a> {
-    brain: &'a Brain,
+    access: &'a Access,
     id: String,
 }
 
 impl Drop for Loan<'_> {
     fn drop(&mut self) {
-        if let Err(fault) = self.brain.token_revoke(&TokenRevoke { token: self.id.clone() }) {
+        if let Err(fault) = self.access.token_revoke(&TokenRevoke { token: self.id.clone() }) {
             tracing::warn!(%fault, token = self.id, "the token of a connect test lives on for ten minutes");
         }
     }
@@ -69,7 +70,7 @@ impl Brain {
     /// Creates a token with scope `read` if endpoint and authorization server are this brain's own.
     /// No other server may see it.
     fn lend(&self, target: &Target<'_>, server: &Server) -> Ended<Pass<'_>> {
-        if server.issuer != target.issuer || !self.is_our_resource(target.url.as_str()) {
+        if server.issuer != target.issuer || !self.access.is_our_resource(target.url.as_str()) {
             return failed(
                 "this endpoint is not this brain's own, so it makes no token for it",
                 "give a token in the variable BRAIN_TOKEN, or a client: --client-id ID --secret-file FILE",
@@ -79,16 +80,15 @@ impl Brain {
             message: why,
             hint: "`brain doctor` looks after the store".into(),
         };
-        let suffix =
-            random::text::<6>(&*self.grants.random).map_err(|fault| denied(fault.message))?;
+        let suffix = random::text::<6>(&*self.random).map_err(|fault| denied(fault.message))?;
         let wish = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),
             sources: Vec::new(),
             expires_in: Some(LIFE),
         };
-        let made = self.token_create(&wish).map_err(|fault| denied(fault.message))?;
-        let loan = Loan { brain: self, id: made.info.id };
+        let made = self.access.token_create(&wish).map_err(|fault| denied(fault.message))?;
+        let loan = Loan { access: &self.access, id: made.info.id };
         let hint = "this brain refuses a token that it has just made: is another brain behind this address?";
         let pass = Pass { _loan: Some(loan), ..Pass::of(made.token.expose(), hint) };
         passed(pass, "by a token for reading, made for this test and taken back after it")

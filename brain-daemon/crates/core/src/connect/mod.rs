@@ -77,8 +77,12 @@ impl Brain {
     /// Tests a tool endpoint. Blocks for up to some minutes if every step is slow.
     pub(super) fn connect_test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
-        let target =
-            Target { net: &*self.net, url, typed: request.url.clone(), issuer: self.issuer() };
+        let target = Target {
+            net: &*self.net,
+            url,
+            typed: request.url.clone(),
+            issuer: self.access.issuer(),
+        };
         let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
         let arrived = self.walk(&target, request, &mut steps).is_some();
         Ok(ConnectReport {

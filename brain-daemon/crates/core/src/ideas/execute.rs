@@ -224,15 +224,15 @@ impl Brain {
         texts: &(impl Iterator<Item = &'t str> + Clone),
     ) -> Result<String, Fault> {
         for _ in 1..MAX_MARK_ATTEMPTS {
-            let mark = format!("{:016x}", random::number(&*self.grants.random)?);
+            let mark = format!("{:016x}", random::number(&*self.random)?);
             if prompt::parts(&mark, texts.clone()) {
                 return Ok(mark);
             }
         }
         Ok(format!(
             "{:016x}{:016x}",
-            random::number(&*self.grants.random)?,
-            random::number(&*self.grants.random)?
+            random::number(&*self.random)?,
+            random::number(&*self.random)?
         ))
     }
 

@@ -111,7 +111,7 @@ impl Brain {
     /// Creates a run with its pages. Spends and saves nothing.
     fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
         let profile = Profile::of(request.profile);
-        let id = run_id(random::number(&*self.grants.random)?);
+        let id = run_id(random::number(&*self.random)?);
         let mut run = Run::new(id, profile.kind, request.question.trim(), self.clock.now());
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);

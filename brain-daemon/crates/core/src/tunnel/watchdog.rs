@@ -110,7 +110,7 @@ impl Brain {
     /// # Errors
     /// The reason why it is not proved.
     fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
-        let text = || random::text::<32>(&*self.grants.random).map_err(|fault| fault.message);
+        let text = || random::text::<32>(&*self.random).map_err(|fault| fault.message);
         let proof = Proof::new(url, text()?, text()?)?;
         *self.tunnel.proof() = Some(proof.clone());
         // Owners may use an address of their own network; a tailnet has private addresses.
@@ -180,6 +180,7 @@ impl Brain {
             return tracing::info!("[watchdog] the public address is {url}");
         };
         let clients = self
+            .access
             .client_list(&ClientList { all: false })
             .map(|list| list.clients)
             .unwrap_or_default();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::HttpError;
 use crate::body::BodyError;
-use brain_core::grants::{OAuthError, OAuthFault};
+use brain_access::{OAuthError, OAuthFault};
 
 /// The body of a refusal of an OAuth endpoint.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]

@@ -20,7 +20,7 @@ use super::form::Form;
 use super::page::{self, Shown};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
-use brain_core::grants::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
+use brain_access::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -146,7 +146,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
         match form.get("decision") {
             Some("deny") => {
                 let refused = asked.clone();
-                let address = app.block(move |brain| brain.deny(&refused)).await??;
+                let address = app.block(move |brain| brain.access.deny(&refused)).await??;
                 Ok(see_other(&address)?)
             }
             Some("sign_out") => {
@@ -163,7 +163,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                     return approve(&app, asked, scopes).await;
                 }
                 let given = form.secret("admin_token").unwrap_or(Secret::new(""));
-                if !app.brain.is_admin_token(given.expose()) {
+                if !app.brain.access.is_admin_token(given.expose()) {
                     let now = app.brain.now();
                     app.failures.logins.count(from, "", now).map_err(Refused::too_often)?;
                     let problem = "That is not the admin token of this brain. Nothing was granted.";
@@ -299,7 +299,7 @@ fn give(app: &AppState, response: &mut Response, name: &str) {
 }
 
 async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, Stop> {
-    Ok(app.block(move |brain| brain.consent(&asked)).await??)
+    Ok(app.block(move |brain| brain.access.consent(&asked)).await??)
 }
 
 async fn approve(
@@ -307,7 +307,7 @@ async fn approve(
     asked: AuthorizeRequest,
     scopes: Scopes,
 ) -> Result<Response, Stop> {
-    let address = app.block(move |brain| brain.approve(&asked, scopes)).await??;
+    let address = app.block(move |brain| brain.access.approve(&asked, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)
 }

@@ -11,7 +11,7 @@ use brain_protocol::Secret;
 
 use super::answer::Refused;
 use crate::body::{self, BodyError};
-use brain_core::grants::{Credentials, OAuthError, OAuthFault};
+use brain_access::{Credentials, OAuthError, OAuthFault};
 
 /// The most parameters. Each one is compared with those before it.
 const MOST: usize = 64;

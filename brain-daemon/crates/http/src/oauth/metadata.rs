@@ -66,7 +66,7 @@ fn offered() -> Vec<&'static str> {
 }
 
 fn about_server(app: &AppState) -> Json<ServerMetadata> {
-    let issuer = app.brain.issuer();
+    let issuer = app.brain.access.issuer();
     let at = |path: &str| format!("{issuer}{path}");
     let open = app.brain.config().http_dynamic_registration();
     Json(ServerMetadata {
@@ -88,7 +88,7 @@ fn about_server(app: &AppState) -> Json<ServerMetadata> {
 }
 
 fn about_resource(app: &AppState, path: &str) -> Json<ResourceMetadata> {
-    let issuer = app.brain.issuer();
+    let issuer = app.brain.access.issuer();
     Json(ResourceMetadata {
         resource: format!("{issuer}{path}"),
         resource_name: "brain",

@@ -1,4 +1,4 @@
-//! The authorization server's endpoints. Who is let in decides [`brain_core::grants`]; here are forms, headers, redirects and
+//! The authorization server's endpoints. Who is let in decides [`brain_access`]; here are forms, headers, redirects and
 //! the page on which the owner agrees.
 
 mod answer;

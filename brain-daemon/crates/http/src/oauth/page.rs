@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::document::{self, Style};
 use crate::escape;
-use brain_core::grants::Consent;
+use brain_access::Consent;
 
 const STYLE: &str = include_str!("page.css");
 

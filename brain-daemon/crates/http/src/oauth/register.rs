@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use crate::{AppState, body, client_address};
-use brain_core::grants::{DynamicClient, OAuthError, OAuthFault};
+use brain_access::{DynamicClient, OAuthError, OAuthFault};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -107,7 +107,7 @@ async fn register(State(app): State<AppState>, request: Request) -> Result<Respo
         .and_then(|members| metadata(&members))?;
     let now = app.brain.now();
     app.failures.registrations.count(from, "", now).map_err(Refused::too_often)?;
-    let client = app.block(move |brain| brain.register_itself(&client)).await??;
+    let client = app.block(move |brain| brain.access.register_itself(&client)).await??;
     Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }
 

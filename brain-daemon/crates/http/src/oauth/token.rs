@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use super::form::{Form, credentials};
 use crate::{AppState, client_address, dispatch};
-use brain_core::grants::{Issued, OAuthError, OAuthFault, Offer};
+use brain_access::{Issued, OAuthError, OAuthFault, Offer};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -137,7 +137,8 @@ async fn token(State(app): State<AppState>, request: Request) -> Result<Response
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
     let issued = limited(&app, from, &client, async {
-        let issued = app.block(move |brain| brain.exchange(&who, &offer, &resource)).await??;
+        let issued =
+            app.block(move |brain| brain.access.exchange(&who, &offer, &resource)).await??;
         dispatch::set_caller(&client);
         Ok(issued)
     });
@@ -205,7 +206,7 @@ async fn revoke(State(app): State<AppState>, request: Request) -> Result<Respons
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
     let done = limited(&app, from, &client, async {
-        app.block(move |brain| brain.revoke(&who, &token)).await??;
+        app.block(move |brain| brain.access.revoke(&who, &token)).await??;
         dispatch::set_caller(&client);
         Ok(())
     });

@@ -74,7 +74,7 @@ async fn sign_in(
     let given = url::form_urlencoded::parse(&bytes).find(|(field, _)| field == "admin_token");
     let token = Secret::new(given.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
     let now = app.brain.now();
-    if !app.brain.is_admin_token(token.expose()) {
+    if !app.brain.access.is_admin_token(token.expose()) {
         return Ok(match app.failures.logins.count(from, "", now) {
             Ok(()) => again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
             Err(seconds) => {

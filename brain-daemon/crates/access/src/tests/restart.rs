@@ -3,13 +3,14 @@
 use brain_protocol::{ClientList, TokenList, TokenRevoke};
 
 use super::*;
+use crate::DynamicClient;
 
 fn clients(lab: &Lab) -> Vec<brain_protocol::Client> {
-    lab.brain().client_list(&ClientList { all: true }).unwrap().clients
+    lab.access().client_list(&ClientList { all: true }).unwrap().clients
 }
 
 fn tokens(lab: &Lab) -> usize {
-    lab.brain().token_list(&TokenList { all: true }).unwrap().tokens.len()
+    lab.access().token_list(&TokenList { all: true }).unwrap().tokens.len()
 }
 
 #[test]
@@ -20,11 +21,11 @@ fn a_start_keeps_every_grant() {
     let (access, consented) = (lab.credentials(&who, Some("read")).unwrap(), lab.consented(&app));
     let personal = lab.personal("laptop", "write", None).unwrap();
     let gone = lab.personal("gone", "write", None).unwrap();
-    lab.brain().token_revoke(&TokenRevoke { token: "gone".into() }).unwrap();
+    lab.access().token_revoke(&TokenRevoke { token: "gone".into() }).unwrap();
     let code = lab.code(&ask(&app.client_id));
     let before = (clients(&lab), tokens(&lab));
-    let caller = lab.brain().bearer(access.access_token.expose()).unwrap();
-    lab.brain().write_uses().unwrap();
+    let caller = lab.access().bearer(access.access_token.expose()).unwrap();
+    lab.access().write_uses().unwrap();
     lab.reopen();
     let listed = |clients: &[brain_protocol::Client]| -> Vec<_> {
         clients
@@ -35,7 +36,7 @@ fn a_start_keeps_every_grant() {
             .collect()
     };
     assert_eq!((listed(&clients(&lab)), tokens(&lab)), (listed(&before.0), before.1));
-    let again = lab.brain().bearer(access.access_token.expose()).unwrap();
+    let again = lab.access().bearer(access.access_token.expose()).unwrap();
     assert_eq!(
         (again.name.as_str(), again.scopes(), again.visibility()),
         (&*caller.name, caller.scopes(), caller.visibility())
@@ -59,18 +60,14 @@ fn a_restored_brain_lets_nobody_in_by_what_was_lent() {
     let (access, consented) = (lab.credentials(&who, None).unwrap(), lab.consented(&app));
     let personal = lab.personal("laptop", "write", None).unwrap();
     let file = lab.dir.path().join("then.redb");
-    lab.brain().back_up_to(&file, &crate::Silent).unwrap();
-    // Thrown out afterwards, which the backup knows nothing of.
-    lab.brain().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
-    lab.brain = None;
-    std::fs::rename(lab.dir.path().join("home"), lab.dir.path().join("former")).unwrap();
-    let home = Home::at(lab.dir.path().join("home"));
-    let config = Config::load(&home.config(), |_| None).unwrap();
-    let answer = crate::restore(home, config, &file, &[], Arc::new(lab.hands.clone()), 8).unwrap();
-    let told = answer.warnings.join("; ");
-    for part in ["personal tokens: 1, `brain token list`", "clients: 2, `brain clients list`"] {
-        assert!(told.contains(part), "{told}");
-    }
+    lab.access().store.back_up(&file, lab.clock.now(), &|_, _| true).unwrap();
+    // Revoked afterwards, which the backup does not know.
+    lab.access().revoke(&app, consented.refresh_token.as_ref().unwrap()).unwrap();
+    lab.access = None;
+    std::fs::remove_file(lab.store_path()).unwrap();
+    let options = lab.store_options();
+    brain_store::restore(&file, &lab.store_path(), &options, &mut |_, _, _| false, &|_, _| true)
+        .unwrap();
     lab.reopen();
     for issued in [&access, &consented] {
         assert!(!lab.is_let_in(&issued.access_token));
@@ -85,7 +82,7 @@ fn when_a_client_came_last_is_written_down_now_and_then() {
     let mut lab = Lab::new();
     let (who, _) = lab.service("phone", "read", &[]);
     let token = lab.credentials(&who, None).unwrap().access_token;
-    lab.turn(3 * MINUTE);
+    lab.advance(3 * MINUTE);
     let guess = Credentials { secret: Some(Secret::new("guess")), ..who };
     assert_eq!(error(lab.credentials(&guess, None)), OAuthError::InvalidClient);
     assert!(
@@ -96,14 +93,14 @@ fn when_a_client_came_last_is_written_down_now_and_then() {
     // 2026-11-21T10:33:45, to the minute.
     let last = Some("2026-11-21T10:33:00.000Z".to_owned());
     assert_eq!(clients(&lab)[0].last_used_at, last, "it shows at once");
-    lab.brain().write_uses().unwrap();
-    lab.turn(10 * MINUTE);
+    lab.access().write_uses().unwrap();
+    lab.advance(10 * MINUTE);
     assert!(lab.is_let_in(&token));
     lab.reopen();
     assert_eq!(clients(&lab)[0].last_used_at, last, "what was not written down is forgotten");
-    lab.turn(MINUTE);
+    lab.advance(MINUTE);
     assert!(lab.is_let_in(&token));
-    lab.brain().settle();
+    lab.access().write_uses().unwrap();
     lab.reopen();
     assert_eq!(clients(&lab)[0].last_used_at.as_deref(), Some("2026-11-21T10:44:00.000Z"));
 }
@@ -115,26 +112,26 @@ fn what_has_ended_is_forgotten_in_time() {
     let app = lab.app("read");
     lab.credentials(&who, None).unwrap();
     let first = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.personal("short", "read", Some(60)).unwrap();
     lab.personal("long", "read", Some(0)).unwrap();
     assert_eq!(tokens(&lab), 7);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 0, "nothing has ended");
-    lab.turn(HOUR + DAY);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 3, "access tokens go after a day");
-    lab.turn(28 * DAY);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 0);
+    assert_eq!(lab.access().purge().unwrap(), 0, "nothing has ended");
+    lab.advance(HOUR + DAY);
+    assert_eq!(lab.access().purge().unwrap(), 3, "access tokens go after a day");
+    lab.advance(28 * DAY);
+    assert_eq!(lab.access().purge().unwrap(), 0);
     assert_eq!(
         error(lab.refresh(&app, &first.refresh_token, None)),
         OAuthError::InvalidGrant,
         "reuse still shows"
     );
     assert_eq!(error(lab.refresh(&app, &second.refresh_token, None)), OAuthError::InvalidGrant);
-    lab.turn(DAY);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 2, "refresh tokens go when they end");
-    lab.turn(60 * DAY);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 1, "a personal one 90 days after its end");
+    lab.advance(DAY);
+    assert_eq!(lab.access().purge().unwrap(), 2, "refresh tokens go when they end");
+    lab.advance(60 * DAY);
+    assert_eq!(lab.access().purge().unwrap(), 1, "a personal one 90 days after its end");
     lab.reopen();
     assert_eq!((tokens(&lab), clients(&lab).len()), (1, 2), "the rest stays");
 }
@@ -142,22 +139,19 @@ fn what_has_ended_is_forgotten_in_time() {
 #[test]
 fn revoked_clients_and_idle_ones_that_registered_themselves_go_after_90_days() {
     let mut lab = Lab::new();
-    let client = super::super::DynamicClient {
-        redirect_uris: vec![CALLBACK.into()],
-        ..super::super::DynamicClient::default()
-    };
+    let client = DynamicClient { redirect_uris: vec![CALLBACK.into()], ..DynamicClient::default() };
     let (_, gone) = lab.service("gone", "read", &[]);
     let (_, kept) = lab.service("kept", "read", &[]);
-    let idle = lab.brain().register_itself(&client).unwrap();
-    let busy = lab.brain().register_itself(&client).unwrap();
+    let idle = lab.access().register_itself(&client).unwrap();
+    let busy = lab.access().register_itself(&client).unwrap();
     lab.revoke_client("gone");
-    lab.turn(90 * DAY - 1);
+    lab.advance(90 * DAY - 1);
     let who = Credentials { client_id: busy.client_id.clone(), secret: None };
     let issued = lab.consented(&who);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 0);
-    lab.turn(1);
-    assert_eq!(lab.brain().purge_grants().unwrap(), 2);
-    lab.brain().write_uses().unwrap();
+    assert_eq!(lab.access().purge().unwrap(), 0);
+    lab.advance(1);
+    assert_eq!(lab.access().purge().unwrap(), 2);
+    lab.access().write_uses().unwrap();
     lab.reopen();
     let left: Vec<String> = clients(&lab).into_iter().map(|client| client.client_id).collect();
     assert!(left.contains(&kept.client_id) && left.contains(&busy.client_id), "{left:?}");

@@ -2,7 +2,7 @@
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
-use crate::Brain;
+use crate::Access;
 use brain_base::caller::Visibility;
 
 /// The longest name, in characters.
@@ -12,7 +12,7 @@ const LONGEST: usize = 120;
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn name(text: &str) -> Result<String, &'static str> {
+pub(crate) fn name(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
     if text.is_empty() || text.chars().count() > LONGEST {
         return Err("a name has 1 to 120 characters");
@@ -45,21 +45,21 @@ fn is_visible(c: char) -> bool {
 }
 
 /// At most 80 characters of what somebody sent, harmless to print.
-pub(super) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
 /// A field of a request that cannot be.
-pub(super) fn wrong(message: impl Into<String>, hint: &str) -> Fault {
+pub(crate) fn wrong(message: impl Into<String>, hint: &str) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message).hint(hint)
 }
 
-impl Brain {
+impl Access {
     /// The sources of a grant: all of them registered, none twice.
     ///
     /// # Errors
     /// [`FaultCode::UnknownSource`], naming it.
-    pub(super) fn granted_sources(&self, sources: &[SourceId]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn granted_sources(&self, sources: &[SourceId]) -> Result<Vec<String>, Fault> {
         let registered = self.store.read(Visibility::All)?.sources()?;
         let mut out: Vec<String> = Vec::new();
         for id in sources {

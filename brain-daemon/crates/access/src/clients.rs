@@ -5,36 +5,38 @@ use brain_protocol::{
     ClientUpdate, Clients, Fault, FaultCode, GrantType, Scope, Scopes,
 };
 
-use super::redirect::{self, Flaw};
-use super::table::{Client, Table, digest};
-use super::validate::{self, shown, wrong};
-use crate::Brain;
+use crate::Access;
+use crate::grant_table::{Client, GrantTable, digest};
+use crate::redirect_uri::{self, RedirectError};
+use crate::validate::{self, shown, wrong};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
 /// How long access tokens live unless the owner says otherwise, in seconds.
-pub(super) const TOKEN_TTL: u32 = 3600;
+pub(crate) const TOKEN_TTL: u32 = 3600;
 /// How long they may live, in seconds.
 const TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
 /// The most redirect addresses of one client.
-pub(super) const MOST_ADDRESSES: usize = 10;
+pub(crate) const MOST_ADDRESSES: usize = 10;
 
-impl Brain {
-    pub(crate) fn client_register(
-        &self,
-        request: ClientRegister,
-    ) -> Result<ClientRegisterReply, Fault> {
+impl Access {
+    /// Registers a client, and returns its secret, which is shown only now.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`]; the fault of the
+    /// store.
+    pub fn client_register(&self, request: ClientRegister) -> Result<ClientRegisterReply, Fault> {
         let name = checked_name(&request.name)?;
         let grant_types = checked_grants(&request)?;
         check_addresses(&request.redirect_uris, &grant_types)?;
         let token_ttl = checked_ttl(request.token_ttl.unwrap_or(TOKEN_TTL))?;
         let sources = self.granted_sources(&request.sources)?;
         check_reach(request.scopes, &sources)?;
-        let id = format!("brain_cl_{}", random::text::<16>(&*self.grants.random)?);
+        let id = format!("brain_cl_{}", random::text::<16>(&*self.random)?);
         let secret = match request.public {
             true => None,
-            false => Some(random::secret(&*self.grants.random, "brain_cs_")?),
+            false => Some(random::secret(&*self.random, "brain_cs_")?),
         };
         let record = ClientRecord {
             name,
@@ -50,10 +52,7 @@ impl Brain {
             revoked_at: None,
         };
         let clients = vec![(id.clone(), Some(record.clone()))];
-        self.change_grants(
-            &mut self.grants.turn(),
-            GrantUpdate { clients, ..GrantUpdate::default() },
-        )?;
+        self.apply(&mut self.lock(), GrantUpdate { clients, ..GrantUpdate::default() })?;
         tracing::info!(client = id, scopes = %record.scopes, "a client was registered");
         Ok(ClientRegisterReply {
             client_id: id,
@@ -67,8 +66,12 @@ impl Brain {
         })
     }
 
-    pub(crate) fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
-        let table = self.grants.table();
+    /// Lists clients, the oldest first. Revoked ones only on request.
+    ///
+    /// # Errors
+    /// None.
+    pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
+        let table = self.table();
         let wanted = |client: &Client| request.all || client.record.revoked_at.is_none();
         let mut found: Vec<_> = table.clients().filter(|(_, client)| wanted(client)).collect();
         found.sort_by_key(|(id, client)| (client.record.created_at, *id));
@@ -77,10 +80,16 @@ impl Brain {
         })
     }
 
-    pub(crate) fn client_update(&self, request: ClientUpdate) -> Result<ClientReply, Fault> {
+    /// Changes scopes, sources or token lifetime of a client. Tokens that it has already are
+    /// limited at once.
+    ///
+    /// # Errors
+    /// As [`Access::client_register`]; [`FaultCode::UnknownClient`]; [`FaultCode::Conflict`] if the
+    /// client is revoked, or several clients have this name.
+    pub fn client_update(&self, request: ClientUpdate) -> Result<ClientReply, Fault> {
         let ttl = request.token_ttl.map(checked_ttl).transpose()?;
         let sources = request.sources.map(|sources| self.granted_sources(&sources)).transpose()?;
-        let mut turn = self.grants.turn();
+        let mut lock = self.lock();
         let (id, before) = self.named_client(&request.client)?;
         if before.revoked_at.is_some() {
             return Err(Fault::new(
@@ -102,16 +111,21 @@ impl Brain {
             let clients = vec![(id.clone(), Some(after))];
             // On a full disk a grant can still be made smaller.
             let only_reduces_access = true;
-            self.change_grants(
-                &mut turn,
+            self.apply(
+                &mut lock,
                 GrantUpdate { clients, only_reduces_access, ..GrantUpdate::default() },
             )?;
         }
         self.client_changed(&id, status, 0)
     }
 
-    pub(crate) fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientReply, Fault> {
-        let mut turn = self.grants.turn();
+    /// Revokes a client with all its tokens.
+    ///
+    /// # Errors
+    /// [`FaultCode::UnknownClient`]; [`FaultCode::Conflict`] if several clients have this name;
+    /// [`FaultCode::ConfirmationNeeded`]; the fault of the store.
+    pub fn client_revoke(&self, request: &ClientRevoke) -> Result<ClientReply, Fault> {
+        let mut lock = self.lock();
         let (id, client) = self.named_client(&request.client)?;
         if client.revoked_at.is_some() {
             return self.client_changed(&id, "revoked", 0);
@@ -125,13 +139,12 @@ impl Brain {
                 .hint(format!("`brain clients revoke {id} --yes`")));
         }
         let now = self.clock.now();
-        let mut change = GrantUpdate::default();
+        let mut update = GrantUpdate::default();
         let tokens = self
-            .grants
             .table()
-            .revoke(&mut change, now, |token| token.client.as_deref() == Some(id.as_str()));
-        change.clients.push((id.clone(), Some(ClientRecord { revoked_at: Some(now), ..client })));
-        self.change_grants(&mut turn, change)?;
+            .revoke(&mut update, now, |token| token.client.as_deref() == Some(id.as_str()));
+        update.clients.push((id.clone(), Some(ClientRecord { revoked_at: Some(now), ..client })));
+        self.apply(&mut lock, update)?;
         tracing::info!(client = id, tokens, "a client was revoked");
         self.client_changed(&id, "revoked", tokens)
     }
@@ -142,18 +155,18 @@ impl Brain {
         status: &str,
         tokens_revoked: u64,
     ) -> Result<ClientReply, Fault> {
-        let table = self.grants.table();
+        let table = self.table();
         let client = table.client(id).ok_or_else(|| unknown(id))?;
         Ok(ClientReply { status: status.into(), client: client_shown(id, client), tokens_revoked })
     }
 
     fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {
-        find(&self.grants.table(), text)
+        find(&self.table(), text)
     }
 }
 
 /// The client with this id, else the only one with this name: one that is not revoked before those that are.
-fn find(table: &Table, text: &str) -> Result<(String, ClientRecord), Fault> {
+fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault> {
     if let Some(client) = table.client(text) {
         return Ok((text.to_owned(), client.record.clone()));
     }
@@ -179,7 +192,7 @@ fn unknown(text: &str) -> Fault {
 }
 
 /// A client as people see it.
-pub(super) fn client_shown(id: &str, client: &Client) -> Shown {
+pub(crate) fn client_shown(id: &str, client: &Client) -> Shown {
     let record = &client.record;
     Shown {
         client_id: id.into(),
@@ -201,7 +214,7 @@ fn grant_names(kinds: &[GrantType]) -> Vec<String> {
     kinds.iter().map(|kind| kind.as_str().to_owned()).collect()
 }
 
-pub(super) fn checked_name(text: &str) -> Result<String, Fault> {
+pub(crate) fn checked_name(text: &str) -> Result<String, Fault> {
     validate::name(text).map_err(|why| wrong(why, "give a short name, for example \"my phone\""))
 }
 
@@ -257,10 +270,10 @@ fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
         return Err(wrong(format!("{} redirect_uris", uris.len()), "name at most 10"));
     }
     for uri in uris {
-        if let Err(flaw) = redirect::check(uri) {
+        if let Err(flaw) = redirect_uri::check(uri) {
             let why = match flaw {
-                Flaw::Refused(why) => why,
-                Flaw::PrivateScheme => {
+                RedirectError::Refused(why) => why,
+                RedirectError::PrivateScheme => {
                     "a redirect address begins with https://, or http:// and this machine's name"
                 }
             };
@@ -274,7 +287,7 @@ fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
 }
 
 /// An administrator reaches everything: a list of sources would only pretend otherwise.
-pub(super) fn check_reach(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
+pub(crate) fn check_reach(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(wrong(
             "the scope admin reaches every source, so it cannot be limited to some",

@@ -12,7 +12,7 @@ fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
     let lab = Lab::new();
     let (who, made) = lab.service("phone", "read", &["work"]);
     let token = lab.credentials(&who, None).unwrap().access_token;
-    let caller = lab.brain().bearer(token.expose()).unwrap();
+    let caller = lab.access().bearer(token.expose()).unwrap();
     assert_eq!(
         (caller.name.as_str(), caller.scopes()),
         (made.client_id.as_str(), Scope::Read.into())
@@ -20,15 +20,15 @@ fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
     assert!(sees(&caller, "work") && !sees(&caller, "default"));
 
     let personal = lab.personal("laptop", "write", None).unwrap();
-    let caller = lab.brain().bearer(personal.expose()).unwrap();
+    let caller = lab.access().bearer(personal.expose()).unwrap();
     assert_eq!((caller.name.as_str(), caller.scopes()), ("token:laptop", Scope::Write.into()));
     assert!(sees(&caller, "work") && sees(&caller, "default"));
 
-    let admin = std::fs::read_to_string(lab.dir.path().join("home/secrets/admin-token")).unwrap();
-    let caller = lab.brain().bearer(admin.trim()).unwrap();
+    let admin = std::fs::read_to_string(lab.admin_token_path()).unwrap();
+    let caller = lab.access().bearer(admin.trim()).unwrap();
     assert_eq!((caller.name.as_str(), caller.scopes()), ("admin", Scopes::ADMIN));
-    assert!(lab.brain().is_admin_token(admin.trim()));
-    assert!(!lab.brain().is_admin_token(personal.expose()) && !lab.brain().is_admin_token(""));
+    assert!(lab.access().is_admin_token(admin.trim()));
+    assert!(!lab.access().is_admin_token(personal.expose()) && !lab.access().is_admin_token(""));
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn whatever_is_wrong_with_a_token_nobody_is_told_which() {
     let issued = lab.consented(&app);
     let ended = lab.personal("short", "read", Some(60)).unwrap();
     let revoked = lab.personal("gone", "read", None).unwrap();
-    lab.brain().token_revoke(&brain_protocol::TokenRevoke { token: "gone".into() }).unwrap();
-    lab.turn(MINUTE);
+    lab.access().token_revoke(&brain_protocol::TokenRevoke { token: "gone".into() }).unwrap();
+    lab.advance(MINUTE);
     let refresh = issued.refresh_token.unwrap();
     let mut said = Vec::new();
     let cut = &issued.access_token.expose()[..20];
@@ -53,7 +53,7 @@ fn whatever_is_wrong_with_a_token_nobody_is_told_which() {
         "ä\u{0}",
         &"x".repeat(9000),
     ] {
-        said.push(lab.brain().bearer(token).unwrap_err());
+        said.push(lab.access().bearer(token).unwrap_err());
     }
     said.dedup();
     assert_eq!(said.len(), 1, "{said:?}");
@@ -66,9 +66,9 @@ fn a_token_ends_to_the_millisecond() {
     let (who, _) = lab.service("phone", "read", &[]);
     let issued = lab.credentials(&who, None).unwrap();
     assert_eq!(issued.expires_in, 3600);
-    lab.turn(HOUR - 1);
+    lab.advance(HOUR - 1);
     assert!(lab.is_let_in(&issued.access_token));
-    lab.turn(1);
+    lab.advance(1);
     assert!(!lab.is_let_in(&issued.access_token));
 }
 
@@ -78,12 +78,12 @@ fn what_the_owner_changes_counts_for_tokens_that_are_out_already() {
     let (who, made) = lab.service("phone", "read write", &["work", "home"]);
     let token = lab.credentials(&who, None).unwrap().access_token;
     assert_eq!(lab.update(&made.client_id, Some("read"), Some(&["home"])).unwrap(), "updated");
-    let caller = lab.brain().bearer(token.expose()).unwrap();
+    let caller = lab.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scope::Read.into());
     assert!(sees(&caller, "home") && !sees(&caller, "work"));
     // More than it was issued for it never gets.
     lab.update("phone", Some("admin"), Some(&[])).unwrap();
-    let caller = lab.brain().bearer(token.expose()).unwrap();
+    let caller = lab.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scopes::READ_WRITE);
     assert!(sees(&caller, "work") && sees(&caller, "default"));
     assert_eq!(lab.update("phone", Some("admin"), None).unwrap(), "unchanged");
@@ -113,14 +113,14 @@ fn a_token_for_another_service_is_none_of_ours() {
     let (who, _) = lab.service("phone", "read", &[]);
     let offer = Offer::ClientCredentials { scope: None };
     let public =
-        lab.brain().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
+        lab.access().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
     let local = lab
-        .brain()
+        .access()
         .exchange(&who, &offer, &["http://localhost:3131/mcp".into()])
         .unwrap()
         .access_token;
     assert!(lab.is_let_in(&public) && lab.is_let_in(&local));
-    lab.issuer = "https://moved.example".into();
+    lab.settings.base_url = Some("https://moved.example".into());
     lab.reopen();
     assert!(!lab.is_let_in(&public), "the service has another name now");
     assert!(lab.is_let_in(&local));

@@ -16,7 +16,7 @@ const HARMFUL: [&str; 9] =
 
 /// Why an address cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(crate) enum RedirectError {
     /// It is wrong or harmful; what it should be.
     Refused(&'static str),
     /// It belongs to a program of its own, such as `cursor://…`: harmless, but any program may take such a name.
@@ -27,39 +27,40 @@ pub(super) enum Flaw {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn check(uri: &str) -> Result<(), Flaw> {
+pub(crate) fn check(uri: &str) -> Result<(), RedirectError> {
     if uri.is_empty() || uri.len() > LONGEST {
-        return Err(Flaw::Refused("a redirect address has 1 to 2,000 characters"));
+        return Err(RedirectError::Refused("a redirect address has 1 to 2,000 characters"));
     }
     // Not even written as %…: some parsers take control characters out, and then it is another address.
     if !uri.bytes().all(|b| b.is_ascii_graphic() && !b"\"<>\\^`{|}*".contains(&b)) {
-        return Err(Flaw::Refused("a redirect address is plain ASCII, without wildcards"));
+        return Err(RedirectError::Refused("a redirect address is plain ASCII, without wildcards"));
     }
     if uri.contains('#') {
-        return Err(Flaw::Refused("a redirect address has no fragment"));
+        return Err(RedirectError::Refused("a redirect address has no fragment"));
     }
-    let url = Url::parse(uri).map_err(|_| Flaw::Refused("a redirect address is absolute"))?;
+    let url =
+        Url::parse(uri).map_err(|_| RedirectError::Refused("a redirect address is absolute"))?;
     if authority(uri).is_some_and(|authority| authority.contains('@')) || !url.username().is_empty()
     {
-        return Err(Flaw::Refused("a redirect address names no user"));
+        return Err(RedirectError::Refused("a redirect address names no user"));
     }
     match url.scheme() {
         "https" if uri.starts_with("https://") && authority(uri).is_some_and(|a| !a.is_empty()) => {
             Ok(())
         }
         "http" if is_loopback(uri) => Ok(()),
-        "https" | "http" => Err(Flaw::Refused(
+        "https" | "http" => Err(RedirectError::Refused(
             "a redirect address begins with https://, or with http:// and this machine's name",
         )),
         scheme if HARMFUL.contains(&scheme) || !uri.contains("://") => {
-            Err(Flaw::Refused("a redirect address begins with https://"))
+            Err(RedirectError::Refused("a redirect address begins with https://"))
         }
-        _ => Err(Flaw::PrivateScheme),
+        _ => Err(RedirectError::PrivateScheme),
     }
 }
 
 /// Whether `presented` is the address that was registered.
-pub(super) fn matches(registered: &str, presented: &str) -> bool {
+pub(crate) fn matches(registered: &str, presented: &str) -> bool {
     if registered == presented {
         return true;
     }
@@ -67,17 +68,17 @@ pub(super) fn matches(registered: &str, presented: &str) -> bool {
 }
 
 /// Whether the address leads to this very machine, by whatever program listens there.
-pub(super) fn is_loopback(uri: &str) -> bool {
+pub(crate) fn is_loopback(uri: &str) -> bool {
     loopback(uri).is_some()
 }
 
 /// The host that the address leads to, for people.
-pub(super) fn host(uri: &str) -> String {
+pub(crate) fn host(uri: &str) -> String {
     Url::parse(uri).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The address with parameters added.
-pub(super) fn with(uri: &str, parameters: &[(&str, String)]) -> String {
+pub(crate) fn with(uri: &str, parameters: &[(&str, String)]) -> String {
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
     let joint = if uri.contains('?') { '&' } else { '?' };
     format!("{uri}{joint}{query}")
@@ -125,7 +126,10 @@ mod tests {
         ] {
             assert_eq!(check(uri), Ok(()), "{uri}");
         }
-        assert_eq!(check("cursor://anysphere.cursor-mcp/oauth/callback"), Err(Flaw::PrivateScheme));
+        assert_eq!(
+            check("cursor://anysphere.cursor-mcp/oauth/callback"),
+            Err(RedirectError::PrivateScheme)
+        );
         let long = format!("https://a.example/{}", "x".repeat(2000));
         for uri in [
             "",
@@ -163,7 +167,11 @@ mod tests {
             "mailto:a@example.org",
             long.as_str(),
         ] {
-            assert!(matches!(check(uri), Err(Flaw::Refused(_))), "{uri:?}: {:?}", check(uri));
+            assert!(
+                matches!(check(uri), Err(RedirectError::Refused(_))),
+                "{uri:?}: {:?}",
+                check(uri)
+            );
         }
     }
 

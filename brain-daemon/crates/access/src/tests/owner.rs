@@ -3,15 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, CheckStatus, ClientList, ClientRevoke, Doctor, TokenInfo,
-    TokenList, TokenRevoke,
+    AdminToken, AdminTokenReply, ClientList, ClientRevoke, TokenInfo, TokenList, TokenRevoke,
 };
 
 use super::*;
-use brain_base::caller::Caller;
 
 fn refused(lab: &Lab, request: ClientRegister) -> FaultCode {
-    let fault = lab.brain().client_register(request).unwrap_err();
+    let fault = lab.access().client_register(request).unwrap_err();
     assert!(fault.hint.is_some(), "{fault}");
     fault.code
 }
@@ -26,7 +24,7 @@ fn a_client_is_registered_exactly_as_it_was_asked_for() {
         token_ttl: Some(60),
         ..wish(" My phone ", "write")
     };
-    let made = lab.brain().client_register(request).unwrap();
+    let made = lab.access().client_register(request).unwrap();
     assert_eq!(
         (made.client_name.as_str(), made.scope.as_str(), made.token_ttl),
         ("My phone", "write", 60)
@@ -36,10 +34,10 @@ fn a_client_is_registered_exactly_as_it_was_asked_for() {
     let secret = made.client_secret.unwrap();
     assert!(made.client_id.starts_with("brain_cl_") && secret.expose().starts_with("brain_cs_"));
     assert_eq!(secret.expose().len(), "brain_cs_".len() + 43);
-    let listed = lab.brain().client_list(&ClientList::default()).unwrap().clients;
+    let listed = lab.access().client_list(&ClientList::default()).unwrap().clients;
     assert_eq!((listed.len(), listed[0].scope.as_str(), listed[0].public), (1, "write", false));
     assert_eq!(listed[0].last_used_at, None);
-    let bytes = std::fs::read(lab.dir.path().join("home/brain.redb")).unwrap();
+    let bytes = std::fs::read(lab.store_path()).unwrap();
     let found = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
     assert!(found("My phone") && !found(secret.expose()), "the secret itself is not stored");
 }
@@ -88,7 +86,7 @@ fn what_cannot_be_registered_is_refused_with_the_reason() {
     for request in wrong {
         assert_eq!(refused(&lab, request.clone()), FaultCode::InvalidRequest, "{request:?}");
     }
-    assert!(lab.brain().client_list(&ClientList { all: true }).unwrap().clients.is_empty());
+    assert!(lab.access().client_list(&ClientList { all: true }).unwrap().clients.is_empty());
 }
 
 #[test]
@@ -97,7 +95,7 @@ fn a_client_is_named_by_its_id_or_by_a_name_that_only_one_has() {
     let (_, one) = lab.service("phone", "read", &[]);
     let (_, two) = lab.service("phone", "read", &[]);
     let revoke = |client: &str, yes| {
-        lab.brain()
+        lab.access()
             .client_revoke(&ClientRevoke { client: client.into(), yes })
             .map_err(|fault| fault.code)
     };
@@ -113,7 +111,7 @@ fn a_client_is_named_by_its_id_or_by_a_name_that_only_one_has() {
     );
     assert_eq!(lab.update("phone", Some("admin"), Some(&["work"])), Err(FaultCode::InvalidRequest));
     assert_eq!(lab.update("phone", None, Some(&["nowhere"])), Err(FaultCode::UnknownSource));
-    let listed = |all| lab.brain().client_list(&ClientList { all }).unwrap().clients;
+    let listed = |all| lab.access().client_list(&ClientList { all }).unwrap().clients;
     assert_eq!((listed(false).len(), listed(true).len()), (1, 2));
     assert_eq!(
         (listed(false)[0].client_id.as_str(), listed(false)[0].scope.as_str()),
@@ -137,13 +135,13 @@ fn personal_tokens_have_names_of_their_own() {
         sources: ids(&["nowhere"]),
         expires_in: None,
     };
-    assert_eq!(lab.brain().token_create(&unknown).unwrap_err().code, FaultCode::UnknownSource);
+    assert_eq!(lab.access().token_create(&unknown).unwrap_err().code, FaultCode::UnknownSource);
     let list =
-        |all| -> Vec<TokenInfo> { lab.brain().token_list(&TokenList { all }).unwrap().tokens };
+        |all| -> Vec<TokenInfo> { lab.access().token_list(&TokenList { all }).unwrap().tokens };
     assert_eq!((list(false).len(), list(false)[0].scope.as_str()), (1, "read write"));
     assert!(!format!("{:?}", list(false)).contains(&first.expose()[9..]));
 
-    let revoke = |name: &str| lab.brain().token_revoke(&TokenRevoke { token: name.into() });
+    let revoke = |name: &str| lab.access().token_revoke(&TokenRevoke { token: name.into() });
     let status = |name: &str| revoke(name).map(|done| done.status).map_err(|fault| fault.code);
     assert_eq!(status("nothing"), Err(FaultCode::UnknownToken));
     let typed = revoke(first.expose()).unwrap_err();
@@ -155,7 +153,7 @@ fn personal_tokens_have_names_of_their_own() {
     assert_eq!(status("laptop").unwrap(), "already_revoked");
     let second = lab.personal("laptop", "read", Some(60)).unwrap();
     assert_eq!((list(false).len(), list(true).len()), (1, 2));
-    lab.turn(MINUTE);
+    lab.advance(MINUTE);
     assert_eq!((list(false).len(), list(true).len()), (0, 2), "it has ended");
     assert!(!lab.is_let_in(&second));
     lab.personal("laptop", "read", None).unwrap();
@@ -173,13 +171,13 @@ fn personal_tokens_have_names_of_their_own() {
 }
 
 fn admin(lab: &Lab, rotate: bool) -> Result<AdminTokenReply, Fault> {
-    lab.brain().admin_token(&AdminToken { rotate })
+    lab.access().admin_token(&AdminToken { rotate })
 }
 
 #[test]
 fn the_admin_token_is_made_once_and_changed_on_demand() {
     let mut lab = Lab::new();
-    let path = lab.dir.path().join("home/secrets/admin-token");
+    let path = lab.admin_token_path();
     let first = admin(&lab, false).unwrap();
     assert!(first.token.expose().starts_with("brain_ad_") && !first.rotated);
     assert_eq!(first.path, path.display().to_string());
@@ -187,81 +185,75 @@ fn the_admin_token_is_made_once_and_changed_on_demand() {
     lab.reopen();
     assert_eq!(admin(&lab, false).unwrap().token, first.token);
     let second = admin(&lab, true).unwrap();
-    assert!(second.rotated && lab.brain().is_admin_token(second.token.expose()));
-    assert!(!lab.brain().is_admin_token(first.token.expose()));
+    assert!(second.rotated && lab.access().is_admin_token(second.token.expose()));
+    assert!(!lab.access().is_admin_token(first.token.expose()));
     assert!(!lab.is_let_in(&first.token));
     lab.reopen();
-    assert!(lab.brain().is_admin_token(second.token.expose()));
+    assert!(lab.access().is_admin_token(second.token.expose()));
 }
 
 #[test]
 fn an_admin_token_from_elsewhere_is_not_brains_to_change() {
     let mut lab = Lab::new();
     let own = "a-token-that-the-owner-has-chosen";
-    lab.variables.insert("BRAIN_ADMIN_TOKEN".into(), own.into());
+    lab.admin_token_variable = Some(own.into());
     lab.reopen();
-    assert!(lab.brain().is_admin_token(own));
+    assert!(lab.access().is_admin_token(own));
     let fault = admin(&lab, true).unwrap_err();
     assert!(
         fault.code == FaultCode::Conflict && fault.message.contains("BRAIN_ADMIN_TOKEN"),
         "{fault}"
     );
     assert!(!format!("{fault:?}").contains(own));
-    lab.variables.insert("BRAIN_ADMIN_TOKEN".into(), "weak".into());
+    lab.admin_token_variable = Some("weak".into());
     lab.reopen();
-    assert!(!lab.brain().is_admin_token("weak"));
+    assert!(!lab.access().is_admin_token("weak"));
     assert_eq!(admin(&lab, false).unwrap_err().code, FaultCode::InvalidConfig);
 }
 
 #[test]
 fn an_admin_token_that_others_can_read_is_not_used() {
     let mut lab = Lab::new();
-    let path = lab.dir.path().join("home/secrets/admin-token");
+    let path = lab.admin_token_path();
     let mode =
         |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
     let first = admin(&lab, false).unwrap().token;
     mode(0o644);
     lab.reopen();
-    assert!(!lab.brain().is_admin_token(first.expose()));
+    assert!(!lab.access().is_admin_token(first.expose()));
     assert!(admin(&lab, false).unwrap_err().hint.unwrap().contains("chmod 600"));
-    assert_eq!(doctor(&lab).0, CheckStatus::Warn);
+    assert!(lab.access().summary().problem.is_some());
     mode(0o600);
     assert_eq!(admin(&lab, false).unwrap().token, first, "no start is needed once it is mended");
-    assert!(lab.brain().is_admin_token(first.expose()));
+    assert!(lab.access().is_admin_token(first.expose()));
     mode(0o644);
     lab.reopen();
     let second = admin(&lab, true).unwrap().token;
     assert!(
-        second != first && lab.brain().is_admin_token(second.expose()),
+        second != first && lab.access().is_admin_token(second.expose()),
         "a new one mends it, too"
     );
 }
 
-fn doctor(lab: &Lab) -> (CheckStatus, String) {
-    let reply = lab.brain().doctor(&Caller::local(0), &Doctor { fix: false }).unwrap();
-    let check = reply.checks.into_iter().find(|check| check.name == "clients").unwrap();
-    (check.status, check.message)
-}
-
 #[test]
-fn doctor_says_what_ends_within_two_weeks() {
+fn the_summary_has_tokens_that_end_within_two_weeks() {
     let lab = Lab::new();
     lab.service("phone", "read", &[]);
     lab.personal("for ever", "read", Some(0)).unwrap();
     lab.personal("laptop", "read", Some(15 * 24 * 3600)).unwrap();
-    let expected = "clients: 1, personal tokens: 2; without an end: for ever";
-    assert_eq!(doctor(&lab), (CheckStatus::Ok, expected.into()));
-    lab.turn(DAY);
-    lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
-    let (status, message) = doctor(&lab);
-    assert!(
-        status == CheckStatus::Warn
-            && message.contains("\"laptop\"")
-            && !message.contains("for a day"),
-        "{message}"
+    let end = lab.clock.now() + 15 * DAY;
+    let summary = lab.access().summary();
+    assert_eq!((summary.clients, summary.tokens), (1, 2));
+    assert_eq!(
+        (summary.ending.as_slice(), summary.endless.as_slice()),
+        (&[][..], &["for ever".to_owned()][..])
     );
-    lab.turn(15 * DAY);
-    assert_eq!(doctor(&lab).0, CheckStatus::Ok, "it has ended: nothing to be done in time");
+    assert!(summary.problem.is_none());
+    lab.advance(DAY);
+    lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
+    assert_eq!(lab.access().summary().ending, [("laptop".to_owned(), end)]);
+    lab.advance(15 * DAY);
+    assert!(lab.access().summary().ending.is_empty(), "it has ended: nothing to do in time");
 }
 
 #[test]
@@ -271,12 +263,12 @@ fn tokens_end_after_90_days_and_those_of_admin_after_30() {
     let admin = lab.personal("boss", "admin", None).unwrap();
     let endless = lab.personal("for ever", "admin", Some(0)).unwrap();
     let let_in = || [&usual, &admin, &endless].map(|token| lab.is_let_in(token));
-    lab.turn(30 * DAY - 1);
+    lab.advance(30 * DAY - 1);
     assert_eq!(let_in(), [true, true, true]);
-    lab.turn(1);
+    lab.advance(1);
     assert_eq!(let_in(), [true, false, true]);
-    lab.turn(60 * DAY);
+    lab.advance(60 * DAY);
     assert_eq!(let_in(), [false, false, true]);
-    lab.turn(4000 * DAY);
+    lab.advance(4000 * DAY);
     assert_eq!(let_in(), [false, false, true]);
 }

@@ -10,15 +10,15 @@ fn each_refresh_token_is_exchanged_for_the_next_one() {
     let app = lab.app("read write");
     let mut issued = lab.consented(&app);
     for _ in 0..5 {
-        lab.turn(20 * DAY);
+        lab.advance(20 * DAY);
         let next = lab.refresh(&app, &issued.refresh_token, None).unwrap();
         assert_ne!(next.refresh_token, issued.refresh_token);
         assert!(lab.is_let_in(&next.access_token));
         issued = next;
     }
-    lab.turn(30 * DAY - 1);
+    lab.advance(30 * DAY - 1);
     let last = lab.refresh(&app, &issued.refresh_token, None).unwrap();
-    lab.turn(30 * DAY);
+    lab.advance(30 * DAY);
     assert_eq!(
         error(lab.refresh(&app, &last.refresh_token, None)),
         OAuthError::InvalidGrant,
@@ -32,9 +32,9 @@ fn a_refresh_token_that_comes_again_revokes_its_family() {
     let app = lab.app("read");
     let bystander = lab.consented(&app);
     let first = lab.consented(&app);
-    lab.turn(HOUR / 2);
+    lab.advance(HOUR / 2);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
-    lab.turn(10_000);
+    lab.advance(10_000);
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
     for token in [&first.access_token, &second.access_token] {
         assert!(!lab.is_let_in(token));
@@ -49,16 +49,16 @@ fn processes_that_share_a_refresh_token_renew_it_side_by_side() {
     let lab = Lab::new();
     let app = lab.app("read");
     let shared = lab.consented(&app);
-    lab.turn(HOUR);
+    lab.advance(HOUR);
     let one = lab.refresh(&app, &shared.refresh_token, None).unwrap();
-    lab.turn(9_999);
+    lab.advance(9_999);
     let other = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     assert!(one.refresh_token != other.refresh_token && one.access_token != other.access_token);
     assert!(lab.is_let_in(&one.access_token) && lab.is_let_in(&other.access_token));
     // Each of them goes on by itself.
-    lab.turn(MINUTE);
+    lab.advance(MINUTE);
     let next = lab.refresh(&app, &one.refresh_token, None).unwrap();
-    lab.turn(MINUTE);
+    lab.advance(MINUTE);
     let others = lab.refresh(&app, &other.refresh_token, None).unwrap();
     assert!(lab.is_let_in(&next.access_token) && lab.is_let_in(&others.access_token));
     // They are one family still.
@@ -74,10 +74,10 @@ fn one_may_be_slower_than_the_other_goes_on() {
     let lab = Lab::new();
     let app = lab.app("read");
     let shared = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     let quick = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     let quicker = lab.refresh(&app, &quick.refresh_token, None).unwrap();
-    lab.turn(5000);
+    lab.advance(5000);
     let slow = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     assert!(lab.is_let_in(&quicker.access_token) && lab.is_let_in(&slow.access_token));
 }
@@ -87,11 +87,11 @@ fn the_ten_seconds_count_from_the_first_exchange() {
     let lab = Lab::new();
     let app = lab.app("read");
     let first = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     lab.refresh(&app, &first.refresh_token, None).unwrap();
-    lab.turn(6_000);
+    lab.advance(6_000);
     let again = lab.refresh(&app, &first.refresh_token, None).unwrap();
-    lab.turn(6_000);
+    lab.advance(6_000);
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
     assert!(!lab.is_let_in(&again.access_token));
 }
@@ -101,9 +101,9 @@ fn what_was_taken_back_is_not_given_anew() {
     let lab = Lab::new();
     let app = lab.app("read");
     let first = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
-    lab.brain().revoke(&app, second.refresh_token.as_ref().unwrap()).unwrap();
+    lab.access().revoke(&app, second.refresh_token.as_ref().unwrap()).unwrap();
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
 }
 
@@ -115,12 +115,12 @@ fn under_another_address_the_client_asks_again() {
         AuthorizeRequest { resource: vec![format!("{ISSUER}/mcp")], ..ask(&app.client_id) };
     let code = lab.code(&request);
     let issued = lab.redeem(&app, &code).unwrap();
-    lab.turn(1000);
-    lab.issuer = "https://other.example".into();
+    lab.advance(1000);
+    lab.settings.base_url = Some("https://other.example".into());
     lab.reopen();
     assert!(!lab.is_let_in(&issued.access_token));
     assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
-    lab.issuer = ISSUER.into();
+    lab.settings.base_url = Some(ISSUER.into());
     lab.reopen();
     assert!(lab.refresh(&app, &issued.refresh_token, None).is_ok(), "nothing was used up");
 }
@@ -130,9 +130,9 @@ fn reuse_is_found_out_after_a_start_too() {
     let mut lab = Lab::new();
     let app = lab.app("read");
     let first = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
-    lab.turn(MINUTE);
+    lab.advance(MINUTE);
     lab.reopen();
     assert!(lab.is_let_in(&second.access_token));
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
@@ -165,16 +165,16 @@ fn less_may_be_asked_for_and_the_rest_is_not_lost() {
     let lab = Lab::new();
     let app = lab.app("read write");
     let issued = lab.consented(&app);
-    lab.turn(1000);
+    lab.advance(1000);
     let less = lab.refresh(&app, &issued.refresh_token, Some("read")).unwrap();
     assert_eq!(less.scopes.to_string(), "read");
-    let caller = lab.brain().bearer(less.access_token.expose()).unwrap();
+    let caller = lab.access().bearer(less.access_token.expose()).unwrap();
     assert_eq!(caller.scopes().to_string(), "read");
     assert_eq!(
         error(lab.refresh(&app, &less.refresh_token, Some("admin"))),
         OAuthError::InvalidScope
     );
-    lab.turn(1000);
+    lab.advance(1000);
     let all = lab.refresh(&app, &less.refresh_token, None).unwrap();
     assert_eq!(all.scopes, Scopes::READ_WRITE);
     // What was agreed to bounds it, whatever the client may ask for by now.
@@ -195,7 +195,7 @@ fn a_client_without_the_grant_gets_no_refresh_token() {
         redirect_uris: vec![CALLBACK.into()],
         ..wish("once", "read")
     };
-    let made = lab.brain().client_register(request).unwrap();
+    let made = lab.access().client_register(request).unwrap();
     let who = Credentials { client_id: made.client_id, secret: made.client_secret };
     assert!(lab.consented(&who).refresh_token.is_none());
     let unproven = Credentials { secret: None, ..who.clone() };
@@ -212,7 +212,7 @@ fn a_client_takes_its_own_tokens_back() {
     let lab = Lab::new();
     let (app, other) = (lab.app("read"), lab.app("read"));
     let (one, two) = (lab.consented(&app), lab.consented(&app));
-    let back = |who: &Credentials, token: &Secret| lab.brain().revoke(who, token);
+    let back = |who: &Credentials, token: &Secret| lab.access().revoke(who, token);
     back(&other, &one.access_token).unwrap();
     back(&other, one.refresh_token.as_ref().unwrap()).unwrap();
     assert!(lab.is_let_in(&one.access_token), "a stranger's word is no error, and does nothing");
@@ -233,6 +233,6 @@ fn a_client_takes_its_own_tokens_back() {
     let personal = lab.personal("laptop", "read", None).unwrap();
     back(&app, &personal).unwrap();
     assert!(lab.is_let_in(&personal), "that one is the owner's");
-    lab.brain().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
+    lab.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
     assert!(!lab.is_let_in(&personal));
 }

@@ -5,10 +5,10 @@ use brain_protocol::{
     TokenRevokeReply, Tokens,
 };
 
-use super::clients::{check_reach, checked_name};
-use super::table::{Table, digest, is_live};
-use super::validate::{shown, wrong};
-use crate::Brain;
+use crate::Access;
+use crate::clients::{check_reach, checked_name};
+use crate::grant_table::{GrantTable, digest, is_live};
+use crate::validate::{shown, wrong};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
@@ -22,8 +22,13 @@ const USUAL_ADMIN: u64 = 30 * DAY;
 /// How long a token may be made for, in seconds: a minute to ten years.
 const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
 
-impl Brain {
-    pub(crate) fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
+impl Access {
+    /// Creates a personal token, which is shown only now.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`];
+    /// [`FaultCode::Conflict`] if a valid token has this name; the fault of the store.
+    pub fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
         let name = checked_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
         check_reach(request.scopes, &sources)?;
@@ -38,8 +43,8 @@ impl Brain {
             return Err(wrong("a token lives a minute to ten years", "for example 90d, or never"));
         }
         let now = self.clock.now();
-        let mut turn = self.grants.turn();
-        if active(&self.grants.table(), &name, now).is_some() {
+        let mut lock = self.lock();
+        if active(&self.table(), &name, now).is_some() {
             return Err(Fault::new(
                 FaultCode::Conflict,
                 format!("there is a token called \"{name}\" already"),
@@ -48,7 +53,7 @@ impl Brain {
                 "take another name, or revoke it first: `brain token revoke \"{name}\"`"
             )));
         }
-        let token = random::secret(&*self.grants.random, "brain_pt_")?;
+        let token = random::secret(&*self.random, "brain_pt_")?;
         let hash = digest(token.expose());
         let record = TokenRecord {
             kind: TokenKind::Personal,
@@ -57,22 +62,26 @@ impl Brain {
             scopes: request.scopes,
             sources,
             resource: None,
-            family: random::number(&*self.grants.random)?,
+            family: random::number(&*self.random)?,
             created_at: now,
             expires_at: lives.map(|seconds| now + 1000 * seconds as i64),
             used_at: None,
             revoked_at: None,
         };
         let tokens = vec![(hash, Some(record.clone()))];
-        self.change_grants(&mut turn, GrantUpdate { tokens, ..GrantUpdate::default() })?;
-        let info = info(&self.grants.table(), &hash, &record);
+        self.apply(&mut lock, GrantUpdate { tokens, ..GrantUpdate::default() })?;
+        let info = info(&self.table(), &hash, &record);
         tracing::info!(token = info.id, scopes = info.scope, "a token was made");
         Ok(TokenCreateReply { token, info })
     }
 
-    pub(crate) fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
+    /// Lists valid personal tokens, or all tokens on request; the oldest first.
+    ///
+    /// # Errors
+    /// None.
+    pub fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
         let now = self.clock.now();
-        let table = self.grants.table();
+        let table = self.table();
         let wanted =
             |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
         let mut found: Vec<_> = table.tokens().filter(|(_, token)| wanted(token)).collect();
@@ -82,25 +91,29 @@ impl Brain {
         })
     }
 
-    pub(crate) fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevokeReply, Fault> {
+    /// Revokes a token, and with a refresh token all tokens of its family.
+    ///
+    /// # Errors
+    /// [`FaultCode::UnknownToken`]; the fault of the store.
+    pub fn token_revoke(&self, request: &TokenRevoke) -> Result<TokenRevokeReply, Fault> {
         let now = self.clock.now();
-        let mut turn = self.grants.turn();
-        let mut change = GrantUpdate::default();
+        let mut lock = self.lock();
+        let mut update = GrantUpdate::default();
         let (hash, revoked) = {
-            let table = self.grants.table();
+            let table = self.table();
             let (hash, token) = find(&table, &request.token, now)?;
             let revoked = token.revoked_at.is_none();
             if token.kind == TokenKind::Refresh {
                 // Who has it could have made others with it.
-                table.revoke(&mut change, now, |other| other.family == token.family);
+                table.revoke(&mut update, now, |other| other.family == token.family);
             } else if revoked {
-                change.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
-                change.only_reduces_access = true;
+                update.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
+                update.only_reduces_access = true;
             }
             (hash, revoked)
         };
-        self.change_grants(&mut turn, change)?;
-        let table = self.grants.table();
+        self.apply(&mut lock, update)?;
+        let table = self.table();
         let (_, token) = table.token(&hash).ok_or_else(|| unknown(&request.token))?;
         let info = info(&table, &hash, &token.record);
         if revoked {
@@ -114,7 +127,7 @@ impl Brain {
 }
 
 /// The personal token of this name that is good.
-fn active(table: &Table, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
+fn active(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
     let mut tokens = table.tokens();
     let of_name =
         |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
@@ -122,7 +135,7 @@ fn active(table: &Table, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
 }
 
 /// The token that is meant: the good one of this name, the one with this id, else the last one that had this name.
-fn find(table: &Table, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
+fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
     let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
     let by_name = || {
         let named = |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == text;
@@ -155,7 +168,7 @@ fn id(hash: &Hash) -> String {
 }
 
 /// A token as people see it.
-fn info(table: &Table, hash: &Hash, token: &TokenRecord) -> TokenInfo {
+fn info(table: &GrantTable, hash: &Hash, token: &TokenRecord) -> TokenInfo {
     let client =
         token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);
     TokenInfo {

@@ -1,6 +1,7 @@
 //! What the owner is asked, who is told what instead, and where a browser is sent.
 
 use super::*;
+use crate::DynamicClient;
 
 const CLAUDE: &str = "https://claude.ai/oauth/mcp-oauth-client-metadata";
 const CLAUDE_CODE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
@@ -20,7 +21,7 @@ fn the_owner_sees_who_asks_for_what() {
         r.scope = Some("read".into());
         r.resource = vec!["https://brain.example/mcp".into()];
     });
-    let consent = lab.brain().consent(&request).unwrap();
+    let consent = lab.access().consent(&request).unwrap();
     assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("app", "admin"));
     assert_eq!(
         (consent.redirect_uri.as_str(), consent.redirect_host.as_str()),
@@ -40,7 +41,7 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
         [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")]
     {
         let request = with(&good, |r| r.client_id = client.map(str::to_owned));
-        let error = told(lab.brain().consent(&request));
+        let error = told(lab.access().consent(&request));
         assert!(
             matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest),
             "{client:?}"
@@ -62,25 +63,25 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
         "",
     ] {
         let request = with(&good, |r| r.redirect_uri = Some(uri.into()));
-        assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest, "{uri}");
+        assert_eq!(told(lab.access().consent(&request)), OAuthError::InvalidRequest, "{uri}");
         assert_eq!(
-            told(lab.brain().approve(&request, Scopes::READ_WRITE)),
+            told(lab.access().approve(&request, Scopes::READ_WRITE)),
             OAuthError::InvalidRequest
         );
-        assert_eq!(told(lab.brain().deny(&request)), OAuthError::InvalidRequest);
+        assert_eq!(told(lab.access().deny(&request)), OAuthError::InvalidRequest);
         // However wrong the rest is.
         let worse = with(&request, |r| r.response_type = Some("token".into()));
-        assert_eq!(told(lab.brain().consent(&worse)), OAuthError::InvalidRequest);
+        assert_eq!(told(lab.access().consent(&worse)), OAuthError::InvalidRequest);
     }
     let (service, _) = lab.service("service", "read", &[]);
     let request = ask(&service.client_id);
     assert_eq!(
-        told(lab.brain().consent(&request)),
+        told(lab.access().consent(&request)),
         OAuthError::InvalidRequest,
         "it has no address at all"
     );
     lab.revoke_client(&app.client_id);
-    assert_eq!(told(lab.brain().consent(&good)), OAuthError::InvalidClient);
+    assert_eq!(told(lab.access().consent(&good)), OAuthError::InvalidClient);
 }
 
 #[test]
@@ -88,12 +89,12 @@ fn an_address_may_be_left_away_when_there_is_one_only() {
     let lab = Lab::new();
     let app = lab.app("read");
     let request = with(&ask(&app.client_id), |r| r.redirect_uri = None);
-    assert_eq!(lab.brain().consent(&request).unwrap().redirect_uri, CALLBACK);
+    assert_eq!(lab.access().consent(&request).unwrap().redirect_uri, CALLBACK);
     let uris = vec![CALLBACK.into(), "https://app.example/other".into()];
     let two = ClientRegister { public: true, redirect_uris: uris, ..wish("two", "read") };
-    let id = lab.brain().client_register(two).unwrap().client_id;
+    let id = lab.access().client_register(two).unwrap().client_id;
     let request = with(&ask(&id), |r| r.redirect_uri = None);
-    assert_eq!(told(lab.brain().consent(&request)), OAuthError::InvalidRequest);
+    assert_eq!(told(lab.access().consent(&request)), OAuthError::InvalidRequest);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
     let app = lab.app("read");
     let good = ask(&app.client_id);
     let says =
-        |change: fn(&mut AuthorizeRequest)| sent_back(lab.brain().consent(&with(&good, change)));
+        |change: fn(&mut AuthorizeRequest)| sent_back(lab.access().consent(&with(&good, change)));
     assert_eq!(says(|r| r.response_type = None), "invalid_request");
     assert_eq!(says(|r| r.response_type = Some("token".into())), "unsupported_response_type");
     assert_eq!(says(|r| r.response_type = Some("code token".into())), "unsupported_response_type");
@@ -117,29 +118,26 @@ fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
     assert_eq!(says(|r| r.scope = Some("write".into())), "invalid_scope");
     assert_eq!(says(|r| r.scope = Some("read openid".into())), "invalid_scope");
     assert_eq!(says(|r| r.resource = vec!["https://evil.example".into()]), "invalid_target");
-    let refused = lab.brain().deny(&good).unwrap();
+    let refused = lab.access().deny(&good).unwrap();
     let told = parameters(&refused);
     assert_eq!((told["error"].as_str(), told["state"].as_str()), ("access_denied", "st&te 1"));
     assert_eq!(told["iss"], ISSUER);
     let quiet = with(&good, |r| r.state = None);
-    assert!(!parameters(&lab.brain().deny(&quiet).unwrap()).contains_key("state"));
+    assert!(!parameters(&lab.access().deny(&quiet).unwrap()).contains_key("state"));
 }
 
 #[test]
 fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
     let lab = Lab::new();
-    let client = super::super::DynamicClient {
-        redirect_uris: vec![CALLBACK.into()],
-        ..super::super::DynamicClient::default()
-    };
-    let good = ask(&lab.brain().register_itself(&client).unwrap().client_id);
+    let client = DynamicClient { redirect_uris: vec![CALLBACK.into()], ..DynamicClient::default() };
+    let good = ask(&lab.access().register_itself(&client).unwrap().client_id);
     let says = |change: fn(&mut AuthorizeRequest)| {
         let request = with(&good, change);
         assert_eq!(
-            told(lab.brain().approve(&request, Scopes::READ_WRITE)),
-            told(lab.brain().deny(&request))
+            told(lab.access().approve(&request, Scopes::READ_WRITE)),
+            told(lab.access().deny(&request))
         );
-        told(lab.brain().consent(&request))
+        told(lab.access().consent(&request))
     };
     assert_eq!(
         says(|r| r.response_type = Some("token".into())),
@@ -152,7 +150,7 @@ fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
         OAuthError::InvalidTarget
     );
     // The owner has seen where it leads.
-    assert!(lab.brain().deny(&good).unwrap().starts_with(CALLBACK));
+    assert!(lab.access().deny(&good).unwrap().starts_with(CALLBACK));
 }
 
 #[test]
@@ -160,9 +158,9 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
     let lab = Lab::new();
     let at = |uri: &str| with(&ask(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
     for uri in ["http://localhost:3118/callback", "http://127.0.0.1:50123/callback"] {
-        let consent = lab.brain().consent(&at(uri)).unwrap();
+        let consent = lab.access().consent(&at(uri)).unwrap();
         assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
-        let to = lab.brain().approve(&at(uri), consent.scopes).unwrap();
+        let to = lab.access().approve(&at(uri), consent.scopes).unwrap();
         assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
         // The same port has to be named for the token.
         let code = Secret::new(&*parameters(&to)["code"]);
@@ -174,17 +172,17 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
         };
         let other = uri.replace(":3118", ":3119").replace(":50123", ":3119");
         assert_eq!(
-            error(lab.brain().exchange(&who, &offer(&other), &[])),
+            error(lab.access().exchange(&who, &offer(&other), &[])),
             OAuthError::InvalidGrant
         );
-        assert!(lab.brain().exchange(&who, &offer(uri), &[]).is_ok());
+        assert!(lab.access().exchange(&who, &offer(uri), &[]).is_ok());
     }
     for uri in [
         "http://localhost:3118/other",
         "http://localhost.evil.example/callback",
         "https://localhost/callback",
     ] {
-        assert_eq!(told(lab.brain().consent(&at(uri))), OAuthError::InvalidRequest, "{uri}");
+        assert_eq!(told(lab.access().consent(&at(uri))), OAuthError::InvalidRequest, "{uri}");
     }
 }
 
@@ -194,19 +192,19 @@ fn a_known_client_becomes_one_when_the_owner_agrees() {
     let claude = with(&ask(CLAUDE), |r| {
         r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into());
     });
-    let consent = lab.brain().consent(&claude).unwrap();
+    let consent = lab.access().consent(&claude).unwrap();
     assert_eq!(
         (consent.client_name.as_str(), consent.registered_by.as_str()),
         ("Claude", "metadata")
     );
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
-    lab.brain().deny(&claude).unwrap();
+    lab.access().deny(&claude).unwrap();
     let listed = |lab: &Lab| {
-        lab.brain().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
+        lab.access().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
     };
     assert!(listed(&lab).is_empty());
     let admin = with(&claude, |r| r.scope = Some("admin".into()));
-    assert!(matches!(lab.brain().consent(&admin), Err(AuthorizeFault::SentBack(_))));
+    assert!(matches!(lab.access().consent(&admin), Err(AuthorizeFault::SentBack(_))));
 
     let take = |lab: &Lab| {
         let offer = Offer::Code {
@@ -214,7 +212,7 @@ fn a_known_client_becomes_one_when_the_owner_agrees() {
             redirect_uri: claude.redirect_uri.clone(),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        lab.brain()
+        lab.access()
             .exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &offer, &[])
             .unwrap()
     };

@@ -10,12 +10,14 @@
 
 use brain_protocol::{Fault, GrantType, Scopes};
 
-use super::clients::TOKEN_TTL;
-use super::codes::Code;
-use super::documents::{self, Introduced};
-use super::table::digest;
-use super::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault, known, redirect};
-use crate::Brain;
+use crate::Access;
+use crate::client_documents::{self, ClientMetadata};
+use crate::clients::TOKEN_TTL;
+use crate::codes::Code;
+use crate::grant_table::digest;
+use crate::{
+    AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault, known_clients, redirect_uri,
+};
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
@@ -35,7 +37,7 @@ struct Asked {
     challenge: String,
 }
 
-impl Brain {
+impl Access {
     /// What the owner is to be asked. May block.
     ///
     /// # Errors
@@ -43,13 +45,13 @@ impl Brain {
     pub fn consent(&self, request: &AuthorizeRequest) -> Result<Consent, AuthorizeFault> {
         let asked = self.asked(request, self.introduced(request)?)?;
         let client_host =
-            (asked.client.registered_by == METADATA).then(|| redirect::host(&asked.id));
+            (asked.client.registered_by == METADATA).then(|| redirect_uri::host(&asked.id));
         Ok(Consent {
             client_host,
             client_name: asked.client.name,
             registered_by: asked.client.registered_by,
-            redirect_host: redirect::host(&asked.redirect_uri),
-            loopback: redirect::is_loopback(&asked.redirect_uri),
+            redirect_host: redirect_uri::host(&asked.redirect_uri),
+            loopback: redirect_uri::is_loopback(&asked.redirect_uri),
             redirect_uri: asked.redirect_uri,
             client_id: asked.id,
             scopes: asked.scopes,
@@ -62,7 +64,7 @@ impl Brain {
     /// that is good once and for 60 seconds. May block.
     ///
     /// # Errors
-    /// As [`Brain::consent`].
+    /// As [`Access::consent`].
     pub fn approve(
         &self,
         request: &AuthorizeRequest,
@@ -70,7 +72,7 @@ impl Brain {
     ) -> Result<String, AuthorizeFault> {
         // Before it is our turn: it may take seconds.
         let introduced = self.introduced(request)?;
-        let mut turn = self.grants.turn();
+        let mut lock = self.lock();
         let asked = self.asked(request, introduced)?;
         if !asked.scopes.cover(scopes) {
             let fault =
@@ -78,19 +80,19 @@ impl Brain {
             return Err(AuthorizeFault::Shown(fault));
         }
         let failed = |fault: Fault| AuthorizeFault::Shown(fault.into());
-        let code = random::secret(&*self.grants.random, "brain_co_").map_err(failed)?;
-        let family = random::number(&*self.grants.random).map_err(failed)?;
+        let code = random::secret(&*self.random, "brain_co_").map_err(failed)?;
+        let family = random::number(&*self.random).map_err(failed)?;
         if !asked.registered {
             let clients = vec![(asked.id.clone(), Some(asked.client))];
-            self.change_grants(&mut turn, GrantUpdate { clients, ..GrantUpdate::default() })
+            self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })
                 .map_err(failed)?;
         }
         tracing::info!(client = asked.id, %scopes, "the owner agreed");
-        let to = redirect::with(
+        let to = redirect_uri::with(
             &asked.redirect_uri,
             &self.parameters(request, &[("code", code.expose())]),
         );
-        turn.codes.put(
+        lock.codes.put(
             digest(code.expose()),
             Code {
                 client: asked.id,
@@ -110,7 +112,7 @@ impl Brain {
     /// The owner said no: the whole address to send the browser to. May block.
     ///
     /// # Errors
-    /// As [`Brain::consent`].
+    /// As [`Access::consent`].
     pub fn deny(&self, request: &AuthorizeRequest) -> Result<String, AuthorizeFault> {
         let asked = self.asked(request, self.introduced(request)?)?;
         tracing::info!(client = asked.id, "the owner refused");
@@ -121,7 +123,7 @@ impl Brain {
     fn asked(
         &self,
         request: &AuthorizeRequest,
-        introduced: Option<Introduced>,
+        introduced: Option<ClientMetadata>,
     ) -> Result<Asked, AuthorizeFault> {
         let shown = |error, why: &str| AuthorizeFault::Shown(OAuthFault::new(error, why));
         let id = request.client_id.as_deref().filter(|id| !id.is_empty());
@@ -130,7 +132,7 @@ impl Brain {
             shown(OAuthError::InvalidClient, "this client is not registered, or was revoked")
         })?;
         let redirect_uri = match (&request.redirect_uri, client.redirect_uris.as_slice()) {
-            (Some(uri), registered) if registered.iter().any(|r| redirect::matches(r, uri)) => {
+            (Some(uri), registered) if registered.iter().any(|r| redirect_uri::matches(r, uri)) => {
                 uri.clone()
             }
             (None, [only]) => only.clone(),
@@ -140,7 +142,7 @@ impl Brain {
                 return Err(shown(OAuthError::InvalidRequest, why));
             }
         };
-        let vouched = client.registered_by == "admin" || known::introduced(id).is_some();
+        let vouched = client.registered_by == "admin" || known_clients::introduced(id).is_some();
         let back = |fault: OAuthFault| match vouched {
             true => AuthorizeFault::SentBack(self.sent_back(request, &redirect_uri, &fault)),
             false => AuthorizeFault::Shown(fault),
@@ -168,19 +170,22 @@ impl Brain {
     ///
     /// # Errors
     /// Why its document is none, when nothing else is known of it.
-    fn introduced(&self, request: &AuthorizeRequest) -> Result<Option<Introduced>, AuthorizeFault> {
+    fn introduced(
+        &self,
+        request: &AuthorizeRequest,
+    ) -> Result<Option<ClientMetadata>, AuthorizeFault> {
         let shown = AuthorizeFault::Shown;
         let Some(id) = request.client_id.as_deref() else { return Ok(None) };
         let stored = self.active_client(id);
-        if !documents::is_address(id)
+        if !client_documents::is_address(id)
             || stored.as_ref().is_some_and(|client| client.registered_by != METADATA)
         {
             return Ok(None);
         }
-        if let Some(copy) = known::introduced(id) {
+        if let Some(copy) = known_clients::introduced(id) {
             return Ok(Some(copy));
         }
-        if !self.config.http_fetches_client_documents() {
+        if !self.settings.fetch_client_documents {
             let why = "this client has a document of its own, of which brain has no copy, and fetching it is switched off \
                        (http.client_documents)";
             return match stored {
@@ -190,7 +195,7 @@ impl Brain {
         }
         // Nothing is fetched for a request that could not be granted anyhow.
         check_kind(request).map_err(shown)?;
-        match self.grants.documents.introduced(id, self.clock.now()) {
+        match self.documents.introduced(id, self.clock.now()) {
             Ok(client) => Ok(Some(client)),
             // The owner agreed to it once, as it was then.
             Err(_) if stored.is_some() => Ok(None),
@@ -200,7 +205,7 @@ impl Brain {
 
     /// The client of this id in the store, unless it was revoked.
     fn active_client(&self, id: &str) -> Option<ClientRecord> {
-        let table = self.grants.table();
+        let table = self.table();
         table
             .client(id)
             .filter(|client| client.record.revoked_at.is_none())
@@ -209,7 +214,11 @@ impl Brain {
 
     /// The client that asks for consent, and whether it is in the store as it is. One with a document of its own may ask again after it
     /// was revoked: its id is the same for ever, and only the owner can let it in.
-    fn consenting(&self, id: &str, introduced: Option<Introduced>) -> Option<(ClientRecord, bool)> {
+    fn consenting(
+        &self,
+        id: &str,
+        introduced: Option<ClientMetadata>,
+    ) -> Option<(ClientRecord, bool)> {
         let stored = self.active_client(id);
         let Some(said) = introduced else { return stored.map(|client| (client, true)) };
         let former = stored.clone().unwrap_or_else(|| ClientRecord {
@@ -226,7 +235,7 @@ impl Brain {
             last_used_at: None,
             revoked_at: None,
         });
-        let Introduced { name, redirect_uris, grant_types } = said;
+        let ClientMetadata { name, redirect_uris, grant_types } = said;
         let client = ClientRecord { name, redirect_uris, grant_types, ..former };
         let registered = stored.as_ref() == Some(&client);
         Some((client, registered))
@@ -236,7 +245,7 @@ impl Brain {
     fn sent_back(&self, request: &AuthorizeRequest, uri: &str, fault: &OAuthFault) -> String {
         let told =
             [("error", fault.error.as_str()), ("error_description", fault.description.as_str())];
-        redirect::with(uri, &self.parameters(request, &told))
+        redirect_uri::with(uri, &self.parameters(request, &told))
     }
 
     /// What goes to the client: `told`, its state, and who we are (RFC 9207 section 2).
@@ -284,7 +293,7 @@ fn check_kind(request: &AuthorizeRequest) -> Result<String, OAuthFault> {
 ///
 /// # Errors
 /// `invalid_scope` when one does not exist, or none of them is granted.
-pub(super) fn wanted_scopes(scope: Option<&str>, granted: Scopes) -> Result<Scopes, OAuthFault> {
+pub(crate) fn wanted_scopes(scope: Option<&str>, granted: Scopes) -> Result<Scopes, OAuthFault> {
     let Some(text) = scope.filter(|text| !text.trim().is_empty()) else { return Ok(granted) };
     let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
     let wanted =

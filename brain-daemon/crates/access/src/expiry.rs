@@ -3,9 +3,9 @@
 
 use brain_protocol::Fault;
 
-use super::register::DYNAMIC;
-use super::table::{Client, is_live};
-use crate::Brain;
+use crate::Access;
+use crate::grant_table::{Client, is_live};
+use crate::registration::DYNAMIC;
 use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
 
 /// A day, in milliseconds.
@@ -16,23 +16,25 @@ const MEMORY: i64 = 90 * DAY;
 const SOON: i64 = 14 * DAY;
 
 /// What there is, for `brain doctor`.
-pub(crate) struct GrantsStanding {
+pub struct AccessSummary {
     /// Clients that are not revoked.
-    pub(crate) clients: usize,
+    pub clients: usize,
     /// Personal tokens that are good.
-    pub(crate) tokens: usize,
+    pub tokens: usize,
     /// Those of them that end within 14 days: name and when, Unix milliseconds; the first one first.
-    pub(crate) ending: Vec<(String, i64)>,
+    pub ending: Vec<(String, i64)>,
     /// Those of them that never end, by name.
-    pub(crate) endless: Vec<String>,
+    pub endless: Vec<String>,
     /// Why there is no admin token.
-    pub(crate) problem: Option<Fault>,
+    pub problem: Option<Fault>,
 }
 
-impl Brain {
-    pub(crate) fn grants_standing(&self) -> GrantsStanding {
+impl Access {
+    /// Counts clients and tokens.
+    #[must_use]
+    pub fn summary(&self) -> AccessSummary {
         let now = self.clock.now();
-        let table = self.grants.table();
+        let table = self.table();
         let personal = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
         let tokens: Vec<&TokenRecord> =
             table.tokens().map(|(_, token)| token).filter(personal).collect();
@@ -51,7 +53,7 @@ impl Brain {
             .map(|token| token.name.clone())
             .collect();
         endless.sort();
-        GrantsStanding {
+        AccessSummary {
             clients: table
                 .clients()
                 .filter(|(_, client)| client.record.revoked_at.is_none())
@@ -59,7 +61,7 @@ impl Brain {
             tokens: tokens.len(),
             ending,
             endless,
-            problem: self.grants.admin.problem(),
+            problem: self.admin_token.problem(),
         }
     }
 
@@ -68,9 +70,9 @@ impl Brain {
     /// # Errors
     /// When the store fails.
     pub fn write_uses(&self) -> Result<(), Fault> {
-        let mut turn = self.grants.turn();
+        let mut lock = self.lock();
         let clients: Vec<(String, Option<ClientRecord>)> = {
-            let table = self.grants.table();
+            let table = self.table();
             let changed = table
                 .clients()
                 .filter(|(_, client)| client.last_used() > client.record.last_used_at);
@@ -80,33 +82,33 @@ impl Brain {
             };
             changed.map(|(id, client)| (id.clone(), Some(written(client)))).collect()
         };
-        self.change_grants(&mut turn, GrantUpdate { clients, ..GrantUpdate::default() })
+        self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })
     }
 
     /// Forgets what has ended. Returns how many clients and tokens are gone.
     ///
     /// # Errors
     /// When the store fails; nothing is forgotten then.
-    pub fn purge_grants(&self) -> Result<usize, Fault> {
+    pub fn purge(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
-        let mut turn = self.grants.turn();
-        let mut change = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
+        let mut lock = self.lock();
+        let mut update = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
         {
-            let table = self.grants.table();
+            let table = self.table();
             let gone = table.clients().filter(|(_, client)| client_is_over(client, now));
-            change.clients = gone.map(|(id, _)| (id.clone(), None)).collect();
+            update.clients = gone.map(|(id, _)| (id.clone(), None)).collect();
             let ownerless = |token: &TokenRecord| {
                 token
                     .client
                     .as_ref()
-                    .is_some_and(|id| change.clients.iter().any(|(gone, _)| gone == id))
+                    .is_some_and(|id| update.clients.iter().any(|(gone, _)| gone == id))
             };
             let gone =
                 table.tokens().filter(|(_, token)| token_is_over(token, now) || ownerless(token));
-            change.tokens = gone.map(|(hash, _)| (*hash, None)).collect();
+            update.tokens = gone.map(|(hash, _)| (*hash, None)).collect();
         }
-        let count = change.clients.len() + change.tokens.len();
-        self.change_grants(&mut turn, change)?;
+        let count = update.clients.len() + update.tokens.len();
+        self.apply(&mut lock, update)?;
         if count > 0 {
             tracing::debug!(count, "clients and tokens forgotten");
         }

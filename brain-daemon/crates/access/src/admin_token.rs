@@ -9,8 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use brain_protocol::{AdminToken, AdminTokenReply, Fault, FaultCode, Secret};
 use subtle::ConstantTimeEq;
 
-use super::table::digest;
-use crate::Brain;
+use crate::Access;
+use crate::grant_table::digest;
 use brain_base::random::{self, Random};
 use brain_base::secrets::{FoundSecret, Origin, Secrets};
 use brain_store::Hash;
@@ -21,7 +21,7 @@ const NAME: &str = "admin-token";
 const SHORTEST: usize = 24;
 
 /// The owner's token, or why there is none.
-pub(super) struct Admin {
+pub(crate) struct AdminTokenHolder {
     secrets: Arc<Secrets>,
     configured: Option<PathBuf>,
     known: RwLock<Result<Known, Fault>>,
@@ -49,9 +49,9 @@ impl Known {
     }
 }
 
-impl Admin {
+impl AdminTokenHolder {
     /// Finds the token, or makes it at the first start.
-    pub(super) fn open(
+    pub(crate) fn open(
         secrets: Arc<Secrets>,
         configured: Option<PathBuf>,
         random: &dyn Random,
@@ -80,13 +80,13 @@ impl Admin {
     }
 
     /// Whether this is the digest of the token, in a time that does not tell how near it is.
-    pub(super) fn is(&self, hash: &Hash) -> bool {
+    pub(crate) fn is(&self, hash: &Hash) -> bool {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().is_ok_and(|known| bool::from(known.hash.ct_eq(hash)))
     }
 
     /// Why there is no token.
-    pub(super) fn problem(&self) -> Option<Fault> {
+    pub(crate) fn problem(&self) -> Option<Fault> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().err().cloned()
     }
 
@@ -126,18 +126,19 @@ fn reply(known: Known, rotated: bool) -> AdminTokenReply {
     AdminTokenReply { token: known.secret, path: known.origin.to_string(), rotated }
 }
 
-impl Brain {
+impl Access {
     /// Whether this is the owner's own token for the admin API, compared in constant time.
     pub fn is_admin_token(&self, token: &str) -> bool {
-        self.grants.admin.is(&digest(token))
+        self.admin_token.is(&digest(token))
     }
 
-    pub(crate) fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
-        let admin = &self.grants.admin;
-        if request.rotate {
-            admin.rotate(&*self.grants.random)
-        } else {
-            admin.show(&*self.grants.random)
-        }
+    /// Returns the admin token, or replaces it on request.
+    ///
+    /// # Errors
+    /// Why there is none; [`FaultCode::Conflict`] when its place is outside the home and it is to
+    /// be replaced.
+    pub fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
+        let admin = &self.admin_token;
+        if request.rotate { admin.rotate(&*self.random) } else { admin.show(&*self.random) }
     }
 }

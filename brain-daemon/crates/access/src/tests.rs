@@ -1,4 +1,4 @@
-//! The rules of this room, as clients and the owner meet them, on a real brain with a clock and a randomness of our own.
+//! The rules of access as clients and the owner see them, on a real store.
 
 mod bearer;
 mod codes;
@@ -12,6 +12,7 @@ mod register;
 mod restart;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -24,17 +25,15 @@ use brain_protocol::{
 use sha2::{Digest, Sha256};
 use url::Url;
 
-use super::{
-    AuthorizeFault, AuthorizeRequest, Credentials, HttpAddresses, Issued, OAuthError, OAuthFault,
-    Offer,
+use crate::{
+    Access, AuthorizeFault, AuthorizeRequest, Credentials, HttpAddresses, Issued, OAuthError,
+    OAuthFault, Offer, Settings,
 };
-use crate::{Brain, Outside};
 use brain_base::clock::Clock;
-use brain_base::home::Home;
 use brain_base::random::Random;
-use brain_config::Config;
+use brain_base::secrets::Secrets;
 use brain_net::{Document, Error as NetError, HttpClient, HttpRequest, HttpResponse};
-use brain_store::SourceRecord;
+use brain_store::{SourceRecord, Store, StoreOptions};
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -44,18 +43,18 @@ const CALLBACK: &str = "https://app.example/cb";
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 
 #[derive(Clone)]
-struct Hands(Arc<AtomicI64>);
+struct MockClock(Arc<AtomicI64>);
 
-impl Clock for Hands {
+impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// Every fill is another one, and the same in every run.
-struct Counted(AtomicU64);
+/// Random bytes that differ at each call, and are the same in every run.
+struct CountingRandom(AtomicU64);
 
-impl Random for Counted {
+impl Random for CountingRandom {
     fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
         let digest = Sha256::digest(self.0.fetch_add(1, Ordering::SeqCst).to_le_bytes());
         bytes.copy_from_slice(&digest[..bytes.len()]);
@@ -63,14 +62,14 @@ impl Random for Counted {
     }
 }
 
-/// A network in which documents are, and in which every fetch is counted.
+/// A network that has the given documents and lists all fetches.
 #[derive(Default)]
-struct Shelf {
+struct FakeNetwork {
     documents: Mutex<HashMap<String, Result<Document, NetError>>>,
     fetched: Mutex<Vec<String>>,
 }
 
-impl HttpClient for Shelf {
+impl HttpClient for FakeNetwork {
     fn document(&self, url: &str) -> Result<Document, NetError> {
         self.fetched.lock().unwrap().push(url.into());
         let found = self.documents.lock().unwrap().get(url).cloned();
@@ -82,29 +81,37 @@ impl HttpClient for Shelf {
     }
 }
 
+/// The service on a store of its own, with a clock, random bytes and a network under control.
 struct Lab {
     dir: tempfile::TempDir,
-    shelf: Arc<Shelf>,
-    hands: Hands,
-    random: Arc<Counted>,
-    issuer: String,
-    variables: HashMap<String, String>,
-    brain: Option<Arc<Brain>>,
+    network: Arc<FakeNetwork>,
+    clock: MockClock,
+    random: Arc<CountingRandom>,
+    settings: Settings,
+    admin_token_variable: Option<String>,
+    min_free_bytes: u64,
+    access: Option<Access>,
 }
 
 impl Lab {
     fn new() -> Self {
+        let settings = Settings {
+            base_url: Some(ISSUER.into()),
+            fetch_client_documents: true,
+            ..Settings::default()
+        };
         let mut lab = Self {
             dir: tempfile::tempdir().unwrap(),
-            shelf: Arc::default(),
-            hands: Hands(Arc::new(AtomicI64::new(1_795_257_045_123))),
-            random: Arc::new(Counted(AtomicU64::new(1))),
-            issuer: ISSUER.into(),
-            variables: HashMap::new(),
-            brain: None,
+            network: Arc::default(),
+            clock: MockClock(Arc::new(AtomicI64::new(1_795_257_045_123))),
+            random: Arc::new(CountingRandom(AtomicU64::new(1))),
+            settings,
+            admin_token_variable: None,
+            min_free_bytes: 0,
+            access: None,
         };
         lab.reopen();
-        lab.brain()
+        lab.access()
             .store
             .write(|draft| {
                 draft.put_source(&SourceId::parse("work").unwrap(), &SourceRecord::new(None, 0))?;
@@ -114,45 +121,56 @@ impl Lab {
         lab
     }
 
-    /// From now on the disk counts as full; or not any more.
+    /// Makes the disk count as full, or as empty again.
     fn fill_the_disk(&mut self, full: bool) {
-        let least = if full { "1000000" } else { "1" };
-        self.variables.insert("BRAIN_STORE_MIN_FREE_MB".into(), least.into());
+        self.min_free_bytes = if full { u64::MAX / 2 } else { 0 };
         self.reopen();
     }
 
-    /// Ends the brain without a word, and starts it again.
+    fn store_path(&self) -> PathBuf {
+        self.dir.path().join("brain.redb")
+    }
+
+    fn admin_token_path(&self) -> PathBuf {
+        self.dir.path().join("secrets/admin-token")
+    }
+
+    fn store_options(&self) -> StoreOptions {
+        let (min_free_bytes, now) = (self.min_free_bytes, self.clock.now());
+        StoreOptions { cache_bytes: 4 << 20, min_free_bytes, now, fresh_id: 7 }
+    }
+
+    /// Drops the service and opens it again.
     fn reopen(&mut self) {
-        self.brain = None;
-        let home = Home::at(self.dir.path().join("home"));
-        let base = self.issuer.clone();
-        let given = self.variables.clone();
-        let env = |name: &str| match name {
-            "BRAIN_HTTP_BASE_URL" => Some(base.clone()),
-            _ => given.get(name).cloned(),
-        };
-        let config = Config::load(&home.config(), env).unwrap();
-        let outside = Outside {
-            random: self.random.clone(),
-            variables: Box::new(move |name| given.get(name).cloned()),
-            net: self.shelf.clone(),
-            lines: Arc::new(crate::StandardOutput::default()),
-        };
-        let brain =
-            Brain::open_with(home, config, Arc::new(self.hands.clone()), 7, outside).unwrap();
-        brain.set_http_addresses(HttpAddresses {
+        self.access = None;
+        let store =
+            Store::open(&self.store_path(), &self.store_options(), Box::new(|_| {})).unwrap();
+        let token = self.admin_token_variable.clone();
+        let variables = move |name: &str| token.clone().filter(|_| name == "BRAIN_ADMIN_TOKEN");
+        let secrets = Secrets::new(self.dir.path().join("secrets"), Box::new(variables));
+        let access = Access::open(
+            Arc::new(store),
+            Arc::new(self.clock.clone()),
+            self.random.clone(),
+            Arc::new(secrets),
+            self.network.clone(),
+            self.settings.clone(),
+        )
+        .unwrap();
+        access.set_http_addresses(HttpAddresses {
             local: Some("127.0.0.1:3131".parse().unwrap()),
             ..HttpAddresses::default()
         });
-        self.brain = Some(Arc::new(brain));
+        self.access = Some(access);
     }
 
-    fn brain(&self) -> &Arc<Brain> {
-        self.brain.as_ref().unwrap()
+    fn access(&self) -> &Access {
+        self.access.as_ref().unwrap()
     }
 
-    fn turn(&self, ms: i64) {
-        self.hands.0.fetch_add(ms, Ordering::SeqCst);
+    /// Moves the clock forward.
+    fn advance(&self, ms: i64) {
+        self.clock.0.fetch_add(ms, Ordering::SeqCst);
     }
 
     /// A client with a secret, which comes with it.
@@ -163,7 +181,7 @@ impl Lab {
         sources: &[&str],
     ) -> (Credentials, ClientRegisterReply) {
         let request = ClientRegister { sources: ids(sources), ..wish(name, scopes) };
-        let made = self.brain().client_register(request).unwrap();
+        let made = self.access().client_register(request).unwrap();
         (
             Credentials { client_id: made.client_id.clone(), secret: made.client_secret.clone() },
             made,
@@ -177,20 +195,20 @@ impl Lab {
             redirect_uris: vec![CALLBACK.into()],
             ..wish("app", scopes)
         };
-        let made = self.brain().client_register(request).unwrap();
+        let made = self.access().client_register(request).unwrap();
         assert!(made.client_secret.is_none());
         Credentials { client_id: made.client_id, secret: None }
     }
 
     fn credentials(&self, who: &Credentials, scope: Option<&str>) -> Result<Issued, OAuthFault> {
         let scope = scope.map(str::to_owned);
-        self.brain().exchange(who, &Offer::ClientCredentials { scope }, &[])
+        self.access().exchange(who, &Offer::ClientCredentials { scope }, &[])
     }
 
     /// The owner agrees to all that is asked for; the code.
     fn code(&self, request: &AuthorizeRequest) -> Secret {
-        let scopes = self.brain().consent(request).unwrap().scopes;
-        let to = self.brain().approve(request, scopes).unwrap();
+        let scopes = self.access().consent(request).unwrap().scopes;
+        let to = self.access().approve(request, scopes).unwrap();
         Secret::new(parameters(&to).remove("code").unwrap())
     }
 
@@ -200,7 +218,7 @@ impl Lab {
             redirect_uri: Some(CALLBACK.into()),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        self.brain().exchange(who, &offer, &[])
+        self.access().exchange(who, &offer, &[])
     }
 
     /// Consent and exchange in one.
@@ -216,7 +234,7 @@ impl Lab {
         scope: Option<&str>,
     ) -> Result<Issued, OAuthFault> {
         let (token, scope) = (token.clone().unwrap(), scope.map(str::to_owned));
-        self.brain().exchange(who, &Offer::Refresh { token, scope }, &[])
+        self.access().exchange(who, &Offer::Refresh { token, scope }, &[])
     }
 
     fn personal(
@@ -227,7 +245,7 @@ impl Lab {
     ) -> Result<Secret, FaultCode> {
         let scopes = Scopes::parse(scopes).unwrap();
         let request = TokenCreate { name: name.into(), scopes, sources: Vec::new(), expires_in };
-        self.brain().token_create(&request).map(|made| made.token).map_err(|fault| fault.code)
+        self.access().token_create(&request).map(|made| made.token).map_err(|fault| fault.code)
     }
 
     fn update(
@@ -242,21 +260,21 @@ impl Lab {
             sources: sources.map(ids),
             token_ttl: None,
         };
-        self.brain()
+        self.access()
             .client_update(request)
             .map(|changed| changed.status)
             .map_err(|fault| fault.code)
     }
 
     fn revoke_client(&self, client: &str) -> u64 {
-        self.brain()
+        self.access()
             .client_revoke(&ClientRevoke { client: client.into(), yes: true })
             .unwrap()
             .tokens_revoked
     }
 
     fn is_let_in(&self, token: &Secret) -> bool {
-        match self.brain().bearer(token.expose()) {
+        match self.access().bearer(token.expose()) {
             Ok(_) => true,
             Err(fault) => {
                 assert_eq!(fault.code, FaultCode::InvalidToken);

@@ -15,15 +15,15 @@ fn what_the_owner_agreed_to_is_what_the_client_gets() {
     let lab = Lab::new();
     let app = lab.app("read write");
     let request = AuthorizeRequest { scope: Some("write read".into()), ..ask(&app.client_id) };
-    assert_eq!(lab.brain().consent(&request).unwrap().scopes, Scopes::READ_WRITE);
-    let to = lab.brain().approve(&request, Scopes::parse("read").unwrap()).unwrap();
+    assert_eq!(lab.access().consent(&request).unwrap().scopes, Scopes::READ_WRITE);
+    let to = lab.access().approve(&request, Scopes::parse("read").unwrap()).unwrap();
     assert!(to.starts_with(&format!("{CALLBACK}?code=brain_co_")), "{to}");
     let told = parameters(&to);
     assert_eq!((told["iss"].as_str(), told["state"].as_str()), (ISSUER, "st&te 1"));
     let issued = lab.redeem(&app, &Secret::new(&*told["code"])).unwrap();
     assert_eq!((issued.scopes.to_string().as_str(), issued.expires_in), ("read", 3600));
     assert!(issued.refresh_token.is_some());
-    let caller = lab.brain().bearer(issued.access_token.expose()).unwrap();
+    let caller = lab.access().bearer(issued.access_token.expose()).unwrap();
     assert_eq!(
         (caller.name.as_str(), caller.scopes()),
         (app.client_id.as_str(), brain_base::caller::Scope::Read.into())
@@ -34,7 +34,7 @@ fn what_the_owner_agreed_to_is_what_the_client_gets() {
 }
 
 fn told_scope(lab: &Lab, request: &AuthorizeRequest) -> OAuthError {
-    told(lab.brain().approve(request, Scopes::READ_WRITE))
+    told(lab.access().approve(request, Scopes::READ_WRITE))
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn a_code_needs_the_verifier_the_address_and_its_client() {
     let lab = Lab::new();
     let (app, other) = (lab.app("read"), lab.app("read"));
     let code = lab.code(&ask(&app.client_id));
-    let brain = lab.brain();
+    let access = lab.access();
     let uri = Some(CALLBACK);
-    let try_it = |who: &Credentials, offer: Offer| error(brain.exchange(who, &offer, &[]));
+    let try_it = |who: &Credentials, offer: Offer| error(access.exchange(who, &offer, &[]));
     assert_eq!(try_it(&app, offer(&code, uri, None)), OAuthError::InvalidRequest);
     for verifier in
         [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)]
@@ -67,7 +67,7 @@ fn a_code_needs_the_verifier_the_address_and_its_client() {
     let wrong = Secret::new(format!("{}x", code.expose()));
     assert_eq!(try_it(&app, offer(&wrong, uri, Some(VERIFIER))), OAuthError::InvalidGrant);
     let elsewhere = ["https://evil.example/mcp".to_owned()];
-    let refused = brain.exchange(&app, &offer(&code, uri, Some(VERIFIER)), &elsewhere);
+    let refused = access.exchange(&app, &offer(&code, uri, Some(VERIFIER)), &elsewhere);
     assert_eq!(error(refused), OAuthError::InvalidTarget);
     assert!(lab.redeem(&app, &code).is_ok(), "what others tried has not used it up");
 }
@@ -78,7 +78,7 @@ fn a_code_that_named_no_address_needs_none() {
     let app = lab.app("read");
     let request = AuthorizeRequest { redirect_uri: None, ..ask(&app.client_id) };
     let code = lab.code(&request);
-    assert!(lab.brain().exchange(&app, &offer(&code, None, Some(VERIFIER)), &[]).is_ok());
+    assert!(lab.access().exchange(&app, &offer(&code, None, Some(VERIFIER)), &[]).is_ok());
 }
 
 #[test]
@@ -86,9 +86,9 @@ fn a_code_is_good_for_sixty_seconds() {
     let lab = Lab::new();
     let app = lab.app("read");
     let (early, late) = (lab.code(&ask(&app.client_id)), lab.code(&ask(&app.client_id)));
-    lab.turn(MINUTE - 1);
+    lab.advance(MINUTE - 1);
     assert!(lab.redeem(&app, &early).is_ok());
-    lab.turn(1);
+    lab.advance(1);
     assert_eq!(error(lab.redeem(&app, &late)), OAuthError::InvalidGrant);
 }
 
@@ -101,7 +101,7 @@ fn a_code_that_comes_twice_takes_its_tokens_along() {
     let bystander = lab.consented(&app);
     assert_eq!(error(lab.redeem(&other, &code)), OAuthError::InvalidGrant);
     assert!(lab.is_let_in(&issued.access_token), "another client cannot take them away");
-    lab.turn(2 * MINUTE);
+    lab.advance(2 * MINUTE);
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
     assert!(!lab.is_let_in(&issued.access_token));
     assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
@@ -114,7 +114,7 @@ fn a_replay_takes_along_what_came_of_the_refresh_token_too() {
     let app = lab.app("read");
     let code = lab.code(&ask(&app.client_id));
     let first = lab.redeem(&app, &code).unwrap();
-    lab.turn(1000);
+    lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
     assert!(!lab.is_let_in(&second.access_token));

@@ -1,9 +1,9 @@
-//! Copies of the documents of clients that people use (Client ID Metadata Documents). These are never fetched: some of the originals
+//! Copies of the documents of clients that people use (Client ID Metadata ClientDocuments). These are never fetched: some of the originals
 //! lie behind checks that only a browser passes, and they work where nothing goes out. `documents.rs` fetches the others.
 
 use brain_protocol::GrantType;
 
-use super::documents::Introduced;
+use crate::client_documents::ClientMetadata;
 
 /// A copy of a document.
 struct Document {
@@ -51,9 +51,9 @@ const DOCUMENTS: &[Document] = &[
 ];
 
 /// What the client with this id says of itself, if there is a copy of it.
-pub(super) fn introduced(id: &str) -> Option<Introduced> {
+pub(crate) fn introduced(id: &str) -> Option<ClientMetadata> {
     let document = DOCUMENTS.iter().find(|document| document.id == id)?;
-    Some(Introduced {
+    Some(ClientMetadata {
         name: document.name.into(),
         redirect_uris: document.redirect_uris.iter().map(|&uri| uri.into()).collect(),
         grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
@@ -64,7 +64,7 @@ pub(super) fn introduced(id: &str) -> Option<Introduced> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::grants::redirect;
+    use crate::redirect_uri;
 
     #[test]
     fn every_copy_could_be_registered() {
@@ -72,7 +72,7 @@ mod tests {
             let client = introduced(document.id).unwrap();
             assert!(!client.redirect_uris.is_empty(), "{}", document.id);
             for uri in &client.redirect_uris {
-                assert_eq!(redirect::check(uri), Ok(()), "{uri}");
+                assert_eq!(redirect_uri::check(uri), Ok(()), "{uri}");
             }
         }
         assert!(introduced("https://claude.ai/oauth/other").is_none());

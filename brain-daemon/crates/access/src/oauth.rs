@@ -1,38 +1,6 @@
-//! Who may come in over HTTP: clients, tokens, the owner's consent (decisions in `docs/access.md`).
-//!
-//! This room decides who a bearer token belongs to and what an authorization server has to answer (RFC 6749, RFC 7636,
-//! RFC 7009, RFC 7591, RFC 8707, RFC 9207). It knows nothing of HTTP: the door turns forms, headers and redirects into
-//! the types below and back. Secrets and tokens are 256 random bits, prefixed by kind, shown once and stored as SHA-256.
-//!
-//! `table.rs` has clients and tokens in memory; `bearer.rs` lets a call in; `exchange.rs` issues and revokes; `consent.rs` asks the
-//! owner, with `redirect.rs` for addresses, `known.rs` and `documents.rs` for clients with a document of their own, `codes.rs` for what was
-//! agreed to;
-//! `register.rs` is for clients that register themselves, `clients.rs`, `tokens.rs` and `admin.rs` for the owner; `expiry.rs` forgets.
-
-mod admin;
-mod bearer;
-mod clients;
-mod codes;
-mod consent;
-mod documents;
-mod exchange;
-mod expiry;
-mod http_addresses;
-mod known;
-mod redirect;
-mod register;
-mod table;
-#[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
-mod tests;
-mod tokens;
-mod validate;
-
-use std::net::SocketAddr;
+//! Requests, replies and errors of the OAuth endpoints.
 
 use brain_protocol::{Scopes, Secret};
-
-pub(crate) use table::Grants;
 
 /// What an OAuth endpoint refuses with: RFC 6749 sections 4.1.2.1 and 5.2, RFC 8707 section 2, RFC 7591 section 3.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,17 +184,4 @@ pub struct DynamicClient {
     pub grant_types: Vec<String>,
     /// How it would show who it is: by a secret, or `none`. It gets `none`, and is told so.
     pub token_endpoint_auth_method: Option<String>,
-}
-
-/// Where HTTP is served, once it is.
-#[derive(Debug, Clone, Default)]
-pub struct HttpAddresses {
-    /// For this machine.
-    pub local: Option<SocketAddr>,
-    /// For a tunnel.
-    pub public: Option<SocketAddr>,
-    /// Why HTTP is not served where it would be.
-    pub missing: Vec<String>,
-    /// What of it the network can reach, or read, and should not.
-    pub exposed: Vec<String>,
 }

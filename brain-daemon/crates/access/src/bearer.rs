@@ -3,20 +3,20 @@
 use brain_protocol::{Fault, FaultCode};
 use subtle::ConstantTimeEq;
 
-use super::table::{bounded, common, digest, is_live};
-use crate::Brain;
+use crate::Access;
+use crate::grant_table::{bounded, common, digest, is_live};
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_store::TokenKind;
 
-impl Brain {
+impl Access {
     /// Who a bearer token belongs to. Answers from memory.
     ///
     /// # Errors
     /// [`FaultCode::InvalidToken`] when it is none of ours, has ended, was revoked, or is for another service.
     pub fn bearer(&self, token: &str) -> Result<Caller, Fault> {
         let hash = digest(token);
-        if self.grants.admin.is(&hash) {
+        if self.admin_token.is(&hash) {
             return Ok(Caller::granted("admin", Scopes::ADMIN, Visibility::All));
         }
         self.holder(&hash).ok_or_else(|| {
@@ -28,7 +28,7 @@ impl Brain {
 
     fn holder(&self, hash: &brain_store::Hash) -> Option<Caller> {
         let now = self.clock.now();
-        let table = self.grants.table();
+        let table = self.table();
         let (key, token) = table.token(hash)?;
         let record = &token.record;
         let good = bool::from(key.ct_eq(hash))

@@ -13,10 +13,10 @@ use brain_protocol::{Fault, GrantType, Scopes, Secret};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::consent::wanted_scopes;
-use super::table::{Turn, bounded, digest, is_live};
-use super::{Credentials, Issued, OAuthError, OAuthFault, Offer};
-use crate::Brain;
+use crate::consent::wanted_scopes;
+use crate::grant_table::{bounded, digest, is_live};
+use crate::{Access, ChangeLock};
+use crate::{Credentials, Issued, OAuthError, OAuthFault, Offer};
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate, Hash, TokenKind, TokenRecord};
 
@@ -62,7 +62,7 @@ fn invalid_grant() -> OAuthFault {
     )
 }
 
-impl Brain {
+impl Access {
     /// Issues tokens. May block.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl Brain {
         offer: &Offer,
         resource: &[String],
     ) -> Result<Issued, OAuthFault> {
-        let mut turn = self.grants.turn();
+        let mut lock = self.lock();
         let client = self.authenticated(who)?;
         let kind = match offer {
             Offer::ClientCredentials { .. } => GrantType::ClientCredentials,
@@ -88,19 +88,19 @@ impl Brain {
         match offer {
             Offer::ClientCredentials { scope } => {
                 let scopes = wanted_scopes(scope.as_deref(), party.client.scopes)?;
-                let family = random::number(&*self.grants.random)?;
+                let family = random::number(&*self.random)?;
                 let grant = Grant { scopes, refresh: None, resource: party.target.clone(), family };
-                self.issue(&mut turn, GrantUpdate::default(), &party, &grant)
+                self.issue(&mut lock, GrantUpdate::default(), &party, &grant)
             }
             Offer::Code { code, redirect_uri, verifier } => self.exchange_code(
-                &mut turn,
+                &mut lock,
                 &party,
                 code,
                 redirect_uri.as_deref(),
                 verifier.as_ref(),
             ),
             Offer::Refresh { token, scope } => {
-                self.refresh(&mut turn, &party, token, scope.as_deref())
+                self.refresh(&mut lock, &party, token, scope.as_deref())
             }
         }
     }
@@ -111,28 +111,28 @@ impl Brain {
     /// # Errors
     /// `invalid_client`.
     pub fn revoke(&self, who: &Credentials, token: &Secret) -> Result<(), OAuthFault> {
-        let mut turn = self.grants.turn();
+        let mut lock = self.lock();
         self.authenticated(who)?;
         let hash = digest(token.expose());
         let now = self.clock.now();
-        let mut change = GrantUpdate::default();
+        let mut update = GrantUpdate::default();
         {
-            let table = self.grants.table();
+            let table = self.table();
             let Some((_, found)) = table.token(&hash) else { return Ok(()) };
             let record = &found.record;
             if record.client.as_deref() != Some(who.client_id.as_str()) {
                 return Ok(());
             }
             if record.kind == TokenKind::Refresh {
-                table.revoke(&mut change, now, |token| token.family == record.family);
+                table.revoke(&mut update, now, |token| token.family == record.family);
             } else if record.revoked_at.is_none() {
-                change
+                update
                     .tokens
                     .push((hash, Some(TokenRecord { revoked_at: Some(now), ..record.clone() })));
-                change.only_reduces_access = true;
+                update.only_reduces_access = true;
             }
         }
-        Ok(self.change_grants(&mut turn, change)?)
+        Ok(self.apply(&mut lock, update)?)
     }
 
     /// The client, when it is the one that it says. Somebody unknown and a wrong secret cost the same and look the same.
@@ -140,7 +140,7 @@ impl Brain {
         // Some libraries send an empty secret for a client that has none.
         let presented = who.secret.as_ref().map(Secret::expose).filter(|secret| !secret.is_empty());
         let hash = digest(presented.unwrap_or_default());
-        let table = self.grants.table();
+        let table = self.table();
         let client =
             table.client(&who.client_id).filter(|client| client.record.revoked_at.is_none());
         let kept = client.and_then(|client| client.record.secret);
@@ -155,7 +155,7 @@ impl Brain {
 
     fn exchange_code(
         &self,
-        turn: &mut Turn,
+        lock: &mut ChangeLock,
         party: &Party<'_>,
         code: &Secret,
         redirect_uri: Option<&str>,
@@ -163,7 +163,7 @@ impl Brain {
     ) -> Result<Issued, OAuthFault> {
         let Party { id, client, target } = party;
         let hash = digest(code.expose());
-        let code = turn
+        let code = lock
             .codes
             .get(&hash)
             .filter(|code| code.client == *id)
@@ -172,7 +172,7 @@ impl Brain {
         if code.used {
             // RFC 6749 section 4.1.2: one of the two who had it is not the client.
             tracing::warn!(client = id, "a code came a second time: what it gave is revoked");
-            self.revoke_family(turn, code.family)?;
+            self.revoke_family(lock, code.family)?;
             return Err(invalid_grant());
         }
         let same_place = match redirect_uri {
@@ -197,14 +197,14 @@ impl Brain {
             resource: target.clone().or(code.resource),
             family: code.family,
         };
-        let issued = self.issue(turn, GrantUpdate::default(), party, &grant)?;
-        turn.codes.note_use(&hash);
+        let issued = self.issue(lock, GrantUpdate::default(), party, &grant)?;
+        lock.codes.note_use(&hash);
         Ok(issued)
     }
 
     fn refresh(
         &self,
-        turn: &mut Turn,
+        lock: &mut ChangeLock,
         party: &Party<'_>,
         token: &Secret,
         scope: Option<&str>,
@@ -213,7 +213,7 @@ impl Brain {
         let now = self.clock.now();
         let hash = digest(token.expose());
         let old = {
-            let table = self.grants.table();
+            let table = self.table();
             let found = table.token(&hash).map(|(_, token)| token.record.clone());
             found.filter(|t| t.kind == TokenKind::Refresh && t.client.as_deref() == Some(*id))
         };
@@ -223,7 +223,7 @@ impl Brain {
         }
         if !is_live(&old, now) && !is_shared(&old, now) {
             tracing::warn!(client = id, "a refresh token came again: its family is revoked");
-            self.revoke_family(turn, old.family)?;
+            self.revoke_family(lock, old.family)?;
             return Err(invalid_grant());
         }
         self.is_still_ours(old.resource.as_deref())?;
@@ -240,7 +240,7 @@ impl Brain {
         // The grace counts from the first exchange.
         let used_at = Some(old.used_at.unwrap_or(now));
         let tokens = vec![(hash, Some(TokenRecord { used_at, ..old.clone() }))];
-        let change = GrantUpdate { tokens, ..GrantUpdate::default() };
+        let update = GrantUpdate { tokens, ..GrantUpdate::default() };
         // A refresh token keeps what the owner agreed to, however little is asked for this time (RFC 6749 section 6).
         let grant = Grant {
             scopes,
@@ -248,7 +248,7 @@ impl Brain {
             resource: target.clone().or(old.resource),
             family: old.family,
         };
-        self.issue(turn, change, party, &grant)
+        self.issue(lock, update, party, &grant)
     }
 
     /// Refuses what was agreed to for an address that this service had once: its tokens would open nothing, and a client that is
@@ -260,17 +260,17 @@ impl Brain {
         Ok(())
     }
 
-    fn revoke_family(&self, turn: &mut Turn, family: u64) -> Result<(), Fault> {
-        let mut change = GrantUpdate::default();
-        self.grants.table().revoke(&mut change, self.clock.now(), |token| token.family == family);
-        self.change_grants(turn, change)
+    fn revoke_family(&self, lock: &mut ChangeLock, family: u64) -> Result<(), Fault> {
+        let mut update = GrantUpdate::default();
+        self.table().revoke(&mut update, self.clock.now(), |token| token.family == family);
+        self.apply(lock, update)
     }
 
-    /// Makes the tokens of a grant; they are durable, together with `change`, before anybody sees them.
+    /// Makes the tokens of a grant; they are durable, together with `update`, before anybody sees them.
     fn issue(
         &self,
-        turn: &mut Turn,
-        mut change: GrantUpdate,
+        lock: &mut ChangeLock,
+        mut update: GrantUpdate,
         party: &Party<'_>,
         grant: &Grant,
     ) -> Result<Issued, OAuthFault> {
@@ -278,8 +278,8 @@ impl Brain {
         let now = self.clock.now();
         let mut made =
             |kind: TokenKind, prefix: &str, scopes: Scopes, ttl: i64| -> Result<Secret, Fault> {
-                let token = random::secret(&*self.grants.random, prefix)?;
-                self.grants.table().trim(&mut change, id, kind, MOST, now);
+                let token = random::secret(&*self.random, prefix)?;
+                self.table().trim(&mut update, id, kind, MOST, now);
                 let record = TokenRecord {
                     kind,
                     client: Some((*id).into()),
@@ -294,7 +294,7 @@ impl Brain {
                     used_at: None,
                     revoked_at: None,
                 };
-                change.tokens.push((digest(token.expose()), Some(record)));
+                update.tokens.push((digest(token.expose()), Some(record)));
                 Ok(token)
             };
         let ttl = i64::from(client.token_ttl) * 1000;
@@ -303,9 +303,9 @@ impl Brain {
             Some(scopes) => Some(made(TokenKind::Refresh, "brain_rt_", scopes, REFRESH_TTL)?),
             None => None,
         };
-        self.change_grants(turn, change)?;
+        self.apply(lock, update)?;
         // Not before: anybody can say the id of a public client.
-        if let Some(client) = self.grants.table().client(id) {
+        if let Some(client) = self.table().client(id) {
             client.note_use(now);
         }
         let expires_in = u64::from(client.token_ttl);

@@ -18,7 +18,7 @@ fn the_scope_is_granted_as_it_was_asked_for() {
         let issued = lab.credentials(&who, asked).unwrap();
         assert_eq!(issued.scopes.to_string(), granted, "{asked:?}");
         assert!(issued.refresh_token.is_none());
-        let caller = lab.brain().bearer(issued.access_token.expose()).unwrap();
+        let caller = lab.access().bearer(issued.access_token.expose()).unwrap();
         assert_eq!(caller.scopes().to_string(), granted);
     }
     for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
@@ -45,7 +45,7 @@ fn only_this_service_may_be_the_target() {
     let (who, _) = lab.service("phone", "read", &[]);
     let to = |resources: &[&str]| {
         let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
-        lab.brain().exchange(&who, &Offer::ClientCredentials { scope: None }, &resources)
+        lab.access().exchange(&who, &Offer::ClientCredentials { scope: None }, &resources)
     };
     for ours in [
         "https://brain.example",
@@ -137,21 +137,21 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
     // As many as a client may have, written at once rather than one by one.
     let mut change = brain_store::GrantUpdate::default();
     {
-        let table = lab.brain().grants.table();
-        let hash = crate::grants::table::digest(first.expose());
+        let table = lab.access().table();
+        let hash = crate::grant_table::digest(first.expose());
         let record = table.token(&hash).unwrap().1.record.clone();
         for n in 0..998_u64 {
-            let hash = crate::grants::table::digest(&n.to_string());
+            let hash = crate::grant_table::digest(&n.to_string());
             let created_at = record.created_at + 1 + n as i64;
             change
                 .tokens
                 .push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
         }
     }
-    lab.brain().change_grants(&mut lab.brain().grants.turn(), change).unwrap();
-    lab.turn(2000);
+    lab.access().apply(&mut lab.access().lock(), change).unwrap();
+    lab.advance(2000);
     let count = || {
-        let all = lab.brain().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
+        let all = lab.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
         all.iter().filter(|t| t.client_id.as_deref() == Some(&who.client_id)).count()
     };
     lab.credentials(&who, None).unwrap();

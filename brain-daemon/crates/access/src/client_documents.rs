@@ -1,4 +1,4 @@
-//! Clients that name themselves by the address of a document about them (Client ID Metadata Documents,
+//! Clients that name themselves by the address of a document about them (Client ID Metadata ClientDocuments,
 //! draft-ietf-oauth-client-id-metadata-document), and of whose document brain has no copy: it is fetched.
 //!
 //! Anybody may send us to any address with that, without being let in. So the way there is narrow (`net`), what came is kept for a
@@ -14,10 +14,10 @@ use lru::LruCache;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{OAuthError, OAuthFault, redirect, validate};
+use crate::{OAuthError, OAuthFault, redirect_uri, validate};
 use brain_net::{self as net, Error as NetError, HttpClient};
 
-/// Documents that are kept; beyond, the one that was not asked for longest is forgotten.
+/// ClientDocuments that are kept; beyond, the one that was not asked for longest is forgotten.
 const KEPT: NonZeroUsize = NonZeroUsize::new(200).unwrap();
 /// How long one is kept at most, and when it does not say, in milliseconds.
 const LONGEST: i64 = 24 * 60 * 60 * 1000;
@@ -36,17 +36,17 @@ const MOST_ADDRESSES: usize = 50;
 
 /// What a client says of itself, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Introduced {
+pub(crate) struct ClientMetadata {
     /// What it is called.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Where a browser may be sent back to; at least one.
-    pub(super) redirect_uris: Vec<String>,
+    pub(crate) redirect_uris: Vec<String>,
     /// How it may come to a token.
-    pub(super) grant_types: Vec<GrantType>,
+    pub(crate) grant_types: Vec<GrantType>,
 }
 
 /// Fetches documents, and keeps them for a while.
-pub(super) struct Documents {
+pub(crate) struct ClientDocuments {
     net: Arc<dyn HttpClient>,
     memory: Mutex<Memory>,
 }
@@ -60,11 +60,11 @@ struct Memory {
 /// What is known of a document.
 struct Kept {
     until: i64,
-    found: Result<Introduced, &'static str>,
+    found: Result<ClientMetadata, &'static str>,
 }
 
 /// Whether an id is meant as the address of a document; ours are not.
-pub(super) fn is_address(id: &str) -> bool {
+pub(crate) fn is_address(id: &str) -> bool {
     id.starts_with("https://") || id.starts_with("http://")
 }
 
@@ -74,9 +74,9 @@ fn has_path(id: &str) -> bool {
     rest.split_once('/').is_some_and(|(_, path)| !path.is_empty())
 }
 
-impl Documents {
+impl ClientDocuments {
     /// Fetches by way of `net`.
-    pub(super) fn new(net: Arc<dyn HttpClient>) -> Self {
+    pub(crate) fn new(net: Arc<dyn HttpClient>) -> Self {
         let memory = Memory { kept: LruCache::new(KEPT), fetched: VecDeque::new() };
         Self { net, memory: Mutex::new(memory) }
     }
@@ -85,7 +85,7 @@ impl Documents {
     ///
     /// # Errors
     /// `invalid_client` with what keeps it from being one. Nothing of what is inside of this network shows in it.
-    pub(super) fn introduced(&self, id: &str, now: i64) -> Result<Introduced, OAuthFault> {
+    pub(crate) fn introduced(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
         let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidClient, why);
         // Neither kept nor counted: nothing comes of it.
         if !has_path(id) || net::check_document_address(id).is_err() {
@@ -96,7 +96,7 @@ impl Documents {
             if let Some(kept) = memory.kept.get(id).filter(|kept| now < kept.until) {
                 return kept.found.clone().map_err(refuse);
             }
-            memory.count(&redirect::host(id), now).map_err(refuse)?;
+            memory.count(&redirect_uri::host(id), now).map_err(refuse)?;
         }
         let (found, lasts) = match self.net.document(id) {
             Ok(document) => match read(id, &document.body) {
@@ -189,7 +189,7 @@ struct Written {
 ///
 /// # Errors
 /// Why that is no client.
-fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
+fn read(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     let written: Written =
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
@@ -208,7 +208,7 @@ fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
     let redirect_uris: Vec<String> = texts(&written.redirect_uris)
         .into_iter()
         .take(MOST_ADDRESSES)
-        .filter(|uri| redirect::check(uri).is_ok())
+        .filter(|uri| redirect_uri::check(uri).is_ok())
         .collect();
     if redirect_uris.is_empty() {
         return Err(
@@ -234,7 +234,7 @@ fn read(id: &str, body: &[u8]) -> Result<Introduced, &'static str> {
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");
     }
-    Ok(Introduced { name, redirect_uris, grant_types })
+    Ok(ClientMetadata { name, redirect_uris, grant_types })
 }
 
 /// The texts of a list, or the one text; anything else is left out.
@@ -265,7 +265,7 @@ mod tests {
         })
     }
 
-    fn with(name: &str, value: Value) -> Result<Introduced, &'static str> {
+    fn with(name: &str, value: Value) -> Result<ClientMetadata, &'static str> {
         let mut document = document();
         document[name] = value;
         read(ID, document.to_string().as_bytes())

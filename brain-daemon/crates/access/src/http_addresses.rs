@@ -5,52 +5,76 @@ use std::net::SocketAddr;
 
 use url::Url;
 
-use super::{HttpAddresses, OAuthError, OAuthFault};
-use crate::Brain;
+use crate::{Access, OAuthError, OAuthFault};
 
-impl Brain {
+/// The issuer when no listener is known.
+const DEFAULT_ISSUER: &str = "http://127.0.0.1:3131";
+
+/// The addresses of the HTTP listeners, and the problems with them.
+#[derive(Debug, Clone, Default)]
+pub struct HttpAddresses {
+    /// The listener for this machine.
+    pub local: Option<SocketAddr>,
+    /// The listener that a tunnel forwards.
+    pub public: Option<SocketAddr>,
+    /// Why a configured listener is not open.
+    pub missing: Vec<String>,
+    /// Warnings about listeners that the network can reach or read.
+    pub exposed: Vec<String>,
+}
+
+/// The state since the HTTP listeners are open.
+pub(crate) struct Listening {
+    addresses: HttpAddresses,
+    /// As [`Access::resources`] returns them.
+    resources: HashSet<String>,
+}
+
+impl Access {
     /// Sets the addresses of the HTTP listeners. Must be called once, before the first request.
     pub fn set_http_addresses(&self, addresses: HttpAddresses) {
-        if self.http_addresses.set(addresses).is_ok() {
-            let _ = self.grants.resources.set(self.resources());
-        }
+        let resources = self.resources(&addresses);
+        let _ = self.listening.set(Listening { addresses, resources });
     }
 
     /// Returns the addresses of the HTTP listeners.
+    #[must_use]
     pub fn http_addresses(&self) -> HttpAddresses {
-        self.http_addresses.get().cloned().unwrap_or_default()
+        self.listening.get().map(|listening| listening.addresses.clone()).unwrap_or_default()
     }
 
     /// Returns the OAuth issuer: the URL of this service without a trailing slash (RFC 8414
     /// section 2).
+    #[must_use]
     pub fn issuer(&self) -> String {
-        if let Some(url) = self.config.http_base_url() {
-            return url.into();
+        self.issuer_at(&self.http_addresses())
+    }
+
+    fn issuer_at(&self, addresses: &HttpAddresses) -> String {
+        if let Some(url) = &self.settings.base_url {
+            return url.clone();
         }
-        let addresses = self.http_addresses();
-        let local = addresses.local.or(addresses.public).or(self.config.http_local());
-        local.map_or_else(|| "http://127.0.0.1:3131".into(), |address| format!("http://{address}"))
+        let address = addresses.local.or(addresses.public).or(self.settings.local);
+        address.map_or_else(|| DEFAULT_ISSUER.into(), |address| format!("http://{address}"))
     }
 
     /// Returns the normalised URLs that a token may be for: those of the listeners and the issuer,
     /// each with and without `/mcp`.
-    fn resources(&self) -> HashSet<String> {
-        let mut bases = vec![self.issuer()];
-        for address in
-            [self.http_addresses().local, self.http_addresses().public].into_iter().flatten()
-        {
-            bases.extend(names(address));
-        }
+    fn resources(&self, addresses: &HttpAddresses) -> HashSet<String> {
+        let listeners = [addresses.local, addresses.public].into_iter().flatten();
+        let mut bases = vec![self.issuer_at(addresses)];
+        bases.extend(listeners.flat_map(names));
         let both = |base: String| [format!("{base}/"), format!("{base}/mcp")];
         let urls = bases.into_iter().flat_map(both).filter_map(|text| Url::parse(&text).ok());
         urls.map(String::from).collect()
     }
 
     /// Returns whether a token for this resource (a normalised URL) is valid here.
-    pub(crate) fn is_our_resource(&self, resource: &str) -> bool {
-        match self.grants.resources.get() {
-            Some(ours) => ours.contains(resource),
-            None => self.resources().contains(resource),
+    #[must_use]
+    pub fn is_our_resource(&self, resource: &str) -> bool {
+        match self.listening.get() {
+            Some(listening) => listening.resources.contains(resource),
+            None => self.resources(&HttpAddresses::default()).contains(resource),
         }
     }
 
@@ -58,7 +82,7 @@ impl Brain {
     ///
     /// # Errors
     /// [`OAuthError::InvalidTarget`] if any of them is not this service.
-    pub(super) fn named_resource(&self, named: &[String]) -> Result<Option<String>, OAuthFault> {
+    pub(crate) fn named_resource(&self, named: &[String]) -> Result<Option<String>, OAuthFault> {
         let mut first = None;
         for text in named {
             let ours =

@@ -16,16 +16,16 @@ fn written(id: &str, uris: &[&str]) -> Document {
 
 impl Lab {
     fn put(&self, id: &str, found: Result<Document, NetError>) {
-        self.shelf.documents.lock().unwrap().insert(id.into(), found);
+        self.network.documents.lock().unwrap().insert(id.into(), found);
     }
 
     fn fetches(&self) -> usize {
-        self.shelf.fetched.lock().unwrap().len()
+        self.network.fetched.lock().unwrap().len()
     }
 }
 
 fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
-    match lab.brain().consent(request).unwrap_err() {
+    match lab.access().consent(request).unwrap_err() {
         AuthorizeFault::Shown(fault) => {
             assert_eq!(fault.error, OAuthError::InvalidClient);
             fault.description
@@ -38,7 +38,7 @@ fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
 fn a_client_comes_in_by_its_document() {
     let lab = Lab::new();
     lab.put(APP, Ok(written(APP, &[CALLBACK, "cursor://x/cb"])));
-    let consent = lab.brain().consent(&ask(APP)).unwrap();
+    let consent = lab.access().consent(&ask(APP)).unwrap();
     assert_eq!(
         (consent.client_name.as_str(), consent.registered_by.as_str()),
         ("An app", "metadata")
@@ -63,21 +63,21 @@ fn a_client_is_what_its_document_says_today() {
     let who = Credentials { client_id: APP.into(), secret: None };
     lab.consented(&who);
     lab.put(APP, Ok(written(APP, &["https://app.example/new"])));
-    assert!(lab.brain().consent(&ask(APP)).is_ok(), "the former one is kept for a day");
-    lab.turn(DAY);
+    assert!(lab.access().consent(&ask(APP)).is_ok(), "the former one is kept for a day");
+    lab.advance(DAY);
     assert_eq!(
-        told(lab.brain().consent(&ask(APP))),
+        told(lab.access().consent(&ask(APP))),
         OAuthError::InvalidRequest,
         "the address was given up"
     );
     let moved =
         AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
-    lab.brain().approve(&moved, Scopes::READ_WRITE).unwrap();
+    lab.access().approve(&moved, Scopes::READ_WRITE).unwrap();
     // What cannot be had any more stays what the owner agreed to last.
     lab.put(APP, Err(NetError::ConnectionRefused));
-    lab.turn(DAY);
-    assert!(lab.brain().consent(&moved).is_ok());
-    assert_eq!(told(lab.brain().consent(&ask(APP))), OAuthError::InvalidRequest);
+    lab.advance(DAY);
+    assert!(lab.access().consent(&moved).is_ok());
+    assert_eq!(told(lab.access().consent(&ask(APP))), OAuthError::InvalidRequest);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_document_is_kept_as_long_as_it_says_within_bounds() {
         let fresh = fresh.map(Duration::from_secs);
         lab.put(APP, Ok(Document { max_age: fresh, ..written(APP, &[CALLBACK]) }));
         for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
-            lab.turn(turned);
-            lab.brain().consent(&ask(APP)).unwrap();
+            lab.advance(turned);
+            lab.access().consent(&ask(APP)).unwrap();
             assert_eq!(lab.fetches(), fetches, "{fresh:?} {turned}");
         }
     }
@@ -122,8 +122,8 @@ fn what_is_wrong_is_told_and_remembered_for_a_minute() {
         assert!(why(&lab, &ask(&id)).contains(told), "{told}, again");
         assert_eq!(lab.fetches(), n + 1);
     }
-    lab.turn(MINUTE);
-    assert!(lab.brain().consent(&ask("https://app0.example/client.json")).is_ok());
+    lab.advance(MINUTE);
+    assert!(lab.access().consent(&ask("https://app0.example/client.json")).is_ok());
 }
 
 #[test]
@@ -145,8 +145,8 @@ fn nobody_makes_a_hammer_of_us() {
         redirect_uri: Some("http://localhost:1234/callback".into()),
         ..ask(claude)
     };
-    assert!(lab.brain().consent(&local).is_ok());
-    lab.turn(MINUTE);
+    assert!(lab.access().consent(&local).is_ok());
+    lab.advance(MINUTE);
     why(&lab, &ask(&at(99, 0)));
     assert_eq!(lab.fetches(), 21);
 }
@@ -157,10 +157,10 @@ fn nothing_is_fetched_without_need() {
     for id in
         ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"]
     {
-        assert_eq!(told(lab.brain().consent(&ask(id))), OAuthError::InvalidClient, "{id}");
+        assert_eq!(told(lab.access().consent(&ask(id))), OAuthError::InvalidClient, "{id}");
     }
     let plain = AuthorizeRequest { code_challenge_method: Some("plain".into()), ..ask(APP) };
-    assert_eq!(told(lab.brain().consent(&plain)), OAuthError::InvalidRequest);
+    assert_eq!(told(lab.access().consent(&plain)), OAuthError::InvalidRequest);
     assert_eq!(lab.fetches(), 0);
 }
 
@@ -169,10 +169,10 @@ fn errors_do_not_lead_people_to_an_address_that_only_a_document_names() {
     let lab = Lab::new();
     lab.put(APP, Ok(written(APP, &[CALLBACK])));
     let wrong = AuthorizeRequest { scope: Some("admin".into()), ..ask(APP) };
-    assert_eq!(told(lab.brain().consent(&wrong)), OAuthError::InvalidScope);
+    assert_eq!(told(lab.access().consent(&wrong)), OAuthError::InvalidScope);
     lab.consented(&Credentials { client_id: APP.into(), secret: None });
     assert_eq!(
-        told(lab.brain().consent(&wrong)),
+        told(lab.access().consent(&wrong)),
         OAuthError::InvalidScope,
         "nor after it was let in once"
     );
@@ -183,16 +183,16 @@ fn fetching_can_be_switched_off() {
     let mut lab = Lab::new();
     lab.put(APP, Ok(written(APP, &[CALLBACK])));
     lab.consented(&Credentials { client_id: APP.into(), secret: None });
-    lab.variables.insert("BRAIN_HTTP_CLIENT_DOCUMENTS".into(), "known".into());
+    lab.settings.fetch_client_documents = false;
     lab.reopen();
     let fetches = lab.fetches();
     let other = "https://other.example/client.json";
     lab.put(other, Ok(written(other, &[CALLBACK])));
     assert!(why(&lab, &ask(other)).contains("http.client_documents"));
-    assert!(lab.brain().consent(&ask(APP)).is_ok(), "who was let in stays");
+    assert!(lab.access().consent(&ask(APP)).is_ok(), "who was let in stays");
     let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
     let callback = "https://claude.ai/api/mcp/auth_callback";
     let copy = AuthorizeRequest { redirect_uri: Some(callback.into()), ..ask(claude) };
-    assert_eq!(lab.brain().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
+    assert_eq!(lab.access().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
     assert_eq!(lab.fetches(), fetches);
 }

@@ -3,26 +3,26 @@
 
 use brain_protocol::{Client as Shown, GrantType, Scope, Scopes};
 
-use super::clients::{MOST_ADDRESSES, TOKEN_TTL, client_shown};
-use super::redirect::{self, Flaw};
-use super::table::Table;
-use super::{DynamicClient, OAuthError, OAuthFault, validate};
-use crate::Brain;
+use crate::Access;
+use crate::clients::{MOST_ADDRESSES, TOKEN_TTL, client_shown};
+use crate::grant_table::GrantTable;
+use crate::redirect_uri::{self, RedirectError};
+use crate::{DynamicClient, OAuthError, OAuthFault, validate};
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
 /// The most clients that have registered themselves.
-pub(super) const MOST: usize = 1000;
+pub(crate) const MOST: usize = 1000;
 /// One that was never let in makes room for others after this time, in milliseconds.
 const PATIENCE: i64 = 60 * 60 * 1000;
 /// How such a client became one.
-pub(super) const DYNAMIC: &str = "dynamic";
+pub(crate) const DYNAMIC: &str = "dynamic";
 
 fn unfit(error: OAuthError, why: &str) -> OAuthFault {
     OAuthFault::new(error, why)
 }
 
-impl Brain {
+impl Access {
     /// Registers a client that asks for itself (RFC 7591): public, by consent only. The caller has checked that this is wanted. May
     /// block.
     ///
@@ -34,7 +34,7 @@ impl Brain {
             Some(name) => {
                 validate::name(name).map_err(|why| unfit(OAuthError::InvalidClientMetadata, why))?
             }
-            None => redirect_uris.first().map(|uri| redirect::host(uri)).unwrap_or_default(),
+            None => redirect_uris.first().map(|uri| redirect_uri::host(uri)).unwrap_or_default(),
         };
         // Many ask for a secret because that is the default (RFC 7591 section 2), and do without one when they are told so.
         let method = client.token_endpoint_auth_method.as_deref();
@@ -45,7 +45,7 @@ impl Brain {
         let grant_types = checked_grants(&client.grant_types)?;
         let scopes = checked_scopes(client.scope.as_deref())?;
         let now = self.clock.now();
-        let id = format!("brain_cl_{}", random::text::<16>(&*self.grants.random)?);
+        let id = format!("brain_cl_{}", random::text::<16>(&*self.random)?);
         let record = ClientRecord {
             name,
             secret: None,
@@ -59,21 +59,21 @@ impl Brain {
             last_used_at: None,
             revoked_at: None,
         };
-        let mut turn = self.grants.turn();
-        let mut change = GrantUpdate::default();
-        make_room(&self.grants.table(), &mut change, now)?;
-        change.clients.push((id.clone(), Some(record)));
-        self.change_grants(&mut turn, change)?;
+        let mut lock = self.lock();
+        let mut update = GrantUpdate::default();
+        make_room(&self.table(), &mut update, now)?;
+        update.clients.push((id.clone(), Some(record)));
+        self.apply(&mut lock, update)?;
         tracing::info!(client = id, "a client registered itself");
-        let table = self.grants.table();
+        let table = self.table();
         let client =
             table.client(&id).ok_or_else(|| unfit(OAuthError::ServerError, "it is gone again"))?;
         Ok(client_shown(&id, client))
     }
 }
 
-/// Adds to `change` that one which nobody ever consented to is forgotten, when there are too many.
-fn make_room(table: &Table, change: &mut GrantUpdate, now: i64) -> Result<(), OAuthFault> {
+/// Adds to `update` that one which nobody ever consented to is forgotten, when there are too many.
+fn make_room(table: &GrantTable, update: &mut GrantUpdate, now: i64) -> Result<(), OAuthFault> {
     let dynamic = || table.clients().filter(|(_, client)| client.record.registered_by == DYNAMIC);
     if dynamic().count() < MOST {
         return Ok(());
@@ -89,7 +89,7 @@ fn make_room(table: &Table, change: &mut GrantUpdate, now: i64) -> Result<(), OA
             "too many clients have registered themselves; try again in an hour",
         )
     })?;
-    change.clients.push((id.clone(), None));
+    update.clients.push((id.clone(), None));
     Ok(())
 }
 
@@ -102,10 +102,10 @@ fn checked_addresses(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
     }
     let mut out = Vec::new();
     for uri in uris {
-        match redirect::check(uri) {
+        match redirect_uri::check(uri) {
             Ok(()) => out.push(uri.clone()),
-            Err(Flaw::PrivateScheme) => {}
-            Err(Flaw::Refused(why)) => return refuse(why),
+            Err(RedirectError::PrivateScheme) => {}
+            Err(RedirectError::Refused(why)) => return refuse(why),
         }
     }
     if out.is_empty() {

@@ -16,41 +16,41 @@ const MOST: usize = 1000;
 
 /// What the owner agreed to.
 #[derive(Debug, Clone)]
-pub(super) struct Code {
+pub(crate) struct Code {
     /// Who may exchange it.
-    pub(super) client: String,
+    pub(crate) client: String,
     /// Where the browser was sent.
-    pub(super) redirect_uri: String,
+    pub(crate) redirect_uri: String,
     /// Whether the client named that address, and has to name it again.
-    pub(super) redirect_named: bool,
+    pub(crate) redirect_named: bool,
     /// SHA-256 of the verifier, as base64url (RFC 7636 section 4.2).
-    pub(super) challenge: String,
+    pub(crate) challenge: String,
     /// What was agreed to.
-    pub(super) scopes: Scopes,
+    pub(crate) scopes: Scopes,
     /// What the token will be good for.
-    pub(super) resource: Option<String>,
+    pub(crate) resource: Option<String>,
     /// Of the tokens that come from it.
-    pub(super) family: u64,
+    pub(crate) family: u64,
     /// Given, Unix milliseconds.
-    pub(super) made_at: i64,
+    pub(crate) made_at: i64,
     /// Exchanged.
-    pub(super) used: bool,
+    pub(crate) used: bool,
 }
 
 impl Code {
     /// Whether its 60 seconds are over.
-    pub(super) fn has_ended(&self, now: i64) -> bool {
+    pub(crate) fn has_ended(&self, now: i64) -> bool {
         now - self.made_at >= LIFETIME
     }
 }
 
 /// The codes by their SHA-256.
 #[derive(Default)]
-pub(super) struct Codes(HashMap<Hash, Code>);
+pub(crate) struct Codes(HashMap<Hash, Code>);
 
 impl Codes {
     /// Adds a code; what nobody will ask for any more goes.
-    pub(super) fn put(&mut self, hash: Hash, code: Code) {
+    pub(crate) fn put(&mut self, hash: Hash, code: Code) {
         let now = code.made_at;
         self.0.retain(|_, code| now - code.made_at < MEMORY);
         if self.0.len() >= MOST
@@ -63,12 +63,12 @@ impl Codes {
     }
 
     /// The code, used or ended or not.
-    pub(super) fn get(&self, hash: &Hash) -> Option<&Code> {
+    pub(crate) fn get(&self, hash: &Hash) -> Option<&Code> {
         self.0.get(hash)
     }
 
     /// Notes that a code was exchanged.
-    pub(super) fn note_use(&mut self, hash: &Hash) {
+    pub(crate) fn note_use(&mut self, hash: &Hash) {
         if let Some(code) = self.0.get_mut(hash) {
             code.used = true;
         }

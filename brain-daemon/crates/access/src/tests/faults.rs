@@ -13,9 +13,9 @@ fn what_cannot_be_stored_is_not_granted_and_what_is_taken_back_is() {
         (lab.credentials(&who, None).unwrap().access_token, lab.consented(&app));
     let personal = lab.personal("laptop", "read", None).unwrap();
     lab.fill_the_disk(true);
-    let fault = lab.brain().client_register(wish("late", "read")).unwrap_err();
+    let fault = lab.access().client_register(wish("late", "read")).unwrap_err();
     assert_eq!(fault.code, FaultCode::DiskFull);
-    assert_eq!(lab.brain().client_list(&ClientList { all: true }).unwrap().clients.len(), 2);
+    assert_eq!(lab.access().client_list(&ClientList { all: true }).unwrap().clients.len(), 2);
     assert_eq!(lab.personal("late", "read", None), Err(FaultCode::DiskFull));
     let refused = lab.credentials(&who, None).unwrap_err();
     assert_eq!(refused.error, OAuthError::ServerError);
@@ -33,7 +33,7 @@ fn what_cannot_be_stored_is_not_granted_and_what_is_taken_back_is() {
 
     assert_eq!(lab.update("phone", Some("read"), None).unwrap(), "updated");
     assert_eq!(lab.revoke_client("phone"), 1);
-    lab.brain().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
+    lab.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
     lab.fill_the_disk(false);
     assert!(!lab.is_let_in(&access) && !lab.is_let_in(&personal));
     assert!(lab.refresh(&app, &consented.refresh_token, None).is_ok(), "it was not used up");
@@ -64,7 +64,8 @@ fn a_token_that_is_issued_while_its_client_is_revoked_is_worth_nothing() {
             tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
         });
         assert!(issued.iter().all(|one| !lab.is_let_in(&one.access_token)));
-        let live = lab.brain().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
+        let live =
+            lab.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
         assert!(live.iter().all(|token| token.revoked_at.is_some()), "{live:?}");
     }
 }

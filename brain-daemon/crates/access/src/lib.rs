@@ -1,0 +1,148 @@
+//! Access over HTTP: clients, tokens and the owner's consent (`docs/access.md`).
+//!
+//! [`Access`] decides whose a bearer token is, and is the authorization server (RFC 6749,
+//! RFC 7009, RFC 7591, RFC 7636, RFC 8707, RFC 9207). It knows nothing of HTTP: the HTTP server
+//! turns forms, headers and redirects into the types of `oauth` and back. Secrets and
+//! tokens are 256 random bits with a prefix for their kind. They are shown once and stored as
+//! SHA-256.
+//!
+//! `grant_table` keeps clients and tokens in memory. `bearer` authenticates a call, `exchange`
+//! issues and revokes tokens, and `consent` asks the owner. `redirect_uri` checks addresses,
+//! `known_clients` and `client_documents` describe clients that are identified by a document,
+//! `codes` keeps authorization codes, and `registration` serves clients that register themselves.
+//! `clients`, `tokens` and `admin_token` are the owner's operations, and `expiry` removes grants.
+
+mod admin_token;
+mod bearer;
+mod client_documents;
+mod clients;
+mod codes;
+mod consent;
+mod exchange;
+mod expiry;
+mod grant_table;
+mod http_addresses;
+mod known_clients;
+mod oauth;
+mod redirect_uri;
+mod registration;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests;
+mod tokens;
+mod validate;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+use brain_protocol::Fault;
+
+use brain_base::clock::Clock;
+use brain_base::random::Random;
+use brain_base::secrets::Secrets;
+use brain_net::HttpClient;
+use brain_store::{GrantUpdate, Store};
+
+pub use expiry::AccessSummary;
+pub use http_addresses::HttpAddresses;
+pub use oauth::{
+    AuthorizeFault, AuthorizeRequest, Consent, Credentials, DynamicClient, Issued, OAuthError,
+    OAuthFault, Offer,
+};
+
+use admin_token::AdminTokenHolder;
+use client_documents::ClientDocuments;
+use codes::Codes;
+use grant_table::GrantTable;
+use http_addresses::Listening;
+
+/// The configuration of [`Access`].
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The file with the admin token, if it is not a secret of the home.
+    pub admin_token_file: Option<PathBuf>,
+    /// The URL that clients use, without a trailing slash: the OAuth issuer.
+    pub base_url: Option<String>,
+    /// The configured address of the local listener.
+    pub local: Option<SocketAddr>,
+    /// Whether to fetch the documents that identify clients.
+    pub fetch_client_documents: bool,
+}
+
+/// The service that authenticates callers over HTTP and grants them access.
+pub struct Access {
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    settings: Settings,
+    admin_token: AdminTokenHolder,
+    documents: ClientDocuments,
+    table: RwLock<GrantTable>,
+    /// Held from the look at the table to its change.
+    lock: Mutex<ChangeLock>,
+    /// Set when the HTTP listeners are open.
+    listening: OnceLock<Listening>,
+}
+
+/// The right to change clients and tokens, and the authorization codes.
+#[derive(Default)]
+struct ChangeLock {
+    codes: Codes,
+}
+
+impl Access {
+    /// Reads clients and tokens, and finds or creates the admin token. Without an admin token,
+    /// everything else works.
+    ///
+    /// # Errors
+    /// The fault of the store when it cannot be read.
+    pub fn open(
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        secrets: Arc<Secrets>,
+        net: Arc<dyn HttpClient>,
+        settings: Settings,
+    ) -> Result<Self, Fault> {
+        let admin_token_file = settings.admin_token_file.clone();
+        Ok(Self {
+            table: RwLock::new(GrantTable::load(&store)?),
+            lock: Mutex::default(),
+            admin_token: AdminTokenHolder::open(secrets, admin_token_file, &*random),
+            documents: ClientDocuments::new(net),
+            listening: OnceLock::new(),
+            store,
+            clock,
+            random,
+            settings,
+        })
+    }
+
+    /// Locks clients and tokens for reading. Keep the lock short, and never across a change.
+    fn table(&self) -> RwLockReadGuard<'_, GrantTable> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the right to change clients and tokens.
+    fn lock(&self) -> MutexGuard<'_, ChangeLock> {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// ChangeLock clients and tokens: durably in the store, then in memory. `_lock` is the right
+    /// to do so.
+    ///
+    /// # Errors
+    /// The fault of the store; nothing is changed then.
+    fn apply(&self, _lock: &mut ChangeLock, update: GrantUpdate) -> Result<(), Fault> {
+        if update.is_empty() {
+            return Ok(());
+        }
+        let update = Arc::new(update);
+        let written = Arc::clone(&update);
+        self.store.write(move |draft| draft.change_grants(&written))?;
+        let update = Arc::unwrap_or_clone(update);
+        self.table.write().unwrap_or_else(PoisonError::into_inner).apply(update);
+        Ok(())
+    }
+}
