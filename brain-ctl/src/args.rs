@@ -293,6 +293,7 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brain_protocol::OPERATIONS;
 
     #[test]
     fn the_tree_is_sound() {
@@ -329,6 +330,30 @@ mod tests {
             seen += 1;
         }
         assert_eq!(seen, verbs::ALL.len());
+    }
+
+    /// Logs and errors name operations by the commands that users type.
+    #[test]
+    fn every_operation_is_named_after_a_command() {
+        // A telephone call has no command, and runs are listed with a flag of two commands.
+        const NO_COMMAND: [&str; 2] = ["voice", "idea runs"];
+        // These commands work without a daemon.
+        const NO_OPERATION: [&str; 5] = ["serve", "service", "config", "completions", "man"];
+        let mut root = tree();
+        root.build();
+        let mut left: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();
+        left.retain(|name| !NO_OPERATION.contains(name));
+        for name in OPERATIONS.iter().map(|operation| operation.name) {
+            if NO_COMMAND.contains(&name) {
+                continue;
+            }
+            let (verb, action) = name.split_once(' ').unwrap_or((name, ""));
+            let command = root.find_subcommand_mut(verb);
+            let help = command.map(|command| command.render_long_help().to_string());
+            assert!(help.is_some_and(|help| help.contains(action)), "no command `brain {name}`");
+            left.retain(|name| *name != verb);
+        }
+        assert_eq!(left, [""; 0], "commands without an operation");
     }
 
     #[test]

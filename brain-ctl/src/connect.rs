@@ -254,7 +254,7 @@ fn garbled(detail: &dyn std::fmt::Display) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::{Request, encode, write_frame};
+    use brain_protocol::{Request, Status, StopReply, encode, write_frame};
     use std::{os::unix::net::UnixListener, path::PathBuf, thread::JoinHandle};
 
     /// A daemon that greets as `hello`, reads `read` bytes, sends `answers` and hangs up.
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn ask(path: &Path, events: &mut Vec<Event>) -> Result<Reply, ConnectError> {
-        let request = encode(&Request::Status).expect("encode");
+        let request = encode(&Request::Status(Status)).expect("encode");
         let mut session = Session::begin(open(path)?, &request)?;
         session.answer(Duration::from_secs(2), |e| events.push(e)).map_err(ConnectError::Fault)
     }
@@ -295,13 +295,14 @@ mod tests {
     #[test]
     fn events_come_before_the_reply() {
         let progress = Event::Progress { done: 1, total: 2 };
-        let answers = vec![Answer::Event(progress.clone()), Answer::Reply(Reply::Stopping)];
+        let answers =
+            vec![Answer::Event(progress.clone()), Answer::Reply(Reply::Stopping(StopReply))];
         let (path, serve) = daemon("events", Hello::ours(1), answers);
         let mut events = Vec::new();
-        assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping));
+        assert_eq!(ask(&path, &mut events).ok(), Some(Reply::Stopping(StopReply)));
         assert_eq!(events, [progress]);
         let request = serve.join().expect("join").expect("serve");
-        assert_eq!(decode::<Request>(&request), Ok(Request::Status));
+        assert_eq!(decode::<Request>(&request), Ok(Request::Status(Status)));
     }
 
     #[test]

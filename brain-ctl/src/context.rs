@@ -6,12 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Reply, Request, encode};
+use brain_protocol::{Fault, FaultCode, Mcp, Operation, Request, encode};
 use interprocess::local_socket::Stream;
 
 use crate::{
     connect::{self, ConnectError, Session},
-    fail,
     home::Home,
     output::{self, Outcome, Show},
     progress::Progress,
@@ -40,28 +39,36 @@ impl Context {
     ///
     /// # Errors
     /// The daemon's fault, or the reason why there is no answer.
-    pub(crate) fn call(&self, request: &Request) -> Result<Reply, Fault> {
-        self.ask(request, !self.no_start, &mut |_| {})
+    pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
+        self.ask(operation, !self.no_start, &mut |_| {})
+    }
+
+    /// Like [`Self::call`], and prints the reply.
+    ///
+    /// # Errors
+    /// As [`Self::call`] and [`Self::show`].
+    pub(crate) fn run<O: Operation<Reply: Show>>(&self, operation: O) -> Result<Outcome, Fault> {
+        self.show(&self.call(operation)?)
     }
 
     /// Like [`Self::call`], and passes progress lines and pieces of prose to a function.
     ///
     /// # Errors
     /// As [`Self::call`].
-    pub(crate) fn follow(
+    pub(crate) fn follow<O: Operation>(
         &self,
-        request: &Request,
+        operation: O,
         on_line: &mut dyn FnMut(&str),
-    ) -> Result<Reply, Fault> {
-        self.ask(request, !self.no_start, on_line)
+    ) -> Result<O::Reply, Fault> {
+        self.ask(operation, !self.no_start, on_line)
     }
 
     /// Sends a request to a running daemon.
     ///
     /// # Errors
     /// As [`Self::call`]; `unreachable` if none runs.
-    pub(crate) fn call_running(&self, request: &Request) -> Result<Reply, Fault> {
-        self.ask(request, false, &mut |_| {})
+    pub(crate) fn call_running<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
+        self.ask(operation, false, &mut |_| {})
     }
 
     /// Opens an MCP connection, and starts the daemon if none runs.
@@ -69,23 +76,22 @@ impl Context {
     /// # Errors
     /// As [`Self::call`].
     pub(crate) fn call_mcp(&self) -> Result<UnixStream, Fault> {
-        let question =
-            encode(&Request::Mcp).map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let question = encode(&Request::from(Mcp))
+            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         self.converse(&question, !self.no_start, |mut session| {
-            match session.answer(ORDINARY, |_| {})? {
-                Reply::Mcp => session.into_stream(),
-                _ => Err(fail::unexpected("mcp")),
-            }
+            Mcp::read_reply(session.answer(ORDINARY, |_| {})?)?;
+            session.into_stream()
         })
     }
 
-    fn ask(
+    fn ask<O: Operation>(
         &self,
-        request: &Request,
+        operation: O,
         may_start: bool,
         on_line: &mut dyn FnMut(&str),
-    ) -> Result<Reply, Fault> {
-        let question = encode(request).map_err(|e| {
+    ) -> Result<O::Reply, Fault> {
+        let request: Request = operation.into();
+        let question = encode(&request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
                 .hint("send less data at once")
         })?;
@@ -98,7 +104,7 @@ impl Context {
             | Request::Embed(_)
             | Request::ModelInstall(_)
             | Request::CollectorSetup(_)
-            | Request::CollectorCollect
+            | Request::CollectorCollect(_)
             | Request::CollectorEnrich(_)
             | Request::Ask(_)
             | Request::Ideas(_) => LONG,
@@ -106,7 +112,8 @@ impl Context {
         };
         self.converse(&question, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
-            session.answer(patience, |event| progress.event(&event, on_line))
+            let reply = session.answer(patience, |event| progress.event(&event, on_line))?;
+            O::read_reply(reply)
         })
     }
 

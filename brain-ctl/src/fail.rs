@@ -64,15 +64,6 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
     Fault::new(FaultCode::Usage, message)
 }
 
-/// Returns the fault of an answer of the wrong type.
-pub(crate) fn unexpected(command: &str) -> Fault {
-    Fault::new(
-        FaultCode::BadFrame,
-        format!("the daemon returned an unexpected answer to `{command}`"),
-    )
-    .hint("restart the daemon: brain stop")
-}
-
 /// Parses a slug.
 ///
 /// # Errors

@@ -23,7 +23,8 @@ use std::{
 
 use brain_protocol::{
     Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
-    Request, Slug, SourceId, WriteReply, WriteStatus, decode, encode, read_frame, write_frame,
+    Request, Slug, SourceId, Stop, StopReply, WriteReply, WriteStatus, decode, encode, read_frame,
+    write_frame,
 };
 
 /// The length of the page that the fake daemon has: more than any pipe holds.
@@ -115,7 +116,7 @@ fn serve(mut stream: UnixStream, socket: &Path) {
     let _ = stream.write_all(&Hello::ours(std::process::id()).to_bytes());
     let Ok(frame) = read_frame(&mut stream) else { return };
     let request: Request = decode(&frame).expect("a request");
-    let stop = request == Request::Stop;
+    let stop = request == Request::Stop(Stop);
     for answer in answers(request) {
         let _ = write_frame(&mut stream, &encode(&answer).expect("fits"));
     }
@@ -129,7 +130,7 @@ fn serve(mut stream: UnixStream, socket: &Path) {
 fn answers(request: Request) -> Vec<Answer> {
     let slug = |text: &str| Slug::parse(text).expect("slug");
     vec![match request {
-        Request::Stop => Answer::Reply(Reply::Stopping),
+        Request::Stop(Stop) => Answer::Reply(Reply::Stopping(StopReply)),
         Request::Capture(_) => Answer::Reply(Reply::Write(WriteReply {
             slug: slug("inbox/2026-11-21-1a2b3c4d"),
             status: WriteStatus::Created,

@@ -1,105 +1,106 @@
-//! Who may come in over the network: clients, tokens, the record of their calls. Questions and answers of `brain clients`,
-//! `brain token` and `brain audit`, and of the admin API alike. Positional on the wire, as all of them.
+//! Wire types of access over the network: clients, tokens, and the audit of their calls.
+//!
+//! The admin API uses the same types as `brain clients`, `brain token` and `brain audit`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{GrantType, Scopes, Secret, SourceId};
 
-/// `brain clients register`.
+/// `brain clients register`: registers an OAuth client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRegister {
-    /// What people call it, 1 to 120 characters.
+    /// Its display name, 1 to 120 characters.
     pub name: String,
-    /// What it is granted, exactly.
+    /// The granted scopes.
     pub scopes: Scopes,
-    /// The only sources it may see and write; all when empty.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Vec<SourceId>,
-    /// How it may come to a token; `client_credentials` when empty.
+    /// The permitted grant types; `client_credentials` if empty.
     pub grant_types: Vec<GrantType>,
-    /// Where a browser may be sent back to. Needed for `authorization_code`.
+    /// The permitted redirect URIs. Required for `authorization_code`.
     pub redirect_uris: Vec<String>,
-    /// How long its access tokens live, in seconds, 60 to 2,592,000; an hour when absent.
+    /// The lifetime of its access tokens in seconds, 60 to 2,592,000; an hour if absent.
     pub token_ttl: Option<u32>,
-    /// A public client: it has no secret, and comes by consent and PKCE only.
+    /// Whether it is a public client, which has no secret and uses consent with PKCE only.
     pub public: bool,
 }
 
-/// `brain clients list`.
+/// `brain clients list`: lists the registered clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ClientList {
-    /// Revoked ones, too.
+    /// Whether to include revoked ones.
     pub all: bool,
 }
 
-/// `brain clients update`: what is absent stays. Tokens that the client has follow at once.
+/// `brain clients update`: changes a client and its existing tokens. Absent fields stay the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientUpdate {
-    /// The client's id, or its name when only one has it.
+    /// The client's id, or its name if unique.
     pub client: String,
-    /// What it is granted from now on.
+    /// The new scopes.
     pub scopes: Option<Scopes>,
-    /// The only sources it may see and write from now on; empty for all.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Option<Vec<SourceId>>,
-    /// How long its access tokens live, in seconds.
+    /// The lifetime of its access tokens in seconds.
     pub token_ttl: Option<u32>,
 }
 
-/// `brain clients revoke`.
+/// `brain clients revoke`: revokes a client and its tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientRevoke {
-    /// The client's id, or its name when only one has it.
+    /// The client's id, or its name if unique.
     pub client: String,
-    /// Whether the user has agreed.
+    /// Whether the user confirmed.
     pub yes: bool,
 }
 
-/// `brain token create`.
+/// `brain token create`: creates a personal token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenCreate {
-    /// What people call it, 1 to 120 characters; no other active token has the name.
+    /// Its display name, 1 to 120 characters, unique among active tokens.
     pub name: String,
-    /// What it is granted, exactly.
+    /// The granted scopes.
     pub scopes: Scopes,
-    /// The only sources it may see and write; all when empty.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Vec<SourceId>,
-    /// How long it lives, in seconds; 0 until it is revoked. When absent 90 days, or 30 with the scope
+    /// Its lifetime in seconds; 0 for no end. If absent 90 days, or 30 with the scope
     /// `admin`.
     pub expires_in: Option<u64>,
 }
 
-/// `brain token list`.
+/// `brain token list`: lists tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct TokenList {
-    /// Expired and revoked ones, and the tokens of clients, too.
+    /// Whether to include expired and revoked tokens, and those of clients.
     pub all: bool,
 }
 
-/// `brain token revoke`.
+/// `brain token revoke`: revokes a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRevoke {
     /// The token's name or id.
     pub token: String,
 }
 
-/// `brain token admin`.
+/// `brain token admin`: shows the owner's admin token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminToken {
-    /// Make a new one; the former one is worth nothing from then on.
+    /// Whether to replace the token. The former one becomes invalid.
     pub rotate: bool,
 }
 
-/// `brain audit`.
+/// `brain audit`: lists calls over the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct AuditList {
-    /// Only calls at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
+    /// Only calls at or after this day or time (`YYYY-MM-DD` or RFC 3339).
     pub since: Option<String>,
-    /// Only calls at or before this day or instant.
+    /// Only calls at or before this day or time.
     pub until: Option<String>,
     /// Only calls of the client with this id.
     pub client: Option<String>,
     /// Only calls that failed (status 400 and above).
     pub failed: bool,
-    /// How many calls, 1 to 1000, the newest first.
+    /// The maximum number of calls, newest first, 1 to 1000.
     pub limit: u32,
 }
 
@@ -109,55 +110,55 @@ pub struct AuditList {
 pub struct Client {
     /// Its id.
     pub client_id: String,
-    /// What people call it.
+    /// Its display name.
     pub client_name: String,
-    /// What it is granted, for example `read write`.
+    /// The granted scopes, for example `read write`.
     pub scope: String,
-    /// The only sources it may see and write; all when empty.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Vec<String>,
-    /// How it may come to a token.
+    /// The permitted grant types.
     pub grant_types: Vec<String>,
-    /// Where a browser may be sent back to.
+    /// The permitted redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// How long its access tokens live, in seconds.
+    /// The lifetime of its access tokens in seconds.
     pub token_ttl: u32,
-    /// It has no secret.
+    /// Whether it is a public client, which has no secret.
     pub public: bool,
-    /// `admin`, `dynamic` (RFC 7591) or `metadata` (a client id metadata document).
+    /// `admin`, `dynamic` (RFC 7591) or `metadata` (a client ID metadata document).
     pub registered_by: String,
     /// When it was registered.
     pub created_at: String,
-    /// When it was last let in, to the minute; since the daemon was started or before.
+    /// When it was last used, to the minute.
     pub last_used_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
 }
 
-/// To `ClientRegister`: the only time that the secret is shown.
+/// A registered client with its secret, which is not shown again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = ClientRegistered))]
 pub struct ClientRegisterReply {
     /// Its id.
     pub client_id: String,
-    /// Its secret; a public client has none.
+    /// Its secret; `None` for a public client.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub client_secret: Option<Secret>,
-    /// What people call it.
+    /// Its display name.
     pub client_name: String,
-    /// What it is granted, exactly as it was asked for.
+    /// The granted scopes, as requested.
     pub scope: String,
-    /// The only sources it may see and write; all when empty.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Vec<String>,
-    /// How it may come to a token.
+    /// The permitted grant types.
     pub grant_types: Vec<String>,
-    /// Where a browser may be sent back to.
+    /// The permitted redirect URIs.
     pub redirect_uris: Vec<String>,
-    /// How long its access tokens live, in seconds.
+    /// The lifetime of its access tokens in seconds.
     pub token_ttl: u32,
 }
 
-/// To `ClientList`.
+/// The registered clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Clients {
@@ -165,45 +166,45 @@ pub struct Clients {
     pub clients: Vec<Client>,
 }
 
-/// To `ClientUpdate` and `ClientRevoke`.
+/// The result of a change of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = ClientChanged))]
 pub struct ClientReply {
     /// `updated`, `unchanged` or `revoked`.
     pub status: String,
-    /// The client now.
+    /// The client after the change.
     pub client: Client,
-    /// How many of its tokens are worth nothing any more.
+    /// The number of its tokens that became invalid.
     pub tokens_revoked: u64,
 }
 
-/// A token, without itself.
+/// A token without its secret value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TokenInfo {
-    /// Its id: names it, lets nobody in.
+    /// Its id, which gives no access.
     pub id: String,
     /// `personal`, `access` or `refresh`.
     #[cfg_attr(feature = "openapi", schema(pattern = "^(personal|access|refresh)$"))]
     pub kind: String,
-    /// What people call it; a client's tokens have the client's name.
+    /// Its display name; for a client's token the client's name.
     pub name: String,
-    /// The client it belongs to; none for a personal one.
+    /// The client it belongs to; `None` for a personal token.
     pub client_id: Option<String>,
-    /// What it is granted.
+    /// The granted scopes.
     pub scope: String,
-    /// The only sources it may see and write; all when empty.
+    /// The only sources that it can see and write; all if empty.
     pub sources: Vec<String>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: String,
-    /// When it ends; never when absent.
+    /// When it expires; never if absent.
     pub expires_at: Option<String>,
     /// When it was revoked.
     pub revoked_at: Option<String>,
 }
 
-/// To `TokenCreate`: the only time that the token is shown.
+/// A new token, which is not shown again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = TokenMade))]
@@ -211,11 +212,11 @@ pub struct TokenCreateReply {
     /// The token.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub token: Secret,
-    /// What else there is to know of it.
+    /// Its description.
     pub info: TokenInfo,
 }
 
-/// To `TokenList`.
+/// The tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tokens {
@@ -223,52 +224,52 @@ pub struct Tokens {
     pub tokens: Vec<TokenInfo>,
 }
 
-/// To `TokenRevoke`.
+/// The result of `brain token revoke`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = TokenRevoked))]
 pub struct TokenRevokeReply {
     /// `revoked` or `already_revoked`.
     pub status: String,
-    /// The token now.
+    /// The token after the change.
     pub info: TokenInfo,
 }
 
-/// To `AdminToken`.
+/// The owner's admin token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdminTokenReply {
     /// The token.
     pub token: Secret,
-    /// Where it is kept.
+    /// Its file or variable.
     pub path: String,
-    /// Whether it was made just now.
+    /// Whether it was created by this request.
     pub rotated: bool,
 }
 
-/// To `AuditList`.
+/// Calls over the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Audit {
-    /// The newest first.
+    /// Newest first.
     pub calls: Vec<AuditCall>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub truncated: bool,
 }
 
-/// A call that was made over the network.
+/// A call over the network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuditCall {
-    /// When.
+    /// The time.
     pub at: String,
-    /// Who: a client's id, `token:<name>`, `admin`, or `-` for somebody unknown.
+    /// The caller: a client's id, `token:<name>`, `admin`, or `-` if unknown.
     pub client: String,
-    /// What, for example `POST /ingest`.
+    /// The operation, for example `POST /ingest`.
     pub operation: String,
-    /// How it ended: the HTTP status.
+    /// The HTTP status.
     pub status: u16,
-    /// How long it took, in microseconds.
+    /// Its duration in microseconds.
     pub took_us: u64,
-    /// What came with it, by name and size in bytes; never a value.
+    /// Its parameters, as names and sizes in bytes; never values.
     pub parameters: Vec<String>,
 }

@@ -2,7 +2,8 @@
 //!
 //! bincode 1.3.3 with `DefaultOptions`: variable-length integers, little endian, no trailing bytes,
 //! and a size limit in both directions. A hostile length prefix is an error and allocates nothing.
-//! No wire type is recursive or zero-sized, because either would defeat the limit.
+//! No wire type is recursive, and no sequence has zero-sized elements, because either would defeat
+//! the limit.
 
 use bincode::Options;
 use serde::{Serialize, de::DeserializeOwned};

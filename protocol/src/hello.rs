@@ -2,9 +2,9 @@
 //!
 //! So programs with different protocols can still detect the mismatch.
 //!
-//! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client sends
-//! its greeting and its first request together; the daemon answers with its own greeting first, and
-//! closes after it when the protocols differ.
+//! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client
+//! sends its greeting and its first request together; the daemon answers with its own greeting
+//! first, and closes after it when the protocols differ.
 
 use crate::{PROTOCOL, VERSION};
 

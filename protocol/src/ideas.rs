@@ -1,21 +1,24 @@
-//! `brain brainstorm` and `brain lsd`: what is close to a question crossed with what is far from it, and the children judged.
+//! Wire types of `brain brainstorm` and `brain lsd`.
+//!
+//! A run crosses pages close to a question with distant pages. A language model generates ideas
+//! from each cross, and judges them.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Slug, SourceId, Spending};
 
-/// Which of the two.
+/// The command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IdeaProfile {
-    /// Grounded: few far pages, ideas that hold.
+    /// Grounded ideas, from few distant pages.
     Brainstorm,
-    /// Wild: many far pages that nobody read for long, axioms turned around.
+    /// Surprising ideas, from many distant pages with reversed axioms.
     Lsd,
 }
 
 impl IdeaProfile {
-    /// Its name, as the command's.
+    /// Returns the name of the command.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -25,73 +28,81 @@ impl IdeaProfile {
     }
 }
 
-/// Make ideas.
+/// `brain brainstorm` and `brain lsd`: generates ideas.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ideas {
-    /// Which command.
+    /// The command.
     pub profile: IdeaProfile,
-    /// The question; empty when a run is resumed.
+    /// The question; empty if a run is resumed.
     pub question: String,
-    /// How many ideas to answer with, best first, 1 to 200; all when absent.
+    /// The maximum number of ideas, best first, 1 to 200; all if absent.
     pub limit: Option<u32>,
-    /// Whether to save them as a page; the profile's own way when absent.
+    /// Whether to save them as a page; the profile's default if absent.
     pub save: Option<bool>,
-    /// The most that the run may cost in all, in millionths of a US dollar; what is configured when absent.
+    /// The budget of the run in millionths of a US dollar; the configured one if absent.
     pub max_cost: Option<u64>,
-    /// Another model for ideas than the configured one.
+    /// The model for ideas; the configured one if absent.
     pub model: Option<String>,
-    /// Another model for judging than the one for ideas.
+    /// The model for judging; the one for ideas if absent.
     pub judge_model: Option<String>,
-    /// How many close pages; the profile's when absent. 1 to 12.
+    /// The number of close pages, 1 to 12; the profile's if absent.
     pub close: Option<u32>,
-    /// How many far pages; the profile's when absent. 1 to 24.
+    /// The number of distant pages, 1 to 24; the profile's if absent.
     pub far: Option<u32>,
-    /// Go on with this run.
+    /// The run to resume.
     pub resume: Option<String>,
-    /// Only what it would cost: nothing is spent.
+    /// Whether to only estimate the cost.
     pub estimate: bool,
 }
 
-/// What came of it; of an estimate, the sets and what it would cost.
+impl Ideas {
+    /// Returns whether the command is `brain lsd`.
+    pub(crate) fn is_lsd(&self) -> bool {
+        self.profile == IdeaProfile::Lsd
+    }
+}
+
+/// The result of a run, or an estimate of its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdeasReply {
-    /// Which command.
+    /// The command.
     pub profile: IdeaProfile,
-    /// The run's id, for `--resume`; empty for the estimate of a new one.
+    /// The run's id, for `--resume`; empty in an estimate of a new run.
     pub run_id: String,
     /// The question.
     pub question: String,
-    /// `estimated`, `done` (of an estimate: nothing is left to do), `prompts` (no language model: the crosses as prompts), or `stopped` (with `problem`).
+    /// `estimated`, `done` (in an estimate: nothing is left to do), `prompts` (without a language
+    /// model) or `stopped` (with `problem`).
     pub status: String,
-    /// The ideas: those that pass first, each by its score.
+    /// The ideas; passing ones first, then by score.
     pub ideas: Vec<Idea>,
-    /// The crosses as prompts for a model of one's own, when there is none here.
+    /// Prompts for another model, if none is configured.
     pub prompts: Vec<IdeaPrompt>,
-    /// Pages close to the question.
+    /// The pages close to the question.
     pub close_set: Vec<ClosePage>,
-    /// Pages far from it.
+    /// The pages distant from it.
     pub far_set: Vec<FarPage>,
-    /// There were too few groups of pages, so that far pages came from everywhere.
+    /// Whether too few groups of pages exist, so that distant pages came from all pages.
     pub short_of_target: bool,
-    /// No idea could be judged; they are all here, without scores.
+    /// Whether judging failed. Then all ideas are returned without scores.
     pub judge_failed: bool,
-    /// Crosses that failed and were left out.
+    /// The number of failed crosses.
     pub failed_crosses: u32,
-    /// What this call cost; of an estimate, what it would cost.
+    /// The cost of this request; in an estimate, the expected cost.
     pub cost: Spending,
-    /// The page that it was saved as.
+    /// The page with the saved ideas.
     pub saved_slug: Option<Slug>,
-    /// Which phase failed, why, what to do, and what was spent; in words.
+    /// The failed phase, the reason, what to do, and the cost; for people.
     pub problem: Option<String>,
-    /// Why search found less than there may be.
+    /// Why search results can be missing.
     pub degraded: Option<String>,
-    /// Crosses that this call asks for, or would.
+    /// The number of crosses of this request.
     pub crosses: u32,
-    /// Ideas that each is asked for.
+    /// The number of ideas for each cross.
     pub ideas_per_cross: u32,
-    /// Why it could not be saved although it was to be.
+    /// Why the page could not be saved.
     pub save_problem: Option<String>,
-    /// What else the user should know, in words.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
@@ -100,52 +111,52 @@ pub struct IdeasReply {
 pub struct Idea {
     /// Its number in this run, from 1.
     pub id: u32,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// The close page that it is from.
+    /// Its close page.
     pub close_slug: Slug,
-    /// The far page that it is from.
+    /// Its distant page.
     pub far_slug: Slug,
-    /// How far those are from each other, 0 to 1.
+    /// The distance between the two pages, 0 to 1.
     pub distance: f32,
-    /// What the judge says.
+    /// The judgement.
     pub judge: Option<Judgement>,
-    /// Whether it is good enough by its profile.
+    /// Whether it reaches the profile's threshold.
     pub passes: bool,
 }
 
-/// A judge's word on an idea.
+/// The judgement of an idea.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// Five scores, 1 to 5.
+    /// The scores, 1 to 5.
     pub scores: Scores,
-    /// Their weighted mean, by the profile.
+    /// Their mean, with the profile's weights.
     pub weighted: f32,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub note: String,
 }
 
-/// The five axes of a judge, each 1 to 5.
+/// The scores of an idea, each 1 to 5.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// How new it is.
+    /// Its originality.
     pub originality: f32,
-    /// How well it withstands the strongest objection; to what is obvious there is none.
+    /// How well it withstands the strongest objection.
     pub resistance: f32,
-    /// Whether it claims something.
+    /// How clear its claim is.
     pub thesis: f32,
-    /// How well it rests on the two pages.
+    /// How well the two pages support it.
     pub grounding: f32,
-    /// How much would fall without the pair that it is from.
+    /// How much it depends on this pair of pages.
     pub load_bearing: f32,
 }
 
-/// A cross as a prompt.
+/// The prompt of a cross: one close and one distant page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdeaPrompt {
     /// The close page.
     pub close_slug: Slug,
-    /// The far page.
+    /// The distant page.
     pub far_slug: Slug,
     /// The prompt.
     pub text: String,
@@ -158,55 +169,59 @@ pub struct ClosePage {
     pub slug: Slug,
     /// Its title.
     pub title: String,
-    /// How well search found it; comparable within this answer.
+    /// Its search score, comparable within this reply.
     pub score: f32,
     /// Its source.
     pub source_id: SourceId,
 }
 
-/// A page far from the question.
+/// A page distant from the question.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FarPage {
     /// Its slug.
     pub slug: Slug,
     /// Its title.
     pub title: String,
-    /// How far it is from its nearest close page, 0 to 1; 0.5 without vectors.
+    /// Its distance from the nearest close page, 0 to 1; 0.5 without vectors.
     pub distance: f32,
-    /// `domain` (the one of its group) or `corpus` (filled up).
+    /// `domain` (from its group) or `corpus` (from all pages).
     pub origin: String,
     /// Its source.
     pub source_id: SourceId,
 }
 
-/// The runs that are kept.
+/// Lists the stored runs of `brain brainstorm` and `brain lsd`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdeaRuns;
+
+/// The stored runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IdeaRuns {
+pub struct IdeaRunsReply {
     /// Newest first.
     pub runs: Vec<IdeaRunRow>,
-    /// Files that are no runs any more, and why; in words.
+    /// Unreadable files with the reason, for people.
     pub damaged: Vec<String>,
 }
 
-/// A run that is kept.
+/// A stored run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IdeaRunRow {
     /// Its id.
     pub run_id: String,
-    /// Which command.
+    /// The command.
     pub profile: IdeaProfile,
     /// The question.
     pub question: String,
     /// When it began.
     pub started_at: String,
-    /// Crosses that are through.
+    /// The number of finished crosses.
     pub crosses_done: u32,
-    /// All crosses.
+    /// The number of all crosses.
     pub crosses: u32,
     /// `running`, `stopped`, `prompts` or `done`.
     pub status: String,
-    /// What it cost so far.
+    /// Its cost so far.
     pub cost: Spending,
-    /// The page that it was saved as.
+    /// The page with the saved ideas.
     pub saved_slug: Option<Slug>,
 }

@@ -1,31 +1,32 @@
-//! What was taken in over HTTP and is on its way to a page. Questions and answers of `brain jobs` and of the admin API alike.
-//! Positional on the wire, as all of them.
+//! Wire types of ingest jobs: items received over HTTP that become pages.
+//!
+//! The admin API uses the same types as `brain jobs`.
 
 use serde::{Deserialize, Serialize};
 
-/// How far an item is.
+/// The state of an ingest job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
-    /// It waits.
+    /// Waits in the queue.
     Queued,
-    /// It is being made a page.
+    /// Is being processed.
     Processing,
-    /// It failed, and will be tried again by itself.
+    /// Failed, and is retried automatically.
     Retrying,
-    /// It is a page.
+    /// Is stored as a page.
     Stored,
-    /// It failed for good; it is kept for 7 days, and can be retried.
+    /// Failed permanently. Kept for 7 days, and can be retried.
     Failed,
 }
 
 impl JobState {
-    /// Every state, in the order of an item's life.
+    /// All states, in the order of processing.
     pub const ALL: [Self; 5] =
         [Self::Queued, Self::Processing, Self::Retrying, Self::Stored, Self::Failed];
 
-    /// The state as it stands in JSON.
+    /// Returns the state as in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -38,16 +39,16 @@ impl JobState {
     }
 }
 
-/// The name of an item: `job_` and a number.
+/// The id of an ingest job: `job_` and a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JobId(pub u64);
 
 impl JobId {
-    /// The id that `text` is.
+    /// Parses an id.
     ///
     /// # Errors
-    /// When it is none; the message says what one looks like.
+    /// The message for people, if `text` is not an id.
     pub fn parse(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("job_").unwrap_or_default();
         let plain =
@@ -80,32 +81,32 @@ impl From<JobId> for String {
     }
 }
 
-/// `brain jobs list`.
+/// `brain jobs list`: lists ingest jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct JobList {
-    /// Only items that are so far; all when absent.
+    /// Only jobs in this state; all if absent.
     pub state: Option<JobState>,
-    /// How many, 1 to 1000, the newest first.
+    /// The maximum number, newest first, 1 to 1000.
     pub limit: u32,
-    /// The `next` of the previous answer.
+    /// The `next` of the previous reply.
     pub after: Option<JobId>,
 }
 
-/// `GET /ingest/{job_id}`, `brain jobs show`.
+/// `brain jobs show` and `GET /ingest/{job_id}`: shows an ingest job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobShow {
-    /// Which one.
+    /// The job.
     pub id: JobId,
 }
 
-/// `brain jobs retry`.
+/// `brain jobs retry`: retries failed jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobRetry {
-    /// Which one; all that failed when absent.
+    /// The job; all failed ones if absent.
     pub id: Option<JobId>,
 }
 
-/// An item that was taken in.
+/// An item received over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = Job))]
@@ -113,72 +114,72 @@ pub struct IngestJob {
     /// Its id.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "job_17"))]
     pub job_id: JobId,
-    /// How far it is.
+    /// Its state.
     pub status: JobState,
-    /// SHA-256 of its text, lower-case hex.
+    /// The SHA-256 of its text, in lower-case hex.
     pub content_hash: String,
-    /// Where the page goes.
+    /// The source of the page.
     pub source_id: String,
-    /// Who sent it.
+    /// Its sender.
     pub client: String,
     /// Its media type.
     pub content_type: String,
-    /// Its length in bytes.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// When it was accepted.
+    /// When it was received.
     pub received_at: String,
-    /// When it became a page or failed for good.
+    /// When it was stored or failed permanently.
     pub finished_at: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// When it will be tried again.
+    /// When it is retried.
     pub retry_at: Option<String>,
-    /// The page that it became.
+    /// Its page.
     pub slug: Option<String>,
-    /// What went wrong last: a stable code and what happened.
+    /// Its last error.
     pub error: Option<JobError>,
 }
 
-/// Why an item did not become a page.
+/// Why an ingest job failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobError {
-    /// For programs.
+    /// The stable code, for programs.
     pub code: String,
-    /// For people.
+    /// The message, for people.
     pub message: String,
 }
 
-/// How many items are so far.
+/// The numbers of ingest jobs, by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobCounts {
-    /// They wait, first try or later.
+    /// Waiting for the first or a later attempt.
     pub waiting: u64,
-    /// They failed for good.
+    /// Permanently failed.
     pub failed: u64,
-    /// They became pages within the last 24 hours.
+    /// Stored within the last 24 hours.
     pub stored: u64,
 }
 
-/// To `JobList`.
+/// A list of ingest jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Jobs {
-    /// The newest first.
+    /// Newest first.
     pub jobs: Vec<IngestJob>,
-    /// Of all items, whatever was asked for.
+    /// The numbers of all jobs.
     pub counts: JobCounts,
-    /// Where to go on.
+    /// The `after` of the next request.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub next: Option<JobId>,
 }
 
-/// To `JobRetry`.
+/// The result of `brain jobs retry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(as = JobsRetried))]
 pub struct JobRetryReply {
-    /// How many wait anew.
+    /// The number of jobs queued again.
     pub retried: u64,
 }

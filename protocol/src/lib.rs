@@ -4,46 +4,67 @@
 //! small and all rules of the wire are in one place. `docs/protocol.md` describes the wire format.
 
 mod access;
+mod ask;
 mod codec;
 mod collector;
 mod connect;
+mod costs;
+mod digest;
+mod embedding;
 mod fault;
 mod frame;
+mod health;
 mod hello;
 mod ideas;
 mod jobs;
+mod links;
 mod name;
+mod operation;
+mod page;
 mod reply;
-mod request;
 mod run_dir;
 mod scope;
-mod semantic;
+mod search;
+mod source;
+mod transfer;
 mod tunnel;
 mod voice;
 
 pub use access::*;
+pub use ask::*;
 pub use codec::{CodecError, decode, encode};
 pub use collector::*;
 pub use connect::*;
+pub use costs::*;
+pub use digest::*;
+pub use embedding::*;
 pub use fault::{Exit, Fault, FaultCode, SIZE_LIMIT_HINT};
 pub use frame::{FrameError, MAX_FRAME, read_frame, write_frame};
+pub use health::*;
 pub use hello::{HELLO_LEN, Hello, HelloError};
 pub use ideas::*;
 pub use jobs::*;
+pub use links::*;
 pub use name::{MAX_SLUG_BYTES, NameError, Slug, SourceId};
-pub use reply::*;
-pub use request::*;
+pub use operation::{OPERATIONS, Operation, OperationInfo, Request};
+pub use page::*;
+pub use reply::{Answer, Event, Reply, TagsReply, UnexpectedReply};
 pub use run_dir::fallback_run_dir;
 pub use scope::{GrantType, Scope, Scopes, Secret};
-pub use semantic::*;
+pub use search::*;
+pub use source::*;
+pub use transfer::*;
 pub use tunnel::*;
 pub use voice::*;
 
 /// The version of the service in four numeric parts. All programs report this constant.
 pub const VERSION: &str = "0.1.0.0";
 
-/// The number of the wire format. Every change to the encoding of [`Request`], [`Reply`] or [`Event`]
-/// raises it; bincode has no versioning of its own.
+/// The number of the wire format.
+///
+/// Types are encoded by position: fields and variants are appended, and every change of the
+/// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
+/// versioning.
 pub const PROTOCOL: u16 = 8;
 
 /// Maximum size of a page's content: 5 MB (decimal) in UTF-8.

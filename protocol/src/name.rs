@@ -1,18 +1,17 @@
-//! Names of pages and sources. A [`Slug`] or a [`SourceId`] that exists obeys its grammar; everything
-//! that arrives as text is parsed once, at the door.
+//! Names of pages and sources. Every value of [`Slug`] and [`SourceId`] is valid.
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nfc};
 
-/// The longest slug, in bytes of UTF-8.
+/// The maximum length of a slug in bytes.
 pub const MAX_SLUG_BYTES: usize = 512;
 
-/// Why a text is no name.
+/// The error of an invalid slug or source id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NameError {
-    /// What is wrong, for people.
+    /// The message, for people.
     pub message: String,
-    /// The nearest valid name, when there is one.
+    /// The nearest valid name, if there is one.
     pub suggestion: Option<String>,
 }
 
@@ -30,17 +29,18 @@ impl std::error::Error for NameError {}
 
 /// The name of a page within its source: segments joined by `/`.
 ///
-/// A segment has letters, digits and marks of any script in NFC and lower case, and `.`, `_`, `-`. No segment
-/// is empty or made of dots only; the whole is at most [`MAX_SLUG_BYTES`] long. So a slug is safe as a relative path.
+/// A segment has letters, digits and marks of any script in NFC and lower case, and `.`, `_`, `-`.
+/// No segment is empty or only dots. The whole has at most [`MAX_SLUG_BYTES`]. So a slug is safe as
+/// a relative path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Slug(String);
 
 impl Slug {
-    /// The slug that `text` is.
+    /// Parses a slug.
     ///
     /// # Errors
-    /// When `text` breaks the grammar; the error names the first offence and the nearest slug.
+    /// [`NameError`] with the first violation of the grammar and the nearest slug.
     pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
         let text = text.into();
         match offence(&text) {
@@ -55,11 +55,11 @@ impl Slug {
         }
     }
 
-    /// The slug of the file at `path`: without a leading `./` and the markdown ending, in NFC and lower case,
-    /// white space as `-`, and whatever else a slug refuses left out.
+    /// Returns the slug for the file at `path`: without a leading `./` and the markdown extension,
+    /// in NFC and lower case, with `-` for white space, and without invalid characters.
     ///
     /// # Errors
-    /// When nothing is left, or too much is.
+    /// [`NameError`] if the result is empty or too long.
     pub fn from_path(path: &str) -> Result<Self, NameError> {
         let path = path.trim_start_matches("./");
         let stem = match path.rsplit_once('.') {
@@ -92,20 +92,20 @@ impl Slug {
         }
     }
 
-    /// The slug as text.
+    /// Returns the slug as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The part after the last `/`: what a bare `[[name]]` calls the page.
+    /// Returns the part after the last `/`, by which `[[name]]` links to the page.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or(&self.0)
     }
 }
 
-/// Whether `ending` (without its dot) is one of a markdown file: `md`, `markdown`, `mdx`, in any case.
+/// Returns whether `ending` is `md`, `markdown` or `mdx`, in any case.
 fn is_markdown_ending(ending: &str) -> bool {
     ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
 }
@@ -118,15 +118,15 @@ fn is_slug_char(c: char) -> bool {
     }
 }
 
-/// Marks and letters that cannot be seen: variation selectors, the combining grapheme joiner, Hangul and Khmer
-/// fillers, tag characters. Two slugs that look alike must be alike.
+/// Returns whether `c` is an invisible mark or letter: variation selectors, the combining grapheme
+/// joiner, Hangul and Khmer fillers, tag characters. Two slugs that look the same must be the same.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{3164}'
         | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
-/// The first rule that `text` breaks.
+/// Returns the first violation of the grammar.
 fn offence(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("it is empty".into());
@@ -201,13 +201,13 @@ impl std::fmt::Display for Slug {
 pub struct SourceId(String);
 
 impl SourceId {
-    /// The source that every brain has.
+    /// The source that always exists.
     pub const DEFAULT: &str = "default";
 
-    /// The source id that `text` is.
+    /// Parses a source id.
     ///
     /// # Errors
-    /// When `text` breaks the grammar.
+    /// [`NameError`] if `text` violates the grammar.
     pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
         let text = text.into();
         let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
@@ -228,7 +228,7 @@ impl SourceId {
         })
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

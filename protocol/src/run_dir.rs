@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Returns the socket directory of a home on a read-only file system.
 ///
-/// It is in `runtime` (`XDG_RUNTIME_DIR`), else in `/tmp`. Its name has the user's id and a digest of
-/// the home's path, so that two homes never share one.
+/// It is in `runtime` (`XDG_RUNTIME_DIR`), else in `/tmp`. Its name has the user's id and a digest
+/// of the home's path, so that two homes never share one.
 #[must_use]
 pub fn fallback_run_dir(home: &Path, runtime: Option<&Path>, uid: u32) -> PathBuf {
     // FNV-1a: stable across versions. A collision within one user's directory helps no attacker.

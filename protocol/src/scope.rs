@@ -1,23 +1,23 @@
-//! What a grant is made of: scopes, kinds of grants, secrets. Each is parsed at the door.
+//! Wire types of grants: scopes, grant types, secrets.
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do. Each one includes those before it.
+/// A permission. Each scope includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Look.
+    /// Read pages.
     Read,
     /// Change pages.
     Write,
-    /// Change the installation.
+    /// Administer the installation.
     Admin,
 }
 
 impl Scope {
-    /// Every scope, the smallest first.
+    /// All scopes, the lowest first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// The scope as it is written in grants.
+    /// Returns the scope as written in grants.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -28,24 +28,24 @@ impl Scope {
     }
 }
 
-/// One or more scopes as somebody asked for them and was granted them: `read write` stays `read write`, although `write`
+/// A set of scopes, as requested and granted. `read write` stays `read write`, although `write`
 /// includes `read` (RFC 6749 section 3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// `read write`: what the owner's own devices have as a rule.
+    /// `read write`, usual for the owner's devices.
     pub const READ_WRITE: Self = Self(0b011);
     /// `write`.
     pub const WRITE: Self = Self(0b010);
     /// `admin`.
     pub const ADMIN: Self = Self(0b100);
 
-    /// The scopes that `text` names, with spaces or commas between them, in any order.
+    /// Parses scopes separated by spaces or commas, in any order.
     ///
     /// # Errors
-    /// When it names none, or one that does not exist; the message says which.
+    /// The message for people, if `text` names no scope or an unknown one.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut bits = 0;
         for word in text.split([' ', ',', '\t']).filter(|word| !word.is_empty()) {
@@ -65,7 +65,7 @@ impl Scopes {
         Ok(Self(bits))
     }
 
-    /// The scopes in it, the smallest first.
+    /// Iterates over the scopes, the lowest first.
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL
             .into_iter()
@@ -74,13 +74,13 @@ impl Scopes {
             .map(|(_, scope)| scope)
     }
 
-    /// The largest one: what the grant amounts to.
+    /// Returns the highest scope.
     #[must_use]
     pub fn highest(self) -> Scope {
         self.iter().last().unwrap_or(Scope::Read)
     }
 
-    /// Those of them that whoever holds `granted` may have, too; `None` when there are none.
+    /// Returns the scopes that `granted` includes; `None` if there are none.
     #[must_use]
     pub fn within(self, granted: Self) -> Option<Self> {
         let bits = self
@@ -90,7 +90,7 @@ impl Scopes {
         (bits != 0).then_some(Self(bits))
     }
 
-    /// Whether whoever holds these may also hold `asked`.
+    /// Returns whether these scopes include `asked`.
     #[must_use]
     pub fn cover(self, asked: Self) -> bool {
         asked.highest() <= self.highest()
@@ -138,24 +138,24 @@ impl std::str::FromStr for Scopes {
     }
 }
 
-/// How a client may come to a token (RFC 6749 section 1.3).
+/// An OAuth grant type (RFC 6749 section 1.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantType {
-    /// With its own secret.
+    /// With the client's secret.
     ClientCredentials,
-    /// By the owner's consent in a browser, with PKCE.
+    /// With the owner's consent in a browser, and PKCE.
     AuthorizationCode,
     /// With the refresh token of an earlier consent.
     RefreshToken,
 }
 
 impl GrantType {
-    /// Every kind.
+    /// All grant types.
     pub const ALL: [Self; 3] =
         [Self::ClientCredentials, Self::AuthorizationCode, Self::RefreshToken];
 
-    /// The kind as it stands in `grant_type`.
+    /// Returns the value of `grant_type`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -165,25 +165,25 @@ impl GrantType {
         }
     }
 
-    /// The kind that `text` names.
+    /// Parses the value of `grant_type`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// A secret: it is in JSON for the one who is to have it, and in nothing that people or logs see by accident.
+/// A secret. Its JSON contains the value; `Debug` does not, so logs never show it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps what must not be printed.
+    /// Creates a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The secret itself. Whoever calls this answers for where it goes.
+    /// Returns the secret value. The caller must not log it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -196,7 +196,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// At most 40 characters of what somebody sent, harmless to print.
+/// Returns at most 40 characters of untrusted text, escaped for printing.
 fn shown(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }

@@ -4,6 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{JobId, Step};
 
+/// `brain tunnel setup`: sets the tunnel up, step by step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelSetup;
+
+/// `brain tunnel start`: starts the tunnel and keeps it up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelStart;
+
+/// `brain tunnel stop`: stops the tunnel if the daemon started it, and keeps it down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelStop;
+
+/// `brain tunnel status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunnelStatus;
+
 /// `brain tunnel requests`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct TunnelRequests {
@@ -25,17 +41,19 @@ pub struct TunnelReplay {
 pub struct TunnelSetupReply {
     /// `passed`, or `failed` with the last step being the one that failed.
     pub status: String,
-    /// The steps: `provider`, `agent`, `authtoken`, `start`, `reachable`, `telephone`, `heartbeat`; those after a failure are missing.
+    /// The steps: `provider`, `agent`, `authtoken`, `start`, `reachable`, `telephone`, `heartbeat`;
+    /// those after a failure are missing.
     pub steps: Vec<Step>,
 }
 
 /// The state of the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TunnelStatus {
+pub struct TunnelStatusReply {
     /// `none`, `ngrok`, `cloudflared` or `tailscale`.
     pub provider: String,
-    /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`, `not_connected`, `wrong_domain`, `service_down`,
-    /// `unreachable` (up by its own word, but not from outside), `refused` (by the platform).
+    /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`,
+    /// `not_connected`, `wrong_domain`, `service_down`, `unreachable` (up by its own word, but not
+    /// from outside), `refused` (by the platform).
     pub state: String,
     /// The last observation, for people.
     pub message: String,

@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_collector::is_velocity_alert;
-use brain_protocol::{Reply, Request, encode, write_frame};
+use brain_protocol::{CollectorCollect, Reply, Request, encode, write_frame};
 use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{PATIENCE, TestHome};
 use serde_json::{Value, json};
@@ -40,7 +40,11 @@ fn nothing_is_lost_by_sigkill_within_runs() {
             world.happens(&mut dice);
         }
         let mut client = world.home.connect().expect("the daemon answers");
-        write_frame(&mut client.stream, &encode(&Request::CollectorCollect).unwrap()).unwrap();
+        write_frame(
+            &mut client.stream,
+            &encode(&Request::CollectorCollect(CollectorCollect)).unwrap(),
+        )
+        .unwrap();
         let moment = Duration::from_micros(dice.below(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(moment / 2);
         // Something happens in the middle of it.
@@ -150,7 +154,12 @@ impl World {
     /// A run to its end; how long it took.
     fn collect(&self) -> Duration {
         let began = Instant::now();
-        match self.home.connect().expect("the daemon answers").ask(&Request::CollectorCollect) {
+        match self
+            .home
+            .connect()
+            .expect("the daemon answers")
+            .ask(&Request::CollectorCollect(CollectorCollect))
+        {
             Ok(Reply::CollectorRun(run)) => assert_eq!(run.status, "complete", "{run:?}"),
             other => panic!("no run: {other:?}"),
         }

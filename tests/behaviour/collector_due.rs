@@ -9,7 +9,9 @@ use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
-use brain_protocol::{CollectorSetup, FaultCode, Reply, Request, Secret};
+use brain_protocol::{
+    CollectorCollect, CollectorSetup, CollectorStatus, FaultCode, Reply, Request, Secret,
+};
 use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, Fault, InProcess, Platform, Time, endpoint};
 
@@ -96,7 +98,7 @@ fn what_is_not_set_up_or_switched_off_is_quietly_left_alone() {
     assert!(lab.lines.0.lock().unwrap().is_empty() && off.lines.0.lock().unwrap().is_empty());
     assert_eq!(lab.platform.requests(), 0);
     // By hand it runs all the same.
-    off.ask(Request::CollectorCollect);
+    off.ask(Request::CollectorCollect(CollectorCollect));
     assert!(off.lines.0.lock().unwrap().last().unwrap().starts_with("RUN_COMPLETE:"));
 }
 
@@ -108,7 +110,7 @@ fn an_account_that_is_lost_with_a_damaged_state_is_told_each_time() {
     assert!(state.exists());
     fs::write(&state, "{").unwrap();
     // Who only looks leaves it for the next run.
-    lab.ask(Request::CollectorStatus);
+    lab.ask(Request::CollectorStatus(CollectorStatus));
     assert!(state.exists());
     for _ in 0..2 {
         lab.pass(30);
@@ -134,7 +136,7 @@ fn it_runs_once_at_each_half_hour_whoever_asks_how_often() {
     assert_eq!(ran, [30, 60, 90]);
     // One by hand is none by schedule.
     lab.pass(10);
-    lab.ask(Request::CollectorCollect);
+    lab.ask(Request::CollectorCollect(CollectorCollect));
     assert!(!lab.due());
     lab.pass(20);
     assert!(lab.due());

@@ -5,7 +5,7 @@ use brain_base::caller::{Caller, Scopes};
 use brain_collector::{JournalEvent, Stream};
 use brain_core::Silent;
 use brain_protocol::{
-    CollectorEnrich, CollectorEnrichReply, FaultCode, History, Reply, Request, SourceId,
+    CollectorEnrich, CollectorEnrichReply, FaultCode, HistoryReply, Reply, Request, SourceId,
 };
 use serde_json::{Value, json};
 
@@ -37,8 +37,8 @@ fn a_known_person_gets_a_dated_line_once() {
     assert_eq!(page.source_uri.as_deref(), Some("https://x.com/ann_lee"));
     let file = std::fs::read_to_string(lab.file("people/ann-lee")).unwrap();
     assert!(file.contains(line) && file.contains("source_kind: collector"), "{file}");
-    let Ok(Reply::History(History { versions, .. })) =
-        lab.ask(Request::History(named("people/ann-lee")))
+    let Ok(Reply::History(HistoryReply { versions, .. })) =
+        lab.ask(Request::History(named("people/ann-lee").into()))
     else {
         panic!("no history");
     };

@@ -15,7 +15,7 @@ use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
 use brain_net::Client;
-use brain_protocol::{CollectorStatus, Reply, Request, StreamStatus};
+use brain_protocol::{CollectorStatus, CollectorStatusReply, Reply, Request, StreamStatus};
 use brain_tests::PATIENCE;
 use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, endpoint};
@@ -84,9 +84,11 @@ impl Lab {
     }
 
     fn stream(&self) -> StreamStatus {
-        let reply =
-            self.brain.answer(&Caller::local(0), Request::CollectorStatus, &Silent).unwrap();
-        let Reply::CollectorStatus(CollectorStatus { stream, .. }) = reply else { panic!() };
+        let reply = self
+            .brain
+            .answer(&Caller::local(0), Request::CollectorStatus(CollectorStatus), &Silent)
+            .unwrap();
+        let Reply::CollectorStatus(CollectorStatusReply { stream, .. }) = reply else { panic!() };
         stream.unwrap_or(StreamStatus {
             state: "none".into(),
             message: String::new(),

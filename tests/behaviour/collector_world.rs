@@ -11,7 +11,7 @@ use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
 use brain_core::{Brain, EventLines, Outside, Silent};
-use brain_protocol::{CollectorRun, Fault, Reply, Request};
+use brain_protocol::{CollectorCollect, CollectorRun, Fault, Reply, Request};
 use brain_tests::lines::Kept;
 use brain_tests::platform::{APP_TOKEN, InProcess, Platform, Time};
 use serde_json::Value;
@@ -103,7 +103,7 @@ impl Lab {
 
     /// A run; its report, whatever became of it.
     pub(crate) fn run(&self) -> CollectorRun {
-        match self.ask(Request::CollectorCollect) {
+        match self.ask(Request::CollectorCollect(CollectorCollect)) {
             Ok(Reply::CollectorRun(run)) => run,
             other => panic!("no run: {other:?}"),
         }

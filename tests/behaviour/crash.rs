@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use brain_protocol::{
     FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request,
-    Search, Slug, Sort, WriteStatus,
+    Search, Slug, Sort, Status, WriteStatus,
 };
 use brain_tests::{Client, PATIENCE, TestHome, capture};
 use rustix::process::{Pid, Signal, kill_process};
@@ -204,7 +204,9 @@ pub(crate) fn settle(home: &TestHome) {
     let mut client = home.connect().expect("the daemon answers");
     let patience = Instant::now() + PATIENCE;
     loop {
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
+            panic!("no status")
+        };
         if status.degraded.is_empty() {
             return;
         }
@@ -247,7 +249,9 @@ pub(crate) fn check_everything(home: &TestHome, books: &[Book]) {
     bin.sort();
     assert_eq!(bin, deleted, "deleted pages are those that were deleted");
     check.no_other_files(&active, &deleted);
-    let Ok(Reply::Status(status)) = check.client.ask(&Request::Status) else { panic!("no status") };
+    let Ok(Reply::Status(status)) = check.client.ask(&Request::Status(Status)) else {
+        panic!("no status")
+    };
     assert_eq!((status.pages, status.deleted), (active.len() as u64, deleted.len() as u64));
     assert_eq!(status.outbox, 0, "every file is written");
 }

@@ -16,8 +16,8 @@ use brain_config::Config;
 use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_net::Client;
 use brain_protocol::{
-    FaultCode, IdeaProfile, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request, Slug,
-    SourceAdd, SourceId,
+    FaultCode, IdeaProfile, IdeaRuns, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request,
+    Slug, SourceAdd, SourceId,
 };
 use brain_tests::ideas_model::{Part, obedient, part};
 use brain_tests::model::{FakeModel, Manner, Said};
@@ -366,7 +366,7 @@ fn pages_outside_the_callers_sources_are_in_neither_set() {
     };
     assert_eq!(resume(&guest, &all.run_id).unwrap_err().code, FaultCode::NotFound);
     assert!(resume(&guest, &few.run_id).is_ok() && resume(&owner, &few.run_id).is_ok());
-    let runs = |caller: &Caller| match brain.answer(caller, Request::IdeaRuns, &Silent) {
+    let runs = |caller: &Caller| match brain.answer(caller, Request::IdeaRuns(IdeaRuns), &Silent) {
         Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
         other => panic!("no runs: {other:?}"),
     };

@@ -10,7 +10,8 @@ use brain_core::{Brain, Silent};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
     Doctor, Fault, FaultCode, Get, IngestJob, JobCounts, JobList, JobRetry, JobShow, JobState,
-    Jobs, Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, WriteStatus,
+    Jobs, Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, Status,
+    WriteStatus,
 };
 
 use crate::hands::Hands;
@@ -106,7 +107,7 @@ impl Lab {
     }
 
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        let Reply::Status(status) = self.ask(Request::Status).unwrap() else { panic!() };
+        let Reply::Status(status) = self.ask(Request::Status(Status)).unwrap() else { panic!() };
         let JobCounts { waiting, failed, stored } = status.jobs;
         assert_eq!(self.jobs(None).counts, status.jobs);
         (waiting, failed, stored)

@@ -8,7 +8,7 @@ use brain_core::ingest::{Accepted, CHUNK, Item};
 use brain_page::content_hash;
 use brain_protocol::{
     Backup, FaultCode, JobId, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug,
-    SourceRemove,
+    SourceRemove, Status,
 };
 
 use crate::hands::HOUR;
@@ -487,7 +487,7 @@ fn many_senders_at_once_lose_nothing_and_get_one_job_for_one_content() {
         }
     });
     assert_eq!(lab.counts(), (0, 0, 225));
-    let Reply::Status(status) = lab.ask(Request::Status).unwrap() else { panic!() };
+    let Reply::Status(status) = lab.ask(Request::Status(Status)).unwrap() else { panic!() };
     assert_eq!(status.pages, 225);
     for sent in &answers {
         let slug = lab.show(sent).slug.unwrap();

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Reply, Request};
+use brain_protocol::{Reply, Request, Status};
 use brain_tests::{PATIENCE, TestHome, capture};
 use serde_json::{Value, json};
 
@@ -329,7 +329,7 @@ fn many_requests_of_one_stream_do_not_keep_others_out() {
     for n in 0..20 {
         let written = client.ask(&capture(format!("thought {n}")));
         assert!(matches!(written, Ok(Reply::Write(_))), "{written:?}");
-        assert!(client.ask(&Request::Status).is_ok());
+        assert!(client.ask(&Request::Status(Status)).is_ok());
     }
     for _ in 1..=3000 {
         assert!(talk.hear()["result"].is_object());

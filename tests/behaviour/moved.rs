@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use brain_protocol::{FaultCode, Origin, PageRef, Put, Reply, Request, Slug};
+use brain_protocol::{FaultCode, Origin, PageRef, Put, Reply, Request, Slug, Status};
 use brain_tests::{Client, TestHome};
 
 fn put(client: &mut Client, slug: &str) -> Result<Reply, brain_protocol::Fault> {
@@ -64,7 +64,9 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         let fault = put(&mut client, "after").unwrap_err();
         assert_eq!(fault.code, FaultCode::ReadOnly, "{fault:?}");
         assert!(fault.message.contains("moved"), "{fault:?}");
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
+            panic!("no status")
+        };
         assert!(status.degraded.iter().any(|why| why.contains("moved")), "{:?}", status.degraded);
         let mut command = home.command("brain");
         command.env("BRAIN_HOME", &away).args(["doctor", "--json"]);

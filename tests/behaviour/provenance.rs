@@ -471,7 +471,7 @@ fn step(lab: &Lab, n: usize, (what, which, claims): &Step) {
         }
         (9, _) => drop(lab.ask(Request::Revert(Revert { page: named(name), version: 1 }))),
         (10, _) => drop(lab.ask(Request::Delete(Delete::from(named(name))))),
-        (11, _) => drop(lab.ask(Request::Restore(named(name)))),
+        (11, _) => drop(lab.ask(Request::Restore(named(name).into()))),
         (12, _) => {
             let dir = lab.dir.path().join("notes");
             std::fs::create_dir_all(&dir).unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Reply, Request};
+use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Client, PATIENCE, Run, TestHome, capture, program, run, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -24,7 +24,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn status(socket: &Path) -> brain_protocol::StatusReply {
-    match Client::connect(socket).expect("it greets").ask(&Request::Status) {
+    match Client::connect(socket).expect("it greets").ask(&Request::Status(Status)) {
         Ok(Reply::Status(status)) => status,
         other => panic!("{other:?}"),
     }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use brain_protocol::{
     Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug,
-    decode, encode, read_frame, write_frame,
+    Status, decode, encode, read_frame, write_frame,
 };
 use brain_tests::{Client, PATIENCE, TestHome, capture, program, run, skip};
 
@@ -33,7 +33,7 @@ fn until_closed(mut stream: &UnixStream) -> Vec<u8> {
 }
 
 fn still_serves(home: &TestHome) {
-    assert!(matches!(home.connect().unwrap().ask(&Request::Status), Ok(Reply::Status(_))));
+    assert!(matches!(home.connect().unwrap().ask(&Request::Status(Status)), Ok(Reply::Status(_))));
 }
 
 /// The fault that this payload is answered with; the connection must end after it.
@@ -84,7 +84,7 @@ fn another_protocol_number_gets_the_daemons_greeting_and_then_the_end() {
 fn payloads_that_are_no_request_are_refused_with_bad_frame() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let status = encode(&Request::Status).unwrap();
+    let status = encode(&Request::Status(Status)).unwrap();
     let trailing = [status.clone(), vec![0]].concat();
     let mut truncated = encode(&capture("some content")).unwrap();
     truncated.pop();

@@ -14,7 +14,7 @@ use brain_config::Config;
 use brain_core::{Brain, Silent};
 use brain_protocol::{
     BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault,
-    SourceId, SourceRemove,
+    SourceId, SourceList, SourceRemove,
 };
 use brain_tests::{PATIENCE, TestHome, run, slugs, texts};
 use serde_json::{Value, json};
@@ -523,7 +523,9 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         ask(&owner, Request::Put(put)).unwrap();
     }
     let guest = Caller::granted("guest", Scope::Write.into(), Visibility::Only(vec![work.clone()]));
-    let Reply::Sources(listed) = ask(&guest, Request::SourceList).unwrap() else { panic!() };
+    let Reply::Sources(listed) = ask(&guest, Request::SourceList(SourceList)).unwrap() else {
+        panic!()
+    };
     assert_eq!(listed.sources.iter().map(|s| s.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     let broken = |source| ask(&guest, Request::BrokenLinks(BrokenLinks { source, limit: 100 }));
     let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };

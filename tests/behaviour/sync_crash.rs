@@ -100,7 +100,7 @@ fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String
             };
             let history = match deleted {
                 true => Vec::new(),
-                false => match client.ask(&Request::History(page)) {
+                false => match client.ask(&Request::History(page.into())) {
                     Ok(Reply::History(history)) => {
                         history.versions.into_iter().map(|version| version.content_hash).collect()
                     }

@@ -78,7 +78,7 @@ impl Lab {
     }
 
     fn restore(&self, slug: &str) -> Result<(), FaultCode> {
-        self.ask(Request::Restore(page(slug))).map(drop).map_err(|fault| fault.code)
+        self.ask(Request::Restore(page(slug).into())).map(drop).map_err(|fault| fault.code)
     }
 
     fn purge(&self) -> usize {
@@ -189,12 +189,16 @@ fn the_purge_takes_page_versions_links_and_file_and_frees_the_slug() {
     assert_eq!(lab.deleted(), 0);
     assert_eq!(lab.get("a"), Err(FaultCode::NotFound));
     assert_eq!(lab.restore("a"), Err(FaultCode::NotFound));
-    let Reply::Links(back) = lab.ask(Request::Backlinks(page("b"))).unwrap() else { panic!() };
+    let Reply::Links(back) = lab.ask(Request::Backlinks(page("b").into())).unwrap() else {
+        panic!()
+    };
     assert!(back.links.is_empty(), "{back:?}");
-    let Reply::Links(links) = lab.ask(Request::Links(page("b"))).unwrap() else { panic!() };
+    let Reply::Links(links) = lab.ask(Request::Links(page("b").into())).unwrap() else { panic!() };
     assert_eq!(links.links[0].status, "missing");
     assert_eq!(lab.put("a", "a new life\n").status, WriteStatus::Created);
-    let Reply::History(history) = lab.ask(Request::History(page("a"))).unwrap() else { panic!() };
+    let Reply::History(history) = lab.ask(Request::History(page("a").into())).unwrap() else {
+        panic!()
+    };
     assert_eq!(history.versions.len(), 1, "no version of the former page: {history:?}");
 }
 
@@ -363,7 +367,10 @@ fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
     assert_eq!(sync(), 0, "nothing comes back");
     let get = Get { page: in_vault("n0"), version: None };
     assert!(lab.ask(Request::Get(get)).is_err());
-    assert!(lab.ask(Request::Restore(in_vault("n0"))).is_err(), "its time is over all the same");
+    assert!(
+        lab.ask(Request::Restore(in_vault("n0").into())).is_err(),
+        "its time is over all the same"
+    );
     assert!(dir.join("n0.md").exists());
 
     fs::remove_file(dir.join(".trash")).unwrap();

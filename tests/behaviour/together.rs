@@ -122,7 +122,7 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
                     let slug = format!("p/{}", (worker + round) % 4);
                     let answer = match (worker + round / 4) % 3 {
                         0 => client.ask(&Request::Delete(page(&slug).into())),
-                        1 => client.ask(&Request::Restore(page(&slug))),
+                        1 => client.ask(&Request::Restore(page(&slug).into())),
                         _ => Ok(Reply::Write(put(
                             &mut client,
                             &slug,

@@ -14,7 +14,7 @@ use brain_config::Config;
 use brain_core::{Brain, Outside, Silent, StandardOutput};
 use brain_protocol::{
     CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
-    TunnelSetupReply, TunnelStatus,
+    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
 };
 use brain_tests::platform::Time;
 use brain_tests::tunnel::{Net, Number, Programs, healthy, impostor, ngrok_tunnel};
@@ -85,7 +85,7 @@ impl Lab {
         self.brain().answer(&Caller::local(0), request, &Silent).map_err(|fault| fault.code)
     }
 
-    fn status(&self, request: Request) -> TunnelStatus {
+    fn status(&self, request: Request) -> TunnelStatusReply {
         match self.ask(request) {
             Ok(Reply::TunnelStatus(status)) => status,
             other => panic!("{other:?}"),
@@ -93,11 +93,11 @@ impl Lab {
     }
 
     fn state(&self) -> String {
-        self.status(Request::TunnelStatus).state
+        self.status(Request::TunnelStatus(TunnelStatus)).state
     }
 
     fn setup(&self) -> TunnelSetupReply {
-        match self.ask(Request::TunnelSetup) {
+        match self.ask(Request::TunnelSetup(TunnelSetup)) {
             Ok(Reply::TunnelSetup(setup)) => setup,
             other => panic!("{other:?}"),
         }
@@ -135,10 +135,10 @@ fn names(steps: &[Step]) -> Vec<(&str, &str)> {
 fn without_a_tunnel_nothing_is_done_and_the_way_to_one_is_told() {
     let lab = Lab::new("");
     assert_eq!(lab.brain().check_tunnel(), None);
-    let status = lab.status(Request::TunnelStatus);
+    let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.url), ("off", None));
     assert!(status.hint.unwrap().contains("tunnel.provider"));
-    assert_eq!(lab.ask(Request::TunnelStart).unwrap_err(), FaultCode::NotSetUp);
+    assert_eq!(lab.ask(Request::TunnelStart(TunnelStart)).unwrap_err(), FaultCode::NotSetUp);
     assert_eq!(lab.setup().steps[0].status, "failed");
     assert!(lab.programs.started().is_empty());
 }
@@ -156,7 +156,7 @@ fn it_is_started_by_itself_and_its_address_is_the_brains() {
     lab.up("https://a.ngrok.app");
     assert_eq!(lab.watch(), 120_000);
     assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
-    let status = lab.status(Request::TunnelStatus);
+    let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.starts, status.adopted), ("up", 1, false));
     assert_eq!(status.up_since.as_deref(), Some("2026-11-21T10:00:05.000Z"));
     assert_eq!(status.next_at.as_deref(), Some("2026-11-21T10:02:05.000Z"));
@@ -201,7 +201,7 @@ fn the_number_follows_the_address_and_is_left_alone_while_it_is_the_same() {
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 2));
     lab.watch();
     assert_eq!(
-        lab.status(Request::TunnelStatus).telephone.as_deref(),
+        lab.status(Request::TunnelStatus(TunnelStatus)).telephone.as_deref(),
         Some("https://b.ngrok.app/voice")
     );
 }
@@ -214,7 +214,11 @@ fn a_number_that_somebody_changed_is_led_back_at_the_next_start() {
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 1));
     lab.net.number.lead(OLD);
     lab.reopen();
-    assert_eq!(lab.status(Request::TunnelStatus).telephone, None, "nobody has asked yet");
+    assert_eq!(
+        lab.status(Request::TunnelStatus(TunnelStatus)).telephone,
+        None,
+        "nobody has asked yet"
+    );
     lab.watch();
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 2));
 }
@@ -227,7 +231,7 @@ fn another_address_does_not_wait_for_what_failed_with_the_former_one() {
     for _ in 0..8 {
         lab.watch();
     }
-    let status = lab.status(Request::TunnelStatus);
+    let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert!(
         status
             .telephone
@@ -251,7 +255,7 @@ fn an_agent_that_lies_is_not_believed() {
     lab.up("https://evil.example");
     lab.net.answers.put("https://evil.example/health", 200, &impostor());
     lab.watch();
-    let status = lab.status(Request::TunnelStatus);
+    let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!(
         (status.state.as_str(), status.url.as_deref()),
         ("unreachable", Some("https://evil.example"))
@@ -361,7 +365,7 @@ fn doctor_tells_how_the_tunnel_is() {
     let (status, message, hint) = checked(&lab);
     assert!(status == Warn && message.contains("has not run since 2026-11-21T10:"), "{message}");
     assert_eq!(hint.as_deref(), Some("brain tunnel start"));
-    lab.status(Request::TunnelStop);
+    lab.status(Request::TunnelStop(TunnelStop));
     lab.net.answers.gone(API);
     lab.watch();
     let (status, message, hint) = checked(&lab);
@@ -376,7 +380,7 @@ fn doctor_tells_how_the_tunnel_is() {
 fn what_was_stopped_stays_down_after_a_restart_until_it_is_started() {
     let mut lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
     lab.watch();
-    let status = lab.status(Request::TunnelStop);
+    let status = lab.status(Request::TunnelStop(TunnelStop));
     assert_eq!((status.state.as_str(), lab.programs.stopped()), ("stopped", 1));
     lab.reopen();
     for _ in 0..3 {
@@ -385,9 +389,9 @@ fn what_was_stopped_stays_down_after_a_restart_until_it_is_started() {
     assert_eq!((lab.state().as_str(), lab.programs.started().len()), ("stopped", 1));
     lab.programs.fate(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
     lab.up("https://a.ngrok.app");
-    assert_eq!(lab.status(Request::TunnelStart).state, "up");
+    assert_eq!(lab.status(Request::TunnelStart(TunnelStart)).state, "up");
     // That one is somebody else's, so stopping leaves it.
-    let status = lab.status(Request::TunnelStop);
+    let status = lab.status(Request::TunnelStop(TunnelStop));
     assert_eq!((status.state.as_str(), status.adopted, lab.programs.stopped()), ("up", true, 1));
 }
 
@@ -494,5 +498,5 @@ fn a_token_that_others_can_read_is_not_used() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     assert_eq!(lab.watch(), 120_000);
     assert!(lab.programs.started().is_empty());
-    assert_eq!(lab.ask(Request::TunnelStatus).unwrap_err(), FaultCode::Forbidden);
+    assert_eq!(lab.ask(Request::TunnelStatus(TunnelStatus)).unwrap_err(), FaultCode::Forbidden);
 }

@@ -66,8 +66,8 @@ fn page() -> PageRef {
 fn requests() -> Vec<Request> {
     let some = |text: &str| Some(text.to_owned());
     vec![
-        Request::Status,
-        Request::Stop,
+        Request::Status(Status),
+        Request::Stop(Stop),
         Request::Capture(Capture {
             content: "🦀".into(),
             origin: Origin::File("/a.md".into()),
@@ -107,8 +107,8 @@ fn requests() -> Vec<Request> {
             updated_since: some("2026-01-01"),
         }),
         Request::Delete(Delete { page: page(), expect: Some(Precondition::Version(300)) }),
-        Request::Restore(page()),
-        Request::History(page()),
+        Request::Restore(page().into()),
+        Request::History(page().into()),
         Request::Revert(Revert { page: page(), version: 2 }),
         Request::Tags(Tags {
             source: None,
@@ -117,8 +117,8 @@ fn requests() -> Vec<Request> {
             remove: vec!["y".into()],
         }),
         Request::Link(Link { from: page(), to: slug("b"), kind: "related".into(), remove: false }),
-        Request::Links(page()),
-        Request::Backlinks(page()),
+        Request::Links(page().into()),
+        Request::Backlinks(page().into()),
         Request::Graph(Graph { page: page(), depth: 5, limit: 100 }),
         Request::Timeline(Timeline {
             source: None,
@@ -133,7 +133,7 @@ fn requests() -> Vec<Request> {
             dry_run: true,
         }),
         Request::Doctor(Doctor { fix: true }),
-        Request::SourceList,
+        Request::SourceList(SourceList),
         Request::SourceAdd(SourceAdd { id: source("work"), path: "/notes".into() }),
         Request::SourceRemove(SourceRemove { id: source("work"), yes: true }),
         Request::SourceDefault(SourceDefault { id: Some(source("work")) }),
@@ -190,7 +190,7 @@ fn requests() -> Vec<Request> {
         }),
         Request::JobShow(JobShow { id: JobId(17) }),
         Request::JobRetry(JobRetry { id: None }),
-        Request::Mcp,
+        Request::Mcp(Mcp),
         Request::ConnectTest(ConnectTest {
             url: "https://e.org/mcp".into(),
             credentials: Credentials::Client { id: "brain_cl_x".into(), secret: Secret::new("s") },
@@ -199,10 +199,14 @@ fn requests() -> Vec<Request> {
             handle: some("ada"),
             token: Some(Secret::new("t")),
         }),
-        Request::CollectorCollect,
-        Request::CollectorStatus,
-        Request::CollectorDeletions(CollectorPeriod { since: some("2026-01-01"), limit: 50 }),
-        Request::CollectorAlerts(CollectorPeriod { since: None, limit: 1000 }),
+        Request::CollectorCollect(CollectorCollect),
+        Request::CollectorStatus(CollectorStatus),
+        Request::CollectorDeletions(CollectorDeletions {
+            period: CollectorPeriod { since: some("2026-01-01"), limit: 50 },
+        }),
+        Request::CollectorAlerts(CollectorAlerts {
+            period: CollectorPeriod { since: None, limit: 1000 },
+        }),
         Request::CollectorDigest(CollectorDigest {
             since: some("2026-01-01"),
             limit: 200,
@@ -263,7 +267,7 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
             ("event", event),
             ("line", line),
             crate::wire_meaning::text(),
-            ("reply", Answer::Reply(Reply::Stopping)),
+            ("reply", Answer::Reply(Reply::Stopping(StopReply))),
         ],
     );
     use WriteStatus::*;

@@ -135,8 +135,8 @@ fn digest() -> Digest {
     }
 }
 
-fn status() -> CollectorStatus {
-    CollectorStatus {
+fn status() -> CollectorStatusReply {
+    CollectorStatusReply {
         enabled: true,
         off_because: some("o"),
         handle: some("ada"),
@@ -184,8 +184,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         unclaimed: texts(&["u"]),
         failures: texts(&["f"]),
     };
-    let deletions = CollectorDeletions { deletions: vec![deletion()], truncated: true };
-    let alerts = CollectorAlerts { alerts: vec![alert()], truncated: true };
+    let deletions = CollectorDeletionsReply { deletions: vec![deletion()], truncated: true };
+    let alerts = CollectorAlertsReply { alerts: vec![alert()], truncated: true };
     vec![
         ("collector_setup", Reply::CollectorSetup(setup)),
         ("collector_run", Reply::CollectorRun(run())),

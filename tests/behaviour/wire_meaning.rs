@@ -26,7 +26,7 @@ pub(crate) fn requests() -> Vec<Request> {
             sha256: Some("ab".repeat(32)),
             name: some("mine"),
         }),
-        Request::ModelList,
+        Request::ModelList(ModelList),
         Request::Ask(Ask {
             question: "why?".into(),
             limit: 12,
@@ -48,7 +48,7 @@ pub(crate) fn requests() -> Vec<Request> {
             resume: some("r"),
             estimate: true,
         }),
-        Request::IdeaRuns,
+        Request::IdeaRuns(IdeaRuns),
     ]
 }
 
@@ -211,7 +211,10 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ("asked", Reply::Ask(asked())),
         ("costs", Reply::Costs(costs)),
         ("ideas", Reply::Ideas(ideas())),
-        ("idea_runs", Reply::IdeaRuns(IdeaRuns { runs: vec![run], damaged: vec!["d".into()] })),
+        (
+            "idea_runs",
+            Reply::IdeaRuns(IdeaRunsReply { runs: vec![run], damaged: vec!["d".into()] }),
+        ),
     ]
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 jobs: JobCounts { waiting: 1, failed: 2, stored: 70_000 },
             }),
         ),
-        ("stopping", Reply::Stopping),
+        ("stopping", Reply::Stopping(StopReply)),
         (
             "written",
             Reply::Write(WriteReply {
@@ -163,7 +163,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "history",
-            Reply::History(History {
+            Reply::History(HistoryReply {
                 slug: a.clone(),
                 source_id: d.clone(),
                 versions: vec![VersionRow {
@@ -204,7 +204,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         (
             "links",
-            Reply::Links(Links {
+            Reply::Links(LinksReply {
                 slug: a.clone(),
                 source_id: d.clone(),
                 direction: "backlinks".into(),
@@ -426,7 +426,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         ),
         ("job", Reply::Job(job(JobState::Failed))),
         ("jobs_retried", Reply::JobRetry(JobRetryReply { retried: 4 })),
-        ("mcp", Reply::Mcp),
+        ("mcp", Reply::Mcp(McpReply)),
         (
             "connect_test",
             Reply::ConnectTest(ConnectReport {

@@ -47,13 +47,13 @@ pub(crate) fn thens() -> Vec<(&'static str, VoiceAction)> {
 
 pub(crate) fn requests() -> Vec<Request> {
     vec![
-        Request::TunnelSetup,
-        Request::TunnelStart,
-        Request::TunnelStop,
-        Request::TunnelStatus,
+        Request::TunnelSetup(TunnelSetup),
+        Request::TunnelStart(TunnelStart),
+        Request::TunnelStop(TunnelStop),
+        Request::TunnelStatus(TunnelStatus),
         Request::TunnelRequests(TunnelRequests { failed: true, limit: 50 }),
         Request::TunnelReplay(TunnelReplay { job_id: JobId(300) }),
-        Request::Voice(turn(VoiceEvent::Incoming)),
+        Request::VoiceTurn(turn(VoiceEvent::Incoming)),
     ]
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         hint: some("h"),
         took_ms: 70_000,
     };
-    let status = TunnelStatus {
+    let status = TunnelStatusReply {
         provider: "ngrok".into(),
         state: "up".into(),
         message: "m".into(),

@@ -25,7 +25,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{
-    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId,
+    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId, Status,
     StatusReply, TokenCreate, decode, encode, read_frame, write_frame,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -308,7 +308,7 @@ impl TestHome {
     /// How the daemon is.
     #[must_use]
     pub fn status(&self) -> StatusReply {
-        match self.connect().expect("a daemon is there").ask(&Request::Status) {
+        match self.connect().expect("a daemon is there").ask(&Request::Status(Status)) {
             Ok(Reply::Status(status)) => status,
             other => panic!("no status: {other:?}"),
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, Reply, Request, SourceId, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -49,26 +49,23 @@ impl Verb for Ask {
 Without a language model it shows the passages. What is sent where: docs/ask.md";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Ask(brain_protocol::Ask {
+        let request = brain_protocol::Ask {
             question: self.question.join(" "),
             limit: self.limit,
             source: fail::source(self.source.as_deref())?,
             model: self.model,
             max_cost: self.max_cost,
-        });
+        };
         // Prose is read while it comes, by whoever sits at a terminal; everybody else gets it whole.
         let room = stdout_width().filter(|_| !context.json && !context.quiet);
         let mut flow = ProseWrapper::new(room.unwrap_or_default());
-        let reply = context.follow(&request, &mut |piece| {
+        let reply = context.follow(request, &mut |piece| {
             if room.is_some() {
                 flow.write(piece);
             }
         });
         let has_streamed = flow.end();
-        match reply? {
-            Reply::Ask(asked) => context.show(&AskOutput { asked, has_streamed }),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.show(&AskOutput { asked: reply?, has_streamed })
     }
 }
 

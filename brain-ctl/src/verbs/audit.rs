@@ -1,12 +1,11 @@
 //! `brain audit`: lists calls over HTTP and their results.
 
-use brain_protocol::{Audit as Calls, AuditList, Fault, Reply, Request};
+use brain_protocol::{Audit as Calls, AuditList, Fault};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Column, Outcome, Paint, Show, Table, Text},
 };
 
@@ -44,16 +43,7 @@ impl Verb for Audit {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { since, until, client, failed, limit } = self;
-        match context.call(&Request::AuditList(AuditList {
-            since,
-            until,
-            client,
-            failed,
-            limit,
-        }))? {
-            Reply::Audit(audit) => context.show(&audit),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(AuditList { since, until, client, failed, limit })
     }
 }
 

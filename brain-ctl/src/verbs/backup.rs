@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brain_protocol::{BackupReply, Fault, FaultCode, Reply, Request, SourceId};
+use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 use clap::Args;
 use serde::Deserialize;
 
@@ -81,11 +81,7 @@ impl Verb for Backup {
                 ));
             }
         }
-        let request = Request::Backup(brain_protocol::Backup { path: full(&self.words[0])? });
-        match context.call(&request)? {
-            Reply::Backup(backup) => context.show(&backup),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Backup { path: full(&self.words[0])? })
     }
 }
 

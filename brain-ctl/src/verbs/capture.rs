@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use brain_protocol::{Fault, Reply, Request};
+use brain_protocol::Fault;
 use clap::Args;
 
 use crate::{
@@ -60,7 +60,7 @@ impl Verb for Capture {
         let source = fail::source(self.source.as_deref())?;
         let slug = self.slug.as_deref().map(fail::slug).transpose()?;
         let input = input::for_capture(self.content, self.file.as_deref(), self.stdin)?;
-        let request = Request::Capture(brain_protocol::Capture {
+        context.run(brain_protocol::Capture {
             content: input.content,
             origin: input.origin,
             source,
@@ -68,10 +68,6 @@ impl Verb for Capture {
             page_type: self.page_type,
             title: self.title,
             tags: self.tags,
-        });
-        match context.call(&request)? {
-            Reply::Write(written) => context.show(&written),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
-    ClientUpdate, Clients as Known, Fault, GrantType, Reply, Request,
+    ClientUpdate, Clients as Known, Fault, GrantType,
 };
 use clap::{Args, ValueEnum};
 
@@ -94,9 +94,9 @@ impl Verb for Clients {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         self.check()?;
         let name = self.name.clone().unwrap_or_default();
-        let request = match self.action {
-            Action::List => Request::ClientList(ClientList { all: self.all }),
-            Action::Register => Request::ClientRegister(ClientRegister {
+        match self.action {
+            Action::List => context.run(ClientList { all: self.all }),
+            Action::Register => context.run(ClientRegister {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
@@ -109,14 +109,8 @@ impl Verb for Clients {
                 token_ttl: self.token_ttl,
                 public: self.public,
             }),
-            Action::Update => Request::ClientUpdate(self.update(name)?),
-            Action::Revoke => Request::ClientRevoke(ClientRevoke { client: name, yes: self.yes }),
-        };
-        match context.call(&request)? {
-            Reply::Clients(clients) => context.show(&clients),
-            Reply::ClientRegister(client) => context.show(&client),
-            Reply::Client(changed) => context.show(&changed),
-            _ => Err(fail::unexpected(Self::NAME)),
+            Action::Update => context.run(self.update(name)?),
+            Action::Revoke => context.run(ClientRevoke { client: name, yes: self.yes }),
         }
     }
 }

@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{
-    ConnectReport, ConnectTest, Credentials, Exit, Fault, Reply, Request, Secret,
-};
+use brain_protocol::{ConnectReport, ConnectTest, Credentials, Exit, Fault, Secret};
 use clap::{Args, ValueEnum};
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail, input,
+    input,
     output::{Outcome, Show, Text},
 };
 
@@ -60,10 +58,7 @@ impl Verb for Connect {
         let token = std::env::var(TOKEN).ok();
         let request =
             ConnectTest { credentials: self.credentials(token.as_deref())?, url: self.url };
-        match context.call(&Request::ConnectTest(request))? {
-            Reply::ConnectTest(report) => context.show(&report),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(request)
     }
 }
 

@@ -1,13 +1,12 @@
 //! `brain costs`: shows the cost of paid services.
 
-use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Reply, Request, Spending, usd};
+use brain_protocol::{CostCall, CostSum, CostsReply, Fault, Spending, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     money::Cost,
     output::{Column, Outcome, Paint, Show, Table, Text, count},
 };
@@ -38,10 +37,8 @@ impl Verb for Costs {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let Self { since, until, limit } = self;
-        match context.call(&Request::Costs(brain_protocol::Costs { since, until, limit }))? {
-            Reply::Costs(costs) => context.show(&CostsOutput(costs)),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        let costs = context.call(brain_protocol::Costs { since, until, limit })?;
+        context.show(&CostsOutput(costs))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `brain delete` and `brain restore`: delete a page and restore it.
 
-use brain_protocol::{DeleteReply, Fault, Reply, Request, RestoreReply};
+use brain_protocol::{DeleteReply, Fault, RestoreReply};
 use clap::Args;
 use serde::Serialize;
 
@@ -8,7 +8,6 @@ use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Outcome, Show, Text, minute},
 };
 
@@ -33,12 +32,9 @@ impl Verb for Delete {
   brain delete people/ada --source work --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::Delete(page(&self.slug, self.source.as_deref())?.into()))? {
-            Reply::Delete(deleted) => {
-                context.show(&DeletedPage { named: self.source.is_some(), deleted })
-            }
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        let page = page(&self.slug, self.source.as_deref())?;
+        let deleted = context.call(brain_protocol::Delete { page, expect: None })?;
+        context.show(&DeletedPage { named: self.source.is_some(), deleted })
     }
 }
 
@@ -91,10 +87,7 @@ impl Verb for Restore {
   brain restore people/ada --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::Restore(page(&self.slug, self.source.as_deref())?))? {
-            Reply::Restore(restored) => context.show(&restored),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Restore { page: page(&self.slug, self.source.as_deref())? })
     }
 }
 

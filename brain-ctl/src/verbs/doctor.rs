@@ -1,12 +1,11 @@
 //! `brain doctor`: check the installation.
 
-use brain_protocol::{Check, CheckStatus, DoctorReply, Exit, Fault, Reply, Request};
+use brain_protocol::{Check, CheckStatus, DoctorReply, Exit, Fault};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Outcome, Show, Text, clean},
 };
 
@@ -27,9 +26,8 @@ impl Verb for Doctor {
   brain doctor --fix --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::Doctor(brain_protocol::Doctor { fix: self.fix })) {
-            Ok(Reply::Doctor(report)) => context.show(&report),
-            Ok(_) => Err(fail::unexpected(Self::NAME)),
+        match context.call(brain_protocol::Doctor { fix: self.fix }) {
+            Ok(report) => context.show(&report),
             Err(fault) if fault.code.exit() == Exit::Unreachable => {
                 context.show(&without_daemon(fault))
             }

@@ -1,12 +1,11 @@
 //! `brain embed`: computes vectors for search by meaning.
 
-use brain_protocol::{EmbedReply, Fault, Reply, Request};
+use brain_protocol::{EmbedReply, Fault};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Outcome, Show, Text, count},
 };
 
@@ -36,10 +35,7 @@ impl Verb for Embed {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let request = brain_protocol::Embed { all: self.all, dry_run: self.dry_run };
-        match context.call(&Request::Embed(request))? {
-            Reply::Embed(embedded) => context.show(&embedded),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(request)
     }
 }
 

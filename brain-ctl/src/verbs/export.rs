@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Exit, ExportReply, Fault, FaultCode, Reply, Request};
+use brain_protocol::{Exit, ExportReply, Fault, FaultCode};
 use clap::Args;
 
 use super::import::failure_lines;
@@ -36,10 +36,7 @@ impl Verb for Export {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::source(self.source.as_deref())?;
         let path = full(&self.dir)?;
-        match context.call(&Request::Export(brain_protocol::Export { path, source }))? {
-            Reply::Export(export) => context.show(&export),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Export { path, source })
     }
 }
 

@@ -1,13 +1,12 @@
 //! `brain get`: prints a page.
 
-use brain_protocol::{Fault, Page, Reply, Request};
+use brain_protocol::{Fault, Page};
 use clap::Args;
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Outcome, Show, Text},
 };
 
@@ -37,10 +36,7 @@ impl Verb for Get {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        match context.call(&Request::Get(brain_protocol::Get { page, version: self.version }))? {
-            Reply::Page(page) => context.show(&page),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Get { page, version: self.version })
     }
 }
 

@@ -1,13 +1,12 @@
 //! `brain graph`: lists pages linked with a page.
 
-use brain_protocol::{Fault, GraphNode, GraphReply, Reply, Request};
+use brain_protocol::{Fault, GraphNode, GraphReply};
 use clap::Args;
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Column, Outcome, Paint, Show, Table, Text},
 };
 
@@ -40,15 +39,11 @@ impl Verb for Graph {
   brain graph companies/acme --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Graph(brain_protocol::Graph {
+        context.run(brain_protocol::Graph {
             page: page(&self.slug, self.source.as_deref())?,
             depth: self.depth,
             limit: self.limit,
-        });
-        match context.call(&request)? {
-            Reply::Graph(graph) => context.show(&graph),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        })
     }
 }
 

@@ -1,13 +1,12 @@
 //! `brain history` and `brain revert`: list the versions of a page and restore one.
 
-use brain_protocol::{Fault, Reply, Request};
+use brain_protocol::Fault;
 use clap::Args;
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Column, Outcome, Show, Table, Text, bytes, minute},
 };
 
@@ -32,10 +31,7 @@ impl Verb for History {
   brain history people/ada --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::History(page(&self.slug, self.source.as_deref())?))? {
-            Reply::History(history) => context.show(&history),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::History { page: page(&self.slug, self.source.as_deref())? })
     }
 }
 
@@ -47,7 +43,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("TITLE", 8).optional(1),
 ];
 
-impl Show for brain_protocol::History {
+impl Show for brain_protocol::HistoryReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for version in &self.versions {
@@ -97,11 +93,6 @@ impl Verb for Revert {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        match context
-            .call(&Request::Revert(brain_protocol::Revert { page, version: self.version }))?
-        {
-            Reply::Write(written) => context.show(&written),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Revert { page, version: self.version })
     }
 }

@@ -7,13 +7,12 @@ mod shown;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, Reply, Request, usd};
+use brain_protocol::{Exit, Fault, IdeaProfile, IdeasReply, usd};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     money::millionths,
     output::{Outcome, clean, notice},
 };
@@ -135,10 +134,8 @@ impl IdeasArgs {
     fn run(self, profile: IdeaProfile, context: &Context) -> Result<Outcome, Fault> {
         let name = profile.as_str();
         if self.list_runs {
-            return match context.call(&Request::IdeaRuns)? {
-                Reply::IdeaRuns(runs) => context.show(&Runs::of(runs, profile)),
-                _ => Err(fail::unexpected(name)),
-            };
+            let runs = context.call(brain_protocol::IdeaRuns)?;
+            return context.show(&Runs::of(runs, profile));
         }
         let yes = self.yes;
         let limit = self.limit;
@@ -155,7 +152,7 @@ impl IdeasArgs {
             resume: self.resume,
             estimate: true,
         };
-        let estimated = ask(context, &request)?;
+        let estimated = context.call(request.clone())?;
         print_notice(&estimate_line(&estimated));
         for note in &estimated.notes {
             notice(note);
@@ -168,7 +165,7 @@ impl IdeasArgs {
             std::thread::sleep(Duration::from_secs(GRACE));
         }
         request.estimate = false;
-        let reply = ask(context, &request)?;
+        let reply = context.call(request)?;
         if reply.cost.calls > 0 || costs {
             print_notice(&actual_line(&reply));
         }
@@ -179,13 +176,6 @@ impl IdeasArgs {
         }
         outcome.warnings.extend(reply.degraded.as_deref().map(clean));
         Ok(outcome)
-    }
-}
-
-fn ask(context: &Context, request: &brain_protocol::Ideas) -> Result<IdeasReply, Fault> {
-    match context.call(&Request::Ideas(request.clone()))? {
-        Reply::Ideas(reply) => Ok(reply),
-        _ => Err(fail::unexpected(request.profile.as_str())),
     }
 }
 

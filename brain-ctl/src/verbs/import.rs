@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, Reply, Request};
+use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply};
 use clap::Args;
 
 use crate::{
@@ -51,14 +51,7 @@ impl Verb for Import {
             )
             .hint("rename the directory, or reach it through a symbolic link in a named one"));
         };
-        match context.call(&Request::Import(brain_protocol::Import {
-            path,
-            source,
-            dry_run: self.dry_run,
-        }))? {
-            Reply::Import(import) => context.show(&import),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Import { path, source, dry_run: self.dry_run })
     }
 }
 

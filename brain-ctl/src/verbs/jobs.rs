@@ -2,7 +2,6 @@
 
 use brain_protocol::{
     Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as Listed,
-    Reply, Request,
 };
 use clap::{Args, ValueEnum};
 
@@ -101,31 +100,21 @@ impl Verb for Jobs {
                 ("--all", self.all, &[Retry]),
             ],
         )?;
-        let request = match (self.action, self.job) {
-            (List, _) => Request::JobList(JobList {
+        match (self.action, self.job) {
+            (List, _) => context.run(JobList {
                 state: self.state.map(JobState::from),
                 limit: self.limit.unwrap_or(50),
                 after: self.after,
             }),
-            (Action::Show, Some(id)) => Request::JobShow(JobShow { id }),
+            (Action::Show, Some(id)) => context.run(JobShow { id }),
             (Retry, Some(_)) if self.all => {
-                return Err(
-                    fail::usage("a job and --all cannot be combined").hint("give one of them")
-                );
+                Err(fail::usage("a job and --all cannot be combined").hint("give one of them"))
             }
-            (Retry, Some(id)) => Request::JobRetry(JobRetry { id: Some(id) }),
-            (Retry, None) if self.all => Request::JobRetry(JobRetry { id: None }),
-            (Action::Show | Retry, None) => {
-                return Err(fail::usage("no job is named").hint(
-                    "retry one: brain jobs retry job_17; retry all failed ones: brain jobs retry --all",
-                ));
-            }
-        };
-        match context.call(&request)? {
-            Reply::Jobs(jobs) => context.show(&jobs),
-            Reply::Job(job) => context.show(&job),
-            Reply::JobRetry(retried) => context.show(&retried),
-            _ => Err(fail::unexpected(Self::NAME)),
+            (Retry, Some(id)) => context.run(JobRetry { id: Some(id) }),
+            (Retry, None) if self.all => context.run(JobRetry { id: None }),
+            (Action::Show | Retry, None) => Err(fail::usage("no job is named").hint(
+                "retry one: brain jobs retry job_17; retry all failed ones: brain jobs retry --all",
+            )),
         }
     }
 }

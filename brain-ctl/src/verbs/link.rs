@@ -1,8 +1,6 @@
 //! `brain link`, `brain links` and `brain backlinks`: edit and list links.
 
-use brain_protocol::{
-    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, Reply, Request, Slug, SourceId,
-};
+use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, Slug, SourceId};
 use clap::Args;
 
 use super::page;
@@ -46,16 +44,12 @@ impl Verb for Link {
   brain link people/ada people/charles --remove";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Link(brain_protocol::Link {
+        context.run(brain_protocol::Link {
             from: page(&self.from, self.source.as_deref())?,
             to: fail::slug(&self.to)?,
             kind: self.kind,
             remove: self.remove,
-        });
-        match context.call(&request)? {
-            Reply::Link(linked) => context.show(&linked),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        })
     }
 }
 
@@ -110,17 +104,10 @@ impl Verb for Links {
   brain links --broken --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = match &self.slug {
-            Some(slug) => Request::Links(page(slug, self.source.as_deref())?),
-            None => Request::BrokenLinks(BrokenLinks {
-                source: fail::source(self.source.as_deref())?,
-                limit: self.limit,
-            }),
-        };
-        match context.call(&request)? {
-            Reply::Links(links) => context.show(&links),
-            Reply::BrokenLinks(links) => context.show(&links),
-            _ => Err(fail::unexpected(Self::NAME)),
+        let source = self.source.as_deref();
+        match &self.slug {
+            Some(slug) => context.run(brain_protocol::Links { page: page(slug, source)? }),
+            None => context.run(BrokenLinks { source: fail::source(source)?, limit: self.limit }),
         }
     }
 }
@@ -146,10 +133,7 @@ impl Verb for Backlinks {
   brain backlinks companies/acme --quiet | wc -l";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call(&Request::Backlinks(page(&self.slug, self.source.as_deref())?))? {
-            Reply::Links(links) => context.show(&links),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(brain_protocol::Backlinks { page: page(&self.slug, self.source.as_deref())? })
     }
 }
 
@@ -160,7 +144,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("TITLE", 10).optional(2),
 ];
 
-impl Show for brain_protocol::Links {
+impl Show for brain_protocol::LinksReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for link in &self.links {

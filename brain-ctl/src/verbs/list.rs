@@ -1,6 +1,6 @@
 //! `brain list`: list pages.
 
-use brain_protocol::{Fault, Pages, Reply, Request, Sort, SourceId};
+use brain_protocol::{Fault, Pages, Sort, SourceId};
 use clap::{Args, ValueEnum};
 
 use crate::{
@@ -87,9 +87,7 @@ impl Verb for List {
         };
         let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
         loop {
-            let Reply::Pages(mut pages) = context.call(&Request::List(question.clone()))? else {
-                return Err(fail::unexpected(Self::NAME));
-            };
+            let mut pages = context.call(question.clone())?;
             all.pages.append(&mut pages.pages);
             all.truncated = pages.truncated;
             all.next = pages.next;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, Models, Reply, Request};
+use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, ModelList, Models};
 use clap::{Args, ValueEnum};
 
 use super::access::only;
@@ -63,18 +63,13 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
                 ("--name", self.name.is_some(), &[Action::Install]),
             ],
         )?;
-        let request = match self.from {
-            None => Request::ModelList,
-            Some(from) => Request::ModelInstall(ModelInstall {
+        match self.from {
+            None => context.run(ModelList),
+            Some(from) => context.run(ModelInstall {
                 from: place(from)?,
                 sha256: self.sha256,
                 name: self.name,
             }),
-        };
-        match context.call(&request)? {
-            Reply::ModelInstall(installed) => context.show(&installed),
-            Reply::Models(models) => context.show(&models),
-            _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Fault, Reply, Request};
+use brain_protocol::Fault;
 use clap::Args;
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail, input,
+    input,
     output::Outcome,
 };
 
@@ -44,16 +44,12 @@ impl Verb for Put {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
         let input = input::for_put(self.file.as_deref())?;
-        let request = Request::Put(brain_protocol::Put {
+        context.run(brain_protocol::Put {
             page,
             content: input.content,
             origin: input.origin,
             allow_empty: self.allow_empty,
             expect: None,
-        });
-        match context.call(&request)? {
-            Reply::Write(written) => context.show(&written),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! `brain search`: finds pages.
 
-use brain_protocol::{Fault, Hit, Hits, MAX_HITS, Reply, Request, SourceId};
+use brain_protocol::{Fault, Hit, Hits, MAX_HITS, SourceId};
 use clap::Args;
 
 use crate::{
@@ -58,7 +58,7 @@ impl Verb for Search {
   brain search '\"analytical engine\" -steam type:person' --since 2026-01-01";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Search(brain_protocol::Search {
+        let hits = context.call(brain_protocol::Search {
             query: self.query.join(" "),
             limit: self.limit,
             source: fail::source(self.source.as_deref())?,
@@ -67,17 +67,12 @@ impl Verb for Search {
             since: self.since,
             until: self.until,
             explain: self.explain,
-        });
-        match context.call(&request)? {
-            Reply::Hits(hits) => {
-                let mut outcome = context.show(&hits)?;
-                if !context.json {
-                    outcome.warnings.extend(hits.degraded.iter().cloned());
-                }
-                Ok(outcome)
-            }
-            _ => Err(fail::unexpected(Self::NAME)),
+        })?;
+        let mut outcome = context.show(&hits)?;
+        if !context.json {
+            outcome.warnings.extend(hits.degraded.iter().cloned());
         }
+        Ok(outcome)
     }
 }
 

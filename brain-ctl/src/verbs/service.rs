@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 
-use brain_protocol::{Fault, FaultCode, Request, encode};
+use brain_protocol::{Fault, FaultCode, Request, Status, encode};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -288,7 +288,7 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
 /// Stops a daemon of this home that systemd did not start.
 fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let socket = home.socket();
-    let question = encode(&Request::Status).map_err(|e| {
+    let question = encode(&Request::from(Status)).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("cannot encode the status request: {e}"))
     })?;
     let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &question)) {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use brain_protocol::{
-    Fault, FaultCode, Reply, Request, SourceAdd, SourceDefault, SourceId, SourceRemove,
-    SourceReply, SourceRow, SourcesReply,
+    Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
+    SourceRow, SourcesReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -68,27 +68,20 @@ impl Verb for Sources {
             return Err(misplaced("--yes", "remove"));
         }
         let id = fail::source(self.name.as_deref())?;
-        let request = match (self.action, id) {
-            (Action::List, None) => Request::SourceList,
-            (Action::List, Some(id)) => {
-                return Err(fail::usage("`brain sources list` takes no name")
-                    .hint(format!("list the pages of a source: brain list --source {id}")));
-            }
+        match (self.action, id) {
+            (Action::List, None) => context.run(SourceList),
+            (Action::List, Some(id)) => Err(fail::usage("`brain sources list` takes no name")
+                .hint(format!("list the pages of a source: brain list --source {id}"))),
             (Action::Add, Some(id)) => {
                 let path = absolute(&self.path.unwrap_or_default())?;
-                Request::SourceAdd(SourceAdd { id, path })
+                context.run(SourceAdd { id, path })
             }
-            (Action::Remove, Some(id)) => Request::SourceRemove(SourceRemove { id, yes: self.yes }),
-            (Action::Default, id) => Request::SourceDefault(SourceDefault { id }),
+            (Action::Remove, Some(id)) => context.run(SourceRemove { id, yes: self.yes }),
+            (Action::Default, id) => context.run(SourceDefault { id }),
             (Action::Add | Action::Remove, None) => {
-                return Err(fail::usage("the name of the source is missing")
-                    .hint("see: brain sources --help"));
+                Err(fail::usage("the name of the source is missing")
+                    .hint("see: brain sources --help"))
             }
-        };
-        match context.call(&request)? {
-            Reply::Sources(sources) => context.show(&sources),
-            Reply::Source(source) => context.show(&source),
-            _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }

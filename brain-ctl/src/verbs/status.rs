@@ -7,7 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use brain_protocol::{Fault, FaultCode, Hello, JobCounts, Reply, Request, StatusReply, encode};
+use brain_protocol::{
+    Fault, FaultCode, Hello, JobCounts, Operation, Request, StatusReply, StopReply, encode,
+};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
@@ -16,7 +18,6 @@ use crate::{
     args::{Group, Verb},
     connect::{self, ConnectError, Session},
     context::Context,
-    fail,
     home::Home,
     output::{Outcome, Show, Text, bytes, count},
 };
@@ -34,16 +35,12 @@ impl Verb for Status {
   brain status --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        match context.call_running(&Request::Status)? {
-            Reply::Status(status) => {
-                let mut outcome = context.show(&status)?;
-                if !context.json {
-                    outcome.warnings.extend(status.degraded.iter().cloned());
-                }
-                Ok(outcome)
-            }
-            _ => Err(fail::unexpected(Self::NAME)),
+        let status = context.call_running(brain_protocol::Status)?;
+        let mut outcome = context.show(&status)?;
+        if !context.json {
+            outcome.warnings.extend(status.degraded.iter().cloned());
         }
+        Ok(outcome)
     }
 }
 
@@ -180,7 +177,7 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
 }
 
 fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
-    let question = encode(&Request::Stop).map_err(|e| {
+    let question = encode(&Request::from(brain_protocol::Stop)).map_err(|e| {
         ConnectError::Fault(Fault::new(
             FaultCode::Internal,
             format!("cannot encode the stop request: {e}"),
@@ -188,9 +185,8 @@ fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
     })?;
     let mut session = Session::begin(connect::open(socket)?, &question)?;
     let hello = session.hello;
-    match session.answer(DRAIN, |_| {}) {
-        Ok(Reply::Stopping) => Ok(hello),
-        Ok(_) => Err(ConnectError::Fault(fail::unexpected(Stop::NAME))),
+    match session.answer(DRAIN, |_| {}).and_then(brain_protocol::Stop::read_reply) {
+        Ok(StopReply) => Ok(hello),
         // Somebody else asked first; or it was quicker than its answer.
         Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {
             Ok(hello)

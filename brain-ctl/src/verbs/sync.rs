@@ -1,6 +1,6 @@
 //! `brain sync`: updates pages from the files of their sources.
 
-use brain_protocol::{Exit, Fault, Reply, Request, SyncReply, SyncedSource};
+use brain_protocol::{Exit, Fault, SyncReply, SyncedSource};
 use clap::Args;
 
 use super::import::failure_lines;
@@ -61,10 +61,7 @@ impl Verb for Sync {
             full: self.full,
             yes: self.yes,
         };
-        match context.call(&Request::Sync(request))? {
-            Reply::Sync(sync) => context.show(&sync),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        context.run(request)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `brain tags`: lists tags, and changes those of a page.
 
-use brain_protocol::{Fault, PageTags, Reply, Request, TagCounts};
+use brain_protocol::{Fault, PageTags, TagCounts, TagsReply};
 use clap::Args;
 
 use crate::{
@@ -39,16 +39,15 @@ impl Verb for Tags {
   brain tags people/ada --add mathematician --remove draft";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Tags(brain_protocol::Tags {
+        let request = brain_protocol::Tags {
             source: fail::source(self.source.as_deref())?,
             slug: self.slug.as_deref().map(fail::slug).transpose()?,
             add: self.add,
             remove: self.remove,
-        });
-        match context.call(&request)? {
-            Reply::TagCounts(tags) => context.show(&tags),
-            Reply::PageTags(tags) => context.show(&tags),
-            _ => Err(fail::unexpected(Self::NAME)),
+        };
+        match context.call(request)? {
+            TagsReply::All(tags) => context.show(&tags),
+            TagsReply::OfPage(tags) => context.show(&tags),
         }
     }
 }

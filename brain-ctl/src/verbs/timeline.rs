@@ -1,6 +1,6 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{Fault, Reply, Request, TimelineReply};
+use brain_protocol::{Fault, TimelineReply};
 use clap::Args;
 
 use crate::{
@@ -43,17 +43,13 @@ impl Verb for Timeline {
   brain timeline --since 2026-01-01 --until 2026-03-31";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = Request::Timeline(brain_protocol::Timeline {
+        context.run(brain_protocol::Timeline {
             source: fail::source(self.source.as_deref())?,
             slug: self.slug.as_deref().map(fail::slug).transpose()?,
             since: self.since,
             until: self.until,
             limit: self.limit,
-        });
-        match context.call(&request)? {
-            Reply::Timeline(timeline) => context.show(&timeline),
-            _ => Err(fail::unexpected(Self::NAME)),
-        }
+        })
     }
 }
 

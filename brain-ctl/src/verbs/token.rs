@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal};
 
 use brain_protocol::{
-    AdminToken, AdminTokenReply, Fault, FaultCode, Reply, Request, TokenCreate, TokenCreateReply,
-    TokenInfo, TokenList, TokenRevoke, TokenRevokeReply, Tokens,
+    AdminToken, AdminTokenReply, Fault, FaultCode, TokenCreate, TokenCreateReply, TokenInfo,
+    TokenList, TokenRevoke, TokenRevokeReply, Tokens,
 };
 use clap::{Args, ValueEnum};
 
@@ -78,9 +78,9 @@ impl Verb for Token {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         self.check()?;
         let name = self.name.unwrap_or_default();
-        let request = match self.action {
-            Action::List => Request::TokenList(TokenList { all: self.all }),
-            Action::Create => Request::TokenCreate(TokenCreate {
+        match self.action {
+            Action::List => context.run(TokenList { all: self.all }),
+            Action::Create => context.run(TokenCreate {
                 name,
                 scopes: scopes(self.scope.as_deref())?,
                 sources: sources(&self.sources)?,
@@ -94,19 +94,12 @@ impl Verb for Token {
                     None => self.expires,
                 },
             }),
-            Action::Revoke => Request::TokenRevoke(TokenRevoke { token: name }),
+            Action::Revoke => context.run(TokenRevoke { token: name }),
             Action::Admin => {
                 // Asked before the daemon is: a token that was changed and not shown would help nobody.
                 require_terminal(io::stdout().is_terminal())?;
-                Request::AdminToken(AdminToken { rotate: self.rotate })
+                context.run(AdminToken { rotate: self.rotate })
             }
-        };
-        match context.call(&request)? {
-            Reply::Tokens(tokens) => context.show(&tokens),
-            Reply::TokenCreate(made) => context.show(&made),
-            Reply::TokenRevoke(revoked) => context.show(&revoked),
-            Reply::AdminToken(token) => context.show(&token),
-            _ => Err(fail::unexpected(Self::NAME)),
         }
     }
 }

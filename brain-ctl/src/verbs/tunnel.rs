@@ -1,8 +1,9 @@
 //! `brain tunnel`: sets up and controls the public address.
 
 use brain_protocol::{
-    Exit, Fault, FaultCode, JobId, Reply, Request, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatus,
+    Exit, Fault, FaultCode, JobId, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop,
 };
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -76,31 +77,21 @@ impl Verb for Tunnel {
                 ("--limit", self.limit.is_some(), &[Requests]),
             ],
         )?;
-        let request = match (self.action, self.job) {
-            (Setup, _) => Request::TunnelSetup,
-            (Start, _) => Request::TunnelStart,
-            (Stop, _) => Request::TunnelStop,
-            (Status | Url, _) => Request::TunnelStatus,
-            (Requests, _) => Request::TunnelRequests(TunnelRequests {
-                failed: self.failed,
-                limit: self.limit.unwrap_or(50),
-            }),
-            (Replay, Some(job_id)) => Request::TunnelReplay(TunnelReplay { job_id }),
-            (Replay, None) => {
-                return Err(fail::usage("no job is named").hint(
-                    "`brain tunnel requests` lists them; for example: brain tunnel replay job_17",
-                ));
+        let wanted = self.action == Start;
+        let show = |status| context.show(&Shown { wanted, status });
+        match (self.action, self.job) {
+            (Setup, _) => context.run(TunnelSetup),
+            (Start, _) => show(context.call(TunnelStart)?),
+            (Stop, _) => show(context.call(TunnelStop)?),
+            (Status, _) => show(context.call(TunnelStatus)?),
+            (Url, _) => context.show(&address(context.call(TunnelStatus)?)?),
+            (Requests, _) => {
+                context.run(TunnelRequests { failed: self.failed, limit: self.limit.unwrap_or(50) })
             }
-        };
-        match context.call(&request)? {
-            Reply::TunnelStatus(status) if self.action == Url => context.show(&address(status)?),
-            Reply::TunnelStatus(status) => {
-                context.show(&Shown { wanted: self.action == Start, status })
-            }
-            Reply::TunnelSetup(setup) => context.show(&setup),
-            Reply::TunnelRequests(requests) => context.show(&requests),
-            Reply::TunnelReplay(replayed) => context.show(&replayed),
-            _ => Err(fail::unexpected(Self::NAME)),
+            (Replay, Some(job_id)) => context.run(TunnelReplay { job_id }),
+            (Replay, None) => Err(fail::usage("no job is named").hint(
+                "`brain tunnel requests` lists them; for example: brain tunnel replay job_17",
+            )),
         }
     }
 }
@@ -109,7 +100,7 @@ impl Verb for Tunnel {
 ///
 /// # Errors
 /// `not_found` if there is none.
-fn address(status: TunnelStatus) -> Result<Address, Fault> {
+fn address(status: TunnelStatusReply) -> Result<Address, Fault> {
     let none = format!("there is no public address: {} ({})", status.message, status.state);
     let url = status.url.ok_or_else(|| {
         Fault::new(FaultCode::NotFound, none)
@@ -140,7 +131,7 @@ struct Shown {
     #[serde(skip)]
     wanted: bool,
     #[serde(flatten)]
-    status: TunnelStatus,
+    status: TunnelStatusReply,
 }
 
 /// Prints a labelled value, wrapped with a hanging indent.
@@ -302,8 +293,8 @@ mod tests {
     use crate::output::width;
     use brain_protocol::TunnelRequest;
 
-    fn status(state: &str) -> TunnelStatus {
-        TunnelStatus {
+    fn status(state: &str) -> TunnelStatusReply {
+        TunnelStatusReply {
             provider: "ngrok".into(),
             state: state.into(),
             message: "https://brain-of-somebody.ngrok.app/health does not answer as brain does: it answers with status 404".into(),

@@ -12,7 +12,7 @@ use brain_base::home::Home;
 use brain_config::Config;
 use brain_core::{Brain, Progress, Silent};
 use brain_protocol::{
-    Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Sync,
+    Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Status, Sync,
 };
 use tempfile::TempDir;
 
@@ -77,7 +77,7 @@ impl House {
                 open.ask(Request::Sync(Sync { source: Some(id), embed: false, ..Sync::default() }));
             }
         }
-        let Reply::Status(status) = open.ask(Request::Status) else { panic!("no status") };
+        let Reply::Status(status) = open.ask(Request::Status(Status)) else { panic!("no status") };
         assert_eq!(status.pages, set.docs.len() as u64, "every document is a page");
         house
     }
@@ -91,7 +91,7 @@ impl House {
     pub(crate) fn links(&self, open: &Open) -> u64 {
         let links = |(source, slug): &(SourceId, Slug)| {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
-            match open.ask(Request::Links(page)) {
+            match open.ask(Request::Links(page.into())) {
                 Reply::Links(links) => {
                     links.links.iter().filter(|link| link.status == "live").count() as u64
                 }

@@ -107,15 +107,15 @@ async fn serve_requests(
             }
         };
         drop(payload);
-        let stopping = matches!(request, Request::Stop);
+        let stopping = matches!(request, Request::Stop(_));
         let reply = execute(stream, caller, brain, request).await?;
-        let accepted = stopping && matches!(reply, Answer::Reply(Reply::Stopping));
+        let accepted = stopping && matches!(reply, Answer::Reply(Reply::Stopping(_)));
         answer(stream, &reply).await?;
         if accepted {
             stop.cancel();
             return Ok(End::Done);
         }
-        if matches!(reply, Answer::Reply(Reply::Mcp)) {
+        if matches!(reply, Answer::Reply(Reply::Mcp(_))) {
             return Ok(End::Mcp);
         }
     }

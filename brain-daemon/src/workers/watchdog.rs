@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_protocol::{Fault, Reply, Request};
+use brain_protocol::{Fault, Status, StatusReply};
 use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub async fn watchdog(brain: Arc<Brain>, stop: CancellationToken) {
     }
     let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
     let me = Caller::local(rustix::process::geteuid().as_raw());
-    let probe = move || brain.answer(&me, Request::Status, &Silent);
+    let probe = move || brain.run(&me, Status, &Silent);
     let notify = |states: &[NotifyState<'_>]| {
         if let Err(error) = sd_notify::notify(states) {
             tracing::warn!(%error, "service manager not notified");
@@ -38,7 +38,7 @@ pub async fn watchdog(brain: Arc<Brain>, stop: CancellationToken) {
 async fn run(
     limit: Option<Duration>,
     stop: CancellationToken,
-    probe: Arc<dyn Fn() -> Result<Reply, Fault> + Send + Sync>,
+    probe: Arc<dyn Fn() -> Result<StatusReply, Fault> + Send + Sync>,
     mut notify: impl FnMut(&[NotifyState<'_>]),
 ) {
     let period = limit.map_or(STATUS_INTERVAL, |limit| (limit / 2).max(Duration::from_millis(1)));
@@ -81,14 +81,13 @@ async fn run(
 }
 
 /// Returns the line for `systemctl status`.
-fn status_line(answer: Result<Reply, Fault>) -> String {
+fn status_line(answer: Result<StatusReply, Fault>) -> String {
     let text = match answer {
-        Ok(Reply::Status(status)) => {
+        Ok(status) => {
             let pages = if status.pages == 1 { "page" } else { "pages" };
             let degraded = status.degraded.iter().map(|why| format!("; {why}")).collect::<String>();
             format!("serving {} {pages} at {}{degraded}", status.pages, status.socket)
         }
-        Ok(_) => "serving".to_owned(),
         Err(fault) => format!("failing: {fault}"),
     };
     text.replace(['\n', '\r'], " ")

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Reply, Request};
+use brain_protocol::{CollectorCollect, Reply, Request};
 use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
 use brain_tests::{Client, PATIENCE, TestHome};
 
@@ -143,7 +143,8 @@ fn text(n: usize, about: &str) -> String {
 
 /// A run that finds `known` posts.
 fn collect(client: &mut Client, known: usize) {
-    let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect) else {
+    let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect(CollectorCollect))
+    else {
         panic!("no run")
     };
     assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", known as u64), "{run:?}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Reply, Request, StatusReply, TokenCreate};
+use brain_protocol::{Reply, Request, Status, StatusReply, TokenCreate};
 use brain_tests::{Client, Daemon, TestHome, program};
 
 use crate::Bench;
@@ -75,7 +75,7 @@ impl Posted {
 }
 
 pub(crate) fn status(client: &mut Client) -> StatusReply {
-    match client.ask(&Request::Status) {
+    match client.ask(&Request::Status(Status)) {
         Ok(Reply::Status(status)) => status,
         other => panic!("no status: {other:?}"),
     }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Hit, Origin, PageRef, Put, Reply, Request, Search, Slug};
+use brain_protocol::{Hit, Origin, PageRef, Put, Reply, Request, Search, Slug, Status};
 use brain_tests::{Client, PATIENCE, TestHome, program};
 
 use floors::{Disk, Echo, Redb, Tantivy};
@@ -629,7 +629,7 @@ fn start(home: &TestHome) -> (Child, Duration) {
         // A socket file of a daemon that was killed refuses.
         if let Some(mut client) = home.connect() {
             assert_eq!(client.hello.pid, child.id());
-            client.ask(&Request::Status).unwrap();
+            client.ask(&Request::Status(Status)).unwrap();
             return (child, began.elapsed());
         }
         assert!(began.elapsed() < PATIENCE, "the daemon does not answer");

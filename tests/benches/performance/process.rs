@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Reply, Request};
+use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Daemon, PATIENCE, TestHome};
 
 /// Waits until the daemon has nothing left to do; tells how many seconds of processor time that took.
@@ -15,7 +15,9 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     let (mut last, mut since) = (first, Instant::now());
     loop {
         std::thread::sleep(Duration::from_millis(250));
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status) else { panic!("no status") };
+        let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
+            panic!("no status")
+        };
         let now = ticks(daemon.pid());
         // Being asked costs a tick now and then; a merge of the index takes all that it can get.
         if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {

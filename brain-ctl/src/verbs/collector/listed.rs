@@ -1,6 +1,6 @@
 //! `brain collector deletions`, `alerts` and `enrich`. Texts come from outside and are cleaned.
 
-use brain_protocol::{CollectorAlerts, CollectorDeletions, CollectorEnrichReply, Exit};
+use brain_protocol::{CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, Exit};
 
 use crate::output::{Column, Paint, Show, Table, Text, count, minute};
 
@@ -21,7 +21,7 @@ const DELETIONS: &[Column] = &[
     Column::flexible("TEXT", 12),
 ];
 
-impl Show for CollectorDeletions {
+impl Show for CollectorDeletionsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(DELETIONS);
         for deletion in &self.deletions {
@@ -80,7 +80,7 @@ fn what(kind: &str, id: &str, message: &str) -> String {
     }
 }
 
-impl Show for CollectorAlerts {
+impl Show for CollectorAlertsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(ALERTS);
         for alert in &self.alerts {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn deletions_fit_60_columns_and_are_clean() {
-        let reply = CollectorDeletions {
+        let reply = CollectorDeletionsReply {
             deletions: vec![deletion("not_found", HOSTILE), deletion("not_authorized", "")],
             truncated: true,
         };
@@ -195,7 +195,7 @@ mod tests {
             t.as_str()
         );
         assert_eq!(reply.notes().len(), 2);
-        let none = CollectorDeletions { deletions: Vec::new(), truncated: false };
+        let none = CollectorDeletionsReply { deletions: Vec::new(), truncated: false };
         assert_eq!(none.notes(), ["no deletions"]);
     }
 
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn alerts_are_shown_in_words_and_whole_where_they_are_copied() {
         let line = "DELETION_DETECTED:17:ada:at 10:30 we said: no";
-        let reply = CollectorAlerts {
+        let reply = CollectorAlertsReply {
             alerts: vec![
                 alert("deletion", line),
                 alert("velocity", "VELOCITY_ALERT:17:likes:50->100:30min"),

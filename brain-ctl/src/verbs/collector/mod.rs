@@ -10,8 +10,8 @@ mod when;
 use std::path::PathBuf;
 
 use brain_protocol::{
-    CollectorCurve, CollectorDigest, CollectorEnrich, CollectorPeriod, CollectorSetup, Fault,
-    Reply, Request,
+    CollectorAlerts, CollectorCurve, CollectorDeletions, CollectorDigest, CollectorEnrich,
+    CollectorPeriod, CollectorSetup, CollectorStatus, Fault,
 };
 use clap::{Args, ValueEnum};
 
@@ -19,7 +19,7 @@ use super::access::only;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail, input,
+    input,
     output::Outcome,
 };
 
@@ -108,39 +108,26 @@ impl Verb for Collector {
         )?;
         let span =
             |since, limit: Option<u32>| CollectorPeriod { since, limit: limit.unwrap_or(50) };
-        let request = match self.action {
-            Collect => return run::collect(context),
+        match self.action {
+            Collect => run::collect(context),
             Setup => {
                 let token = self
                     .token_file
                     .as_deref()
                     .map(|path| input::secret(path, NO_TOKEN))
                     .transpose()?;
-                Request::CollectorSetup(CollectorSetup { handle: self.handle, token })
+                context.run(CollectorSetup { handle: self.handle, token })
             }
-            Status => Request::CollectorStatus,
-            Deletions => Request::CollectorDeletions(span(self.since, self.limit)),
-            Alerts => Request::CollectorAlerts(span(self.since, self.limit)),
-            Digest => Request::CollectorDigest(CollectorDigest {
+            Status => context.run(CollectorStatus),
+            Deletions => context.run(CollectorDeletions { period: span(self.since, self.limit) }),
+            Alerts => context.run(CollectorAlerts { period: span(self.since, self.limit) }),
+            Digest => context.run(CollectorDigest {
                 since: self.since,
                 limit: self.limit.unwrap_or(200),
                 after: self.after,
             }),
-            Enrich => Request::CollectorEnrich(CollectorEnrich {
-                since: self.since,
-                dry_run: self.dry_run,
-            }),
-            Plot => Request::CollectorCurve(CollectorCurve { id: self.post.unwrap_or_default() }),
-        };
-        match context.call(&request)? {
-            Reply::CollectorSetup(setup) => context.show(&setup),
-            Reply::CollectorStatus(status) => context.show(&status),
-            Reply::CollectorDeletions(deletions) => context.show(&deletions),
-            Reply::CollectorAlerts(alerts) => context.show(&alerts),
-            Reply::CollectorDigest(digest) => context.show(&digest),
-            Reply::CollectorEnrich(enriched) => context.show(&enriched),
-            Reply::CollectorCurve(curve) => context.show(&curve),
-            _ => Err(fail::unexpected(Self::NAME)),
+            Enrich => context.run(CollectorEnrich { since: self.since, dry_run: self.dry_run }),
+            Plot => context.run(CollectorCurve { id: self.post.unwrap_or_default() }),
         }
     }
 }

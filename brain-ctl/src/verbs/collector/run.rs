@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use brain_protocol::{CollectorRun, CollectorSetupReply, Exit, Fault, FaultCode, Reply, Request};
+use brain_protocol::{CollectorCollect, CollectorRun, CollectorSetupReply, Exit, Fault, FaultCode};
 
 use crate::{
     context::Context,
@@ -32,8 +32,7 @@ impl Lines {
 pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
     let mut lines = Lines::default();
     let print = !context.json && !context.quiet;
-    let reply = context.follow(&Request::CollectorCollect, &mut |line| lines.take(line, print))?;
-    let Reply::CollectorRun(run) = reply else { return Err(fail::unexpected("collector")) };
+    let run = context.follow(CollectorCollect, &mut |line| lines.take(line, print))?;
     if let Some(error) = lines.broken.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
         let what = format!(
             "cannot write to standard output: {}; the run is {}",

@@ -1,6 +1,6 @@
 //! `brain collector status`: shows the state on one screen.
 
-use brain_protocol::{CollectorRun, CollectorStatus, Curve, RateLimit};
+use brain_protocol::{CollectorRun, CollectorStatusReply, Curve, RateLimit};
 
 use super::{plot::sparkline, when};
 use crate::output::{Show, Text, clean, count, minute, pad, width};
@@ -63,7 +63,7 @@ fn mover(t: &mut Text, curve: &Curve) {
 }
 
 /// Prints the status; `now` is in Unix seconds.
-fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
+fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
     let far = |at: &str| when::millis(at).map(|ms| when::far(ms / 1000, now));
     match (&status.off_because, &status.next_run) {
         (Some(why), _) => field(t, "off", why),
@@ -119,7 +119,7 @@ fn write(t: &mut Text, status: &CollectorStatus, now: i64) {
         }
     }
 }
-impl Show for CollectorStatus {
+impl Show for CollectorStatusReply {
     fn text(&self, t: &mut Text) {
         write(t, self, when::now());
     }
@@ -141,7 +141,7 @@ mod tests {
         CollectedStream, CollectorCounts, Metrics, SkippedStream, Snapshot, StreamStatus,
     };
 
-    fn status() -> CollectorStatus {
+    fn status() -> CollectorStatusReply {
         let stream = |name: &str, skipped: Option<&str>| CollectedStream {
             stream: name.into(),
             total: 100,
@@ -156,7 +156,7 @@ mod tests {
             timestamp: format!("2026-11-21T1{n}:00:00.000Z"),
             metrics: Metrics { like_count: n * n * 10, ..Metrics::default() },
         };
-        CollectorStatus {
+        CollectorStatusReply {
             enabled: true,
             off_because: None,
             handle: Some("ada".into()),
@@ -222,7 +222,7 @@ mod tests {
     /// 10:18 on that day.
     const NOW: i64 = 1_795_255_200 + 18 * 60;
 
-    fn shown(status: &CollectorStatus, columns: usize) -> String {
+    fn shown(status: &CollectorStatusReply, columns: usize) -> String {
         let mut t = Text::plain(Some(columns));
         write(&mut t, status, NOW);
         t.as_str().to_owned()

@@ -1,7 +1,7 @@
 //! Prints ideas and runs as text and JSON. Text from models and pages is cleaned.
 
 use brain_protocol::{
-    ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRuns, IdeasReply, usd,
+    ClosePage, Exit, Idea, IdeaProfile, IdeaPrompt, IdeaRunRow, IdeaRunsReply, IdeasReply, usd,
 };
 use serde::Serialize;
 
@@ -206,7 +206,7 @@ struct Row {
 
 impl Runs {
     /// Selects the runs of `profile`; damaged files can belong to either profile.
-    pub(super) fn of(all: IdeaRuns, profile: IdeaProfile) -> Self {
+    pub(super) fn of(all: IdeaRunsReply, profile: IdeaProfile) -> Self {
         let row = |run: IdeaRunRow| Row {
             run_id: run.run_id,
             profile: run.profile,

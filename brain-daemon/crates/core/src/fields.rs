@@ -1,8 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Reply, Slug, SourceId, TagCount,
-    TagCounts, Tags,
+    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount, TagCounts,
+    Tags, TagsReply,
 };
 
 use super::intake::{clean_tags, stored_document, written_page};
@@ -12,7 +12,7 @@ use brain_page::{self as page, Document, is_link_key};
 use brain_store::{PageRecord, StoreError, WrittenPage};
 
 impl Brain {
-    pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<Reply, Fault> {
+    pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<TagsReply, Fault> {
         let Some(slug) = request.slug else {
             if !request.add.is_empty() || !request.remove.is_empty() {
                 return Err(Fault::new(
@@ -30,7 +30,7 @@ impl Brain {
             let mut tags: Vec<TagCount> =
                 counts.into_iter().map(|(tag, pages)| TagCount { tag, pages }).collect();
             tags.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.tag.cmp(&b.tag)));
-            return Ok(Reply::TagCounts(TagCounts { tags }));
+            return Ok(TagsReply::All(TagCounts { tags }));
         };
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
         let page = PageRef { source: request.source, slug: slug.clone() };
@@ -72,7 +72,7 @@ impl Brain {
             Some(applied) => applied.record.tags.clone(),
             None => self.active(caller, &self.store.read(caller.visibility())?, &page)?.1.tags,
         };
-        Ok(Reply::PageTags(PageTags {
+        Ok(TagsReply::OfPage(PageTags {
             slug,
             source_id: source,
             tags,

@@ -54,10 +54,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, PageRef, Reply, Request, Slug, SourceId};
+use brain_protocol::{
+    Fault, FaultCode, McpReply, Operation, PageRef, Reply, Request, Slug, SourceId, StopReply,
+};
 
 use brain_access::Access;
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::Caller;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::{Random, SystemRandom};
@@ -277,8 +279,8 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<Reply, Fault> {
         let name = request.name();
-        caller.require(needs(&request), name)?;
-        if !leaves_the_home_alone(&request) {
+        caller.require(request.scope(), name)?;
+        if request.needs_home() {
             self.check_home()?;
         }
         let began = Instant::now();
@@ -299,6 +301,19 @@ impl Brain {
         result
     }
 
+    /// Runs one operation.
+    ///
+    /// # Errors
+    /// As [`Self::answer`].
+    pub fn run<O: Operation>(
+        self: &Arc<Self>,
+        caller: &Caller,
+        operation: O,
+        progress: &dyn Progress,
+    ) -> Result<O::Reply, Fault> {
+        self.answer(caller, operation.into(), progress).and_then(O::read_reply)
+    }
+
     fn dispatch(
         self: &Arc<Self>,
         caller: &Caller,
@@ -306,26 +321,26 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<Reply, Fault> {
         match request {
-            Request::Status => self.status(caller).map(Reply::Status),
-            Request::Stop => Ok(Reply::Stopping),
+            Request::Status(_) => self.status(caller).map(Reply::Status),
+            Request::Stop(_) => Ok(Reply::Stopping(StopReply)),
             Request::Capture(r) => self.capture(caller, r).map(Reply::Write),
             Request::Put(r) => self.put(caller, &r).map(Reply::Write),
             Request::Get(r) => self.get(caller, &r).map(Reply::Page),
             Request::Search(r) => self.search(caller, r).map(Reply::Hits),
             Request::List(r) => self.list(caller, &r).map(Reply::Pages),
             Request::Delete(r) => self.delete(caller, &r).map(Reply::Delete),
-            Request::Restore(r) => self.restore(caller, &r).map(Reply::Restore),
-            Request::History(r) => self.history(caller, &r).map(Reply::History),
+            Request::Restore(r) => self.restore(caller, &r.page).map(Reply::Restore),
+            Request::History(r) => self.history(caller, &r.page).map(Reply::History),
             Request::Revert(r) => self.revert(caller, r).map(Reply::Write),
-            Request::Tags(r) => self.tags(caller, r),
+            Request::Tags(r) => self.tags(caller, r).map(Reply::from),
             Request::Link(r) => self.link(caller, r).map(Reply::Link),
-            Request::Links(r) => self.links(caller, &r).map(Reply::Links),
-            Request::Backlinks(r) => self.backlinks(caller, &r).map(Reply::Links),
+            Request::Links(r) => self.links(caller, &r.page).map(Reply::Links),
+            Request::Backlinks(r) => self.backlinks(caller, &r.page).map(Reply::Links),
             Request::Graph(r) => self.graph(caller, &r).map(Reply::Graph),
             Request::Timeline(r) => self.timeline(caller, &r).map(Reply::Timeline),
             Request::Import(r) => self.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
-            Request::SourceList => self.source_list(caller).map(Reply::Sources),
+            Request::SourceList(_) => self.source_list(caller).map(Reply::Sources),
             Request::SourceAdd(r) => self.source_add(caller, &r).map(Reply::Source),
             Request::SourceRemove(r) => self.source_remove(caller, &r).map(Reply::Source),
             Request::SourceDefault(r) => self.source_default(caller, &r).map(Reply::Source),
@@ -347,17 +362,19 @@ impl Brain {
             Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
             Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobRetry),
             // The door does the rest.
-            Request::Mcp => Ok(Reply::Mcp),
+            Request::Mcp(_) => Ok(Reply::Mcp(McpReply)),
             Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
             Request::CollectorSetup(r) => {
                 self.collector_setup(&r, progress).map(Reply::CollectorSetup)
             }
-            Request::CollectorCollect => self.collect(progress).map(Reply::CollectorRun),
-            Request::CollectorStatus => self.collector_status().map(Reply::CollectorStatus),
+            Request::CollectorCollect(_) => self.collect(progress).map(Reply::CollectorRun),
+            Request::CollectorStatus(_) => self.collector_status().map(Reply::CollectorStatus),
             Request::CollectorDeletions(r) => {
-                self.collector_deletions(&r).map(Reply::CollectorDeletions)
+                self.collector_deletions(&r.period).map(Reply::CollectorDeletions)
             }
-            Request::CollectorAlerts(r) => self.collector_alerts(&r).map(Reply::CollectorAlerts),
+            Request::CollectorAlerts(r) => {
+                self.collector_alerts(&r.period).map(Reply::CollectorAlerts)
+            }
             Request::CollectorDigest(r) => {
                 self.collector_digest(caller, &r).map(Reply::CollectorDigest)
             }
@@ -365,20 +382,20 @@ impl Brain {
                 self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnrich)
             }
             Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
-            Request::TunnelSetup => self.tunnel_setup(progress).map(Reply::TunnelSetup),
-            Request::TunnelStart => self.tunnel_start().map(Reply::TunnelStatus),
-            Request::TunnelStop => self.tunnel_stop().map(Reply::TunnelStatus),
-            Request::TunnelStatus => self.tunnel_status().map(Reply::TunnelStatus),
+            Request::TunnelSetup(_) => self.tunnel_setup(progress).map(Reply::TunnelSetup),
+            Request::TunnelStart(_) => self.tunnel_start().map(Reply::TunnelStatus),
+            Request::TunnelStop(_) => self.tunnel_stop().map(Reply::TunnelStatus),
+            Request::TunnelStatus(_) => self.tunnel_status().map(Reply::TunnelStatus),
             Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
             Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplay),
-            Request::Voice(r) => self.voice(caller, &r).map(Reply::Voice),
+            Request::VoiceTurn(r) => self.voice(caller, &r).map(Reply::Voice),
             Request::Embed(r) => self.embed(&r, progress).map(Reply::Embed),
             Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstall),
-            Request::ModelList => self.models(caller).map(Reply::Models),
+            Request::ModelList(_) => self.models(caller).map(Reply::Models),
             Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Ask),
             Request::Costs(r) => self.costs(&r).map(Reply::Costs),
             Request::Ideas(r) => self.ideas(caller, &r, progress).map(Reply::Ideas),
-            Request::IdeaRuns => self.idea_runs(caller).map(Reply::IdeaRuns),
+            Request::IdeaRuns(_) => self.idea_runs(caller).map(Reply::IdeaRuns),
         }
     }
 
@@ -518,97 +535,6 @@ fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
 /// What the index of this store is marked with.
 fn index_mark(store: &Store) -> String {
     format!("{:016x}", store.id())
-}
-
-/// What a request needs.
-fn needs(request: &Request) -> Scope {
-    match request {
-        Request::Status
-        | Request::Get(_)
-        | Request::Search(_)
-        | Request::List(_)
-        | Request::History(_)
-        | Request::Links(_)
-        | Request::Backlinks(_)
-        | Request::Graph(_)
-        | Request::Timeline(_)
-        | Request::SourceList
-        | Request::Mcp
-        | Request::ModelList
-        | Request::JobShow(_)
-        | Request::CollectorDigest(_)
-        | Request::BrokenLinks(_) => Scope::Read,
-        Request::Tags(r) if r.add.is_empty() && r.remove.is_empty() => Scope::Read,
-        Request::SourceDefault(r) if r.id.is_none() => Scope::Read,
-        Request::Tags(_)
-        | Request::Capture(_)
-        | Request::Put(_)
-        | Request::Delete(_)
-        | Request::Restore(_)
-        | Request::Revert(_)
-        | Request::Voice(_)
-        | Request::Link(_) => Scope::Write,
-        Request::Stop
-        | Request::Import(_)
-        | Request::Doctor(_)
-        | Request::SourceAdd(_)
-        | Request::SourceRemove(_)
-        | Request::SourceDefault(_)
-        | Request::Sync(_)
-        | Request::Export(_)
-        | Request::Backup(_)
-        | Request::BackupVerify(_)
-        | Request::ClientRegister(_)
-        | Request::ClientList(_)
-        | Request::ClientUpdate(_)
-        | Request::ClientRevoke(_)
-        | Request::TokenCreate(_)
-        | Request::TokenList(_)
-        | Request::TokenRevoke(_)
-        | Request::AdminToken(_)
-        | Request::AuditList(_)
-        | Request::JobList(_)
-        | Request::JobRetry(_)
-        | Request::CollectorSetup(_)
-        | Request::CollectorCollect
-        | Request::CollectorStatus
-        | Request::CollectorDeletions(_)
-        | Request::CollectorAlerts(_)
-        | Request::CollectorEnrich(_)
-        | Request::CollectorCurve(_)
-        | Request::TunnelSetup
-        | Request::TunnelStart
-        | Request::TunnelStop
-        | Request::TunnelStatus
-        | Request::TunnelRequests(_)
-        | Request::TunnelReplay(_)
-        | Request::Embed(_)
-        | Request::ModelInstall(_)
-        // These may cost money, which is the owner's.
-        | Request::Ask(_)
-        | Request::Ideas(_)
-        | Request::IdeaRuns
-        | Request::Costs(_)
-        | Request::ConnectTest(_) => Scope::Admin,
-    }
-}
-
-/// Whether the request may be answered when the home was moved away under the daemon.
-fn leaves_the_home_alone(request: &Request) -> bool {
-    needs(request) == Scope::Read
-        || matches!(
-            request,
-            Request::Stop
-                | Request::Doctor(_)
-                | Request::Export(_)
-                | Request::Backup(_)
-                | Request::BackupVerify(_)
-                | Request::ClientList(_)
-                | Request::TokenList(_)
-                | Request::AuditList(_)
-                | Request::JobList(_)
-                | Request::TunnelStop
-        )
 }
 
 /// "No such page", with the way to find it.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{
-    Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, Links, PageRef,
+    Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, LinksReply, PageRef,
 };
 
 use super::{Brain, Caller};
@@ -16,7 +16,7 @@ const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
 
 impl Brain {
-    pub(super) fn links(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
+    pub(super) fn links(&self, caller: &Caller, request: &PageRef) -> Result<LinksReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut links = Vec::new();
@@ -26,7 +26,7 @@ impl Brain {
             let resolution = reader.resolve(&link, &source)?;
             links.push(link_row(link, resolution));
         }
-        Ok(Links {
+        Ok(LinksReply {
             slug: request.slug.clone(),
             source_id: source,
             direction: "links".into(),
@@ -35,7 +35,11 @@ impl Brain {
         })
     }
 
-    pub(super) fn backlinks(&self, caller: &Caller, request: &PageRef) -> Result<Links, Fault> {
+    pub(super) fn backlinks(
+        &self,
+        caller: &Caller,
+        request: &PageRef,
+    ) -> Result<LinksReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, found, exists) = match self.active(caller, &reader, request) {
             Ok((source, record)) => {
@@ -65,7 +69,7 @@ impl Brain {
                 if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
             })
             .collect();
-        Ok(Links {
+        Ok(LinksReply {
             slug: request.slug.clone(),
             source_id: source,
             direction: "backlinks".into(),

@@ -1,8 +1,8 @@
 //! Reading a page and its former versions, and going back to one.
 
 use brain_protocol::{
-    Fault, FaultCode, Get, History, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
-    WriteStatus,
+    Fault, FaultCode, Get, HistoryReply, Page, PageRef, Revert, Slug, SourceId, VersionRow,
+    WriteReply, WriteStatus,
 };
 
 use super::capture::Outcome;
@@ -29,12 +29,16 @@ impl Brain {
         }
     }
 
-    pub(super) fn history(&self, caller: &Caller, request: &PageRef) -> Result<History, Fault> {
+    pub(super) fn history(
+        &self,
+        caller: &Caller,
+        request: &PageRef,
+    ) -> Result<HistoryReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, request)?;
         let mut versions = vec![version_row(&record, true)];
         versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(kept, false)));
-        Ok(History { slug: request.slug.clone(), source_id: source, versions })
+        Ok(HistoryReply { slug: request.slug.clone(), source_id: source, versions })
     }
 
     pub(super) fn revert(&self, caller: &Caller, request: Revert) -> Result<WriteReply, Fault> {

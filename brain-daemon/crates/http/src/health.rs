@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Request, VERSION};
+use brain_protocol::{Status, VERSION};
 use serde::Serialize;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -86,7 +86,7 @@ impl Health {
     pub(crate) fn new(brain: &Arc<Brain>) -> Self {
         let (brain, me) = (Arc::clone(brain), Caller::local(rustix::process::geteuid().as_raw()));
         let probe = move || {
-            let answer = brain.answer(&me, Request::Status, &Silent);
+            let answer = brain.run(&me, Status, &Silent);
             answer.map(drop).map_err(|fault| format!("the store failed: {}", fault.code.as_str()))
         };
         Self::with(Arc::new(probe), PROBE_TIMEOUT)

@@ -8,9 +8,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{
-    Fault, FaultCode, IngestJob, JobId, JobShow, Reply, Request as Ask, Slug, SourceId,
-};
+use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobShow, Slug, SourceId};
 use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -121,10 +119,7 @@ async fn job(
     let caller = auth::authenticate(&app, &request, Resource::Service)?;
     allowed(&app, &caller, Scope::Read)?;
     let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
-    match app.ask(caller, Ask::JobShow(JobShow { id })).await? {
-        Reply::Job(job) => Ok(Json(job)),
-        _ => Err(defect()),
-    }
+    app.ask(caller, JobShow { id }).await.map(Json)
 }
 
 /// Takes an item in, check by check.

@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::StatusCode;
-use brain_protocol::{Reply, Request};
+use brain_protocol::{Operation, Request};
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -171,10 +171,14 @@ impl AppState {
     ///
     /// # Errors
     /// The fault of the operation as an HTTP error.
-    pub(crate) async fn ask(&self, caller: Caller, request: Request) -> Result<Reply, HttpError> {
-        self.block(move |brain| brain.answer(&caller, request, &Silent))
-            .await?
-            .map_err(HttpError::from)
+    pub(crate) async fn ask<O: Operation>(
+        &self,
+        caller: Caller,
+        operation: O,
+    ) -> Result<O::Reply, HttpError> {
+        let request: Request = operation.into();
+        let reply = self.block(move |brain| brain.answer(&caller, request, &Silent)).await??;
+        Ok(O::read_reply(reply)?)
     }
 
     /// Runs `work` on a thread that may block.

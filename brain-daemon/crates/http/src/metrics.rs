@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Reply, Request, StatusReply, VERSION};
+use brain_protocol::{Status, StatusReply, VERSION};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -34,9 +34,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
     let me = Caller::local(rustix::process::geteuid().as_raw());
-    let Reply::Status(status) = app.ask(me, Request::Status).await? else {
-        return Err(super::defect());
-    };
+    let status = app.ask(me, Status).await?;
     let connections =
         [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
     let text = page(&status, &app.shared.counters, &connections);

@@ -29,7 +29,7 @@ pub use tools::scope;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Reply, Request, SourceId, VERSION};
+use brain_protocol::{Fault, FaultCode, Operation, SourceId, VERSION};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -144,14 +144,14 @@ pub(crate) struct ToolContext {
 
 impl ToolContext {
     /// Answers an operation. Blocks.
-    fn ask(&self, request: Request) -> Result<Reply, Fault> {
-        self.brain.answer(&self.caller, request, &Silent)
+    fn ask<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
+        self.brain.run(&self.caller, operation, &Silent)
     }
 }
 
-/// The fault for a reply of an unexpected type.
+/// The fault for a graph whose links name nodes that it lacks.
 fn defect() -> Fault {
-    Fault::new(FaultCode::Internal, "a defect in brain: the answer does not fit the question")
+    Fault::new(FaultCode::Internal, "a defect in brain: a link names an unknown page of its graph")
 }
 
 impl ServerHandler for Server {

@@ -2,7 +2,7 @@
 //!
 //! Few clients read resources, so tools return everything that resources do.
 
-use brain_protocol::{Fault, FaultCode, Get, List, Page, PageRow, Reply, Request, Sort};
+use brain_protocol::{Fault, FaultCode, Get, List, Page, PageRow, Sort};
 use rmcp::ErrorData;
 use rmcp::model::{
     Annotations, CacheScope, CompleteRequestParams, CompleteResult, CompletionInfo,
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::answer::shorten;
 use super::trust::{self, Trust};
-use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, defect, page_address, prompts};
+use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts};
 
 /// The template of URIs (RFC 6570: `+` keeps slashes).
 const TEMPLATE: &str = "brain://page/{+slug}";
@@ -32,9 +32,7 @@ pub(super) fn list(
     after: Option<String>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let pages = List { limit: LISTED, after, ..List::default() };
-    let Reply::Pages(pages) = context.ask(Request::List(pages)).map_err(to_error_data)? else {
-        return Err(to_error_data(defect()));
-    };
+    let pages = context.ask(pages).map_err(to_error_data)?;
     let resources: Result<Vec<_>, Fault> =
         pages.pages.into_iter().map(|row| resource(context, row)).collect();
     let mut listed = ListResourcesResult::with_all_items(resources.map_err(to_error_data)?);
@@ -116,10 +114,7 @@ fn page(context: &ToolContext, uri: &str) -> Result<Page, Fault> {
         )
         .hint("`get_page` reads a part"));
     }
-    match context.ask(Request::Get(Get { page: address.page, version: None }))? {
-        Reply::Page(page) => Ok(page),
-        _ => Err(defect()),
-    }
+    context.ask(Get { page: address.page, version: None })
 }
 
 /// Completes an argument: slugs for the template, people for the prompt about a person.
@@ -169,15 +164,14 @@ fn slugs(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
             typed,
         ),
     };
-    let rows = match context.ask(Request::List(List {
+    let rows = match context.ask(List {
         source,
         prefix: Some(prefix.to_lowercase()),
         sort: Sort::Slug,
         limit: CompletionInfo::MAX_VALUES as u32 + 1,
         ..List::default()
-    })) {
-        Ok(Reply::Pages(pages)) => pages.pages,
-        Ok(_) => return Err(defect()),
+    }) {
+        Ok(pages) => pages.pages,
         Err(fault) if fault.code == FaultCode::UnknownSource => return Ok(Vec::new()),
         Err(fault) => return Err(fault),
     };
@@ -192,7 +186,7 @@ fn slugs(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
 fn people(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
     const PEOPLE: &str = "people/";
     let all = List { prefix: Some(PEOPLE.into()), limit: 1000, ..List::default() };
-    let Reply::Pages(pages) = context.ask(Request::List(all))? else { return Err(defect()) };
+    let pages = context.ask(all)?;
     let typed = typed.to_lowercase();
     let mut found = Vec::new();
     for row in pages.pages {

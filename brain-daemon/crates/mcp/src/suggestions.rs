@@ -1,10 +1,8 @@
 //! //! Suggests existing pages when a slug is not found, because models write slugs from memory.
 
-use brain_protocol::{
-    Fault, FaultCode, Get, List, Page, PageRef, Reply, Request, Search, Slug, Sort, SourceId,
-};
+use brain_protocol::{Fault, FaultCode, Get, List, Page, PageRef, Search, Slug, Sort, SourceId};
 
-use super::{ToolContext, defect};
+use super::ToolContext;
 
 /// Names in one error message.
 const MAX_SUGGESTIONS: usize = 5;
@@ -20,11 +18,7 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// # Errors
 /// `not_found` with suggestions, or any other fault of the operation.
 pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
-    let answer = context.ask(Request::Get(Get { page: page.clone(), version: None }));
-    match on_not_found(context, page, answer)? {
-        Reply::Page(page) => Ok(page),
-        _ => Err(defect()),
-    }
+    on_not_found(context, page, context.ask(Get { page: page.clone(), version: None }))
 }
 
 /// Adds the names of similar pages that this caller can see to a `not_found` fault about `page`.
@@ -63,7 +57,7 @@ fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, F
     };
     let query = page.slug.name().replace(['-', '_', '.'], " ");
     let search = Search { query: query.clone(), limit: MAX_HITS, ..Search::default() };
-    if let Ok(Reply::Hits(found)) = context.ask(Request::Search(search)) {
+    if let Ok(found) = context.ask(search) {
         for hit in found.hits {
             let by_name = hit.title.to_lowercase() == query
                 || hit.matched.iter().any(|how| matches!(how.as_str(), "slug" | "alias"));
@@ -79,7 +73,7 @@ fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, F
     let after = format!("{source}:{}{begin}", &page.slug.as_str()[..folder]);
     let list =
         List { sort: Sort::Slug, limit: MAX_NEIGHBOURS, after: Some(after), ..List::default() };
-    if let Ok(Reply::Pages(listed)) = context.ask(Request::List(list)) {
+    if let Ok(listed) = context.ask(list) {
         listed.pages.into_iter().for_each(|row| add(row.source_id, row.slug, 0.0));
     }
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));

@@ -37,7 +37,7 @@ pub struct Observation {
 /// The meaning of an observation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
-    /// The state, as in [`brain_protocol::TunnelStatus::state`].
+    /// The state, as in [`brain_protocol::TunnelStatusReply::state`].
     pub state: &'static str,
     /// A description of what was observed.
     pub message: String,

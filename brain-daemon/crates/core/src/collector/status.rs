@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use brain_protocol::{
-    Alert, CollectorAlerts, CollectorCounts, CollectorCurve, CollectorDeletions, CollectorPeriod,
-    CollectorStatus, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
+    Alert, CollectorAlertsReply, CollectorCounts, CollectorCurve, CollectorDeletionsReply,
+    CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
 };
 
 use super::super::Brain;
@@ -25,7 +25,7 @@ const MAX_MOVERS: usize = 5;
 const MAX_ROWS: u32 = 1000;
 
 impl Brain {
-    pub(crate) fn collector_status(&self) -> Result<CollectorStatus, Fault> {
+    pub(crate) fn collector_status(&self) -> Result<CollectorStatusReply, Fault> {
         let settings = self.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::peek(&data).map_err(|f| data_fault(&f))?;
@@ -60,7 +60,7 @@ impl Brain {
         let stream = self.stream_status(off_because.as_deref());
         let movers = self.movers(&data, &Journal::new(&settings.dir))?;
         let settings = Self::with_account(settings, &state);
-        Ok(CollectorStatus {
+        Ok(CollectorStatusReply {
             enabled: off_because.is_none(),
             off_because,
             handle: settings.handle,
@@ -113,7 +113,7 @@ impl Brain {
     pub(crate) fn collector_deletions(
         &self,
         request: &CollectorPeriod,
-    ) -> Result<CollectorDeletions, Fault> {
+    ) -> Result<CollectorDeletionsReply, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
@@ -130,13 +130,13 @@ impl Brain {
         let truncated = deletions.len() > limit;
         deletions.truncate(limit);
         deletions.sort_by_key(|deletion| Reverse(parse_instant(&deletion.detected_at, false)));
-        Ok(CollectorDeletions { deletions, truncated })
+        Ok(CollectorDeletionsReply { deletions, truncated })
     }
 
     pub(crate) fn collector_alerts(
         &self,
         request: &CollectorPeriod,
-    ) -> Result<CollectorAlerts, Fault> {
+    ) -> Result<CollectorAlertsReply, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
@@ -158,7 +158,7 @@ impl Brain {
         }
         let truncated = alerts.len() > limit;
         alerts.truncate(limit);
-        Ok(CollectorAlerts { alerts, truncated })
+        Ok(CollectorAlertsReply { alerts, truncated })
     }
 
     pub(crate) fn collector_curve(&self, request: &CollectorCurve) -> Result<Curve, Fault> {

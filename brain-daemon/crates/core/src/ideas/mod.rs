@@ -22,7 +22,7 @@ mod run_state;
 mod run_store;
 mod save_page;
 
-use brain_protocol::{CostCall, Fault, FaultCode, IdeaRuns, Ideas, IdeasReply};
+use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
 
 use self::profile::Profile;
 use self::run_state::{Run, RunState};
@@ -75,11 +75,11 @@ impl Brain {
         self.make_ideas(caller, request, run, &store, progress)
     }
 
-    pub(super) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRuns, Fault> {
+    pub(super) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
         let (runs, damaged) = RunStore::at(self.home.ideas()).all()?;
         let seen = runs.iter().filter(|run| is_visible(caller, run));
         let runs = seen.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
-        Ok(IdeaRuns { runs, damaged })
+        Ok(IdeaRunsReply { runs, damaged })
     }
 
     /// Adds open ledger entries of a killed run to its cost, at their maximum. These calls were

@@ -13,7 +13,7 @@ mod webhook;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use brain_protocol::{Fault, FaultCode, TunnelStatus};
+use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
 use tokio::sync::Notify;
 
 use super::Brain;
@@ -36,7 +36,7 @@ pub(super) struct TunnelService {
     /// Locked during a check, which may take as long as the network timeouts.
     work: Mutex<WatchdogState>,
     /// The status at the last check.
-    status: Mutex<Option<TunnelStatus>>,
+    status: Mutex<Option<TunnelStatusReply>>,
     /// The address that was last proved to lead here.
     address: RwLock<Option<String>>,
     /// The proof in progress.
@@ -67,7 +67,7 @@ impl TunnelService {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn status(&self) -> MutexGuard<'_, Option<TunnelStatus>> {
+    fn status(&self) -> MutexGuard<'_, Option<TunnelStatusReply>> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,7 +123,7 @@ impl Brain {
         self.tunnel.wake.notified().await;
     }
 
-    pub(super) fn tunnel_start(&self) -> Result<TunnelStatus, Fault> {
+    pub(super) fn tunnel_start(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
         let mut work = self.tunnel.work();
         self.set_wanted(&mut work, true)?;
@@ -136,7 +136,7 @@ impl Brain {
         self.tunnel_status()
     }
 
-    pub(super) fn tunnel_stop(&self) -> Result<TunnelStatus, Fault> {
+    pub(super) fn tunnel_stop(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
         self.tunnel.unwanted.store(true, Ordering::SeqCst);
         let mut work = self.tunnel.work();
@@ -151,7 +151,7 @@ impl Brain {
         self.tunnel_status()
     }
 
-    pub(super) fn tunnel_status(&self) -> Result<TunnelStatus, Fault> {
+    pub(super) fn tunnel_status(&self) -> Result<TunnelStatusReply, Fault> {
         let Some(settings) = Settings::from_config(&self.config) else {
             return Ok(self.no_tunnel());
         };
@@ -175,8 +175,8 @@ impl Brain {
     }
 
     /// Returns the status without a configured tunnel.
-    fn no_tunnel(&self) -> TunnelStatus {
-        TunnelStatus {
+    fn no_tunnel(&self) -> TunnelStatusReply {
+        TunnelStatusReply {
             provider: "none".into(),
             state: "off".into(),
             message: "no tunnel is configured".into(),

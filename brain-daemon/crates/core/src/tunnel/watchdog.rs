@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{ClientList, Fault, TunnelStatus};
+use brain_protocol::{ClientList, Fault, TunnelStatusReply};
 
 use super::super::Brain;
 use super::WatchdogState;
@@ -88,7 +88,7 @@ impl Brain {
         }
         let telephone = work.webhook_state.shown();
         let now = self.now();
-        *self.tunnel.status() = Some(TunnelStatus {
+        *self.tunnel.status() = Some(TunnelStatusReply {
             provider: name.into(),
             state: report.diagnosis.state.into(),
             message: report.diagnosis.message.clone(),

@@ -5,15 +5,15 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
     ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate,
-    Clients, Reply, Request,
+    Clients,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Refusals;
 use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
-use super::{Refusals, ask};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
@@ -101,7 +101,7 @@ async fn register(
     JsonObject(new): JsonObject<NewClient>,
 ) -> Result<(StatusCode, Json<ClientRegisterReply>), HttpError> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
-    let request = Request::ClientRegister(ClientRegister {
+    let request = ClientRegister {
         name: new.name,
         scopes,
         sources: words::sources(new.sources)?.unwrap_or_default(),
@@ -109,9 +109,8 @@ async fn register(
         redirect_uris: new.redirect_uris.unwrap_or_default(),
         token_ttl: new.token_ttl,
         public: new.public.unwrap_or_default(),
-    });
-    ask!(app, caller, request, Reply::ClientRegister)
-        .map(|client| (StatusCode::CREATED, Json(client)))
+    };
+    app.ask(caller, request).await.map(|client| (StatusCode::CREATED, Json(client)))
 }
 
 /// Lists clients.
@@ -128,8 +127,8 @@ async fn list(
     Owner(caller): Owner,
     StrictQuery(which): StrictQuery<Which>,
 ) -> Result<Json<Clients>, HttpError> {
-    let request = Request::ClientList(ClientList { all: which.all });
-    ask!(app, caller, request, Reply::Clients).map(Json)
+    let request = ClientList { all: which.all };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Changes what a client is granted.
@@ -150,13 +149,13 @@ async fn update(
     Path(client): Path<String>,
     JsonObject(changes): JsonObject<Changes>,
 ) -> Result<Json<ClientReply>, HttpError> {
-    let request = Request::ClientUpdate(ClientUpdate {
+    let request = ClientUpdate {
         client,
         scopes: words::scopes(changes.scope.as_ref(), changes.scopes.as_ref())?,
         sources: words::sources(changes.sources)?,
         token_ttl: changes.token_ttl,
-    });
-    ask!(app, caller, request, Reply::Client).map(Json)
+    };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Revokes a client, with every token it has.
@@ -174,6 +173,6 @@ async fn revoke(
     Path(client): Path<String>,
 ) -> Result<Json<ClientReply>, HttpError> {
     // Whoever sends DELETE has been asked.
-    let request = Request::ClientRevoke(ClientRevoke { client, yes: true });
-    ask!(app, caller, request, Reply::Client).map(Json)
+    let request = ClientRevoke { client, yes: true };
+    app.ask(caller, request).await.map(Json)
 }

@@ -8,13 +8,12 @@ mod tokens;
 mod words;
 
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
-use brain_protocol::{Fault, FaultCode};
 use utoipa::openapi::header::Header;
 use utoipa::openapi::schema::{Object, Type};
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use super::{AppState, HttpError};
+use super::AppState;
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -64,21 +63,3 @@ fn response(status: &str, what: &str) -> Response {
     }
     response
 }
-
-/// "The brain answered another question": a defect.
-fn astray() -> HttpError {
-    Fault::new(FaultCode::Internal, "the answer is to another question")
-        .hint("please report it")
-        .into()
-}
-
-/// Lets the brain answer, and takes the one reply that fits.
-macro_rules! ask {
-    ($app:expr, $caller:expr, $request:expr, $reply:path) => {
-        match $app.ask($caller, $request).await? {
-            $reply(reply) => Ok(reply),
-            _ => Err($crate::admin::astray()),
-        }
-    };
-}
-use ask;

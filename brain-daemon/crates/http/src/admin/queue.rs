@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use brain_protocol::{
     Audit, AuditList, Fault, FaultCode, IngestJob, JobId, JobList, JobRetry, JobRetryReply,
-    JobShow, JobState, Jobs, Reply, Request, StatusReply,
+    JobShow, JobState, Jobs, Status, StatusReply,
 };
 use serde::Deserialize;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Refusals, ask};
+use super::Refusals;
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
@@ -123,8 +123,8 @@ async fn audit(
 ) -> Result<Json<Audit>, HttpError> {
     let WhichCalls { since, until, client, failed, limit } = which;
     let limit = rows(limit)?;
-    let request = Request::AuditList(AuditList { since, until, client, failed, limit });
-    ask!(app, caller, request, Reply::Audit).map(Json)
+    let request = AuditList { since, until, client, failed, limit };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Lists what was taken in.
@@ -143,8 +143,8 @@ async fn jobs(
 ) -> Result<Json<Jobs>, HttpError> {
     let after = which.after.as_deref().map(job_id).transpose()?;
     let limit = rows(which.limit)?;
-    let request = Request::JobList(JobList { state: which.state, limit, after });
-    ask!(app, caller, request, Reply::Jobs).map(Json)
+    let request = JobList { state: which.state, limit, after };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Shows an item.
@@ -161,8 +161,8 @@ async fn job(
     Owner(caller): Owner,
     Path(id): Path<String>,
 ) -> Result<Json<IngestJob>, HttpError> {
-    let request = Request::JobShow(JobShow { id: job_id(&id)? });
-    ask!(app, caller, request, Reply::Job).map(Json)
+    let request = JobShow { id: job_id(&id)? };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Tries items again that failed.
@@ -180,7 +180,7 @@ async fn retry(
     JsonObject(again): JsonObject<Again>,
 ) -> Result<Json<JobRetryReply>, HttpError> {
     let id = again.job_id.as_deref().map(job_id).transpose()?;
-    ask!(app, caller, Request::JobRetry(JobRetry { id }), Reply::JobRetry).map(Json)
+    app.ask(caller, JobRetry { id }).await.map(Json)
 }
 
 /// Tells how the daemon is, and how much it has.
@@ -195,7 +195,7 @@ async fn status(
     State(app): State<AppState>,
     Owner(caller): Owner,
 ) -> Result<Json<StatusReply>, HttpError> {
-    ask!(app, caller, Request::Status, Reply::Status).map(Json)
+    app.ask(caller, Status).await.map(Json)
 }
 
 fn job_id(text: &str) -> Result<JobId, Fault> {

@@ -4,16 +4,16 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use brain_protocol::{
-    Fault, FaultCode, Reply, Request, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens,
+    Fault, FaultCode, TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply,
+    Tokens,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Refusals;
 use super::words::{self, ScopeWords, SourceWords, Words};
-use super::{Refusals, ask};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
@@ -74,13 +74,13 @@ async fn create(
     JsonObject(new): JsonObject<NewToken>,
 ) -> Result<(StatusCode, Json<TokenCreateReply>), HttpError> {
     let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
-    let request = Request::TokenCreate(TokenCreate {
+    let request = TokenCreate {
         name: new.name,
         scopes,
         sources: words::sources(new.sources)?.unwrap_or_default(),
         expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
-    });
-    ask!(app, caller, request, Reply::TokenCreate).map(|made| (StatusCode::CREATED, Json(made)))
+    };
+    app.ask(caller, request).await.map(|made| (StatusCode::CREATED, Json(made)))
 }
 
 /// The lifetime as the brain takes it: 0 for a token that never ends.
@@ -110,8 +110,8 @@ async fn list(
     Owner(caller): Owner,
     StrictQuery(which): StrictQuery<Which>,
 ) -> Result<Json<Tokens>, HttpError> {
-    let request = Request::TokenList(TokenList { all: which.all });
-    ask!(app, caller, request, Reply::Tokens).map(Json)
+    let request = TokenList { all: which.all };
+    app.ask(caller, request).await.map(Json)
 }
 
 /// Revokes a token.
@@ -128,6 +128,6 @@ async fn revoke(
     Owner(caller): Owner,
     Path(token): Path<String>,
 ) -> Result<Json<TokenRevokeReply>, HttpError> {
-    let request = Request::TokenRevoke(TokenRevoke { token });
-    ask!(app, caller, request, Reply::TokenRevoke).map(Json)
+    let request = TokenRevoke { token };
+    app.ask(caller, request).await.map(Json)
 }

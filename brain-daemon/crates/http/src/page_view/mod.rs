@@ -15,10 +15,7 @@ use axum::http::header::{LOCATION, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use brain_protocol::{
-    Fault, FaultCode, Get, Hits, Page, PageRef, Reply, Request as Question, Search, Secret, Slug,
-    SourceId,
-};
+use brain_protocol::{Fault, FaultCode, Get, Links, Page, PageRef, Search, Secret, Slug, SourceId};
 
 use super::session_store::Purpose;
 use super::{AppState, HttpError, body, client_address, dispatch, session};
@@ -104,13 +101,12 @@ fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fau
             return Ok(html::missing(StatusCode::NOT_FOUND, &message, &near));
         }
     };
-    match brain.answer(caller, Question::Get(Get { page: place.clone(), version: None }), &Silent) {
-        Ok(Reply::Page(page)) => {
+    match brain.run(caller, Get { page: place.clone(), version: None }, &Silent) {
+        Ok(page) => {
             let links = links(brain, caller, &page)?;
             let _permit = brain.text_permit(page.body.len());
             Ok(html::page(&page, |target| resolve(&page, &links, target)))
         }
-        Ok(_) => Err(Fault::new(FaultCode::Internal, "the answer is to another question")),
         Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
             let message = format!("There is no page \"{name}\" now.");
             Ok(html::missing(StatusCode::NOT_FOUND, &message, &near(brain, caller, &place)?))
@@ -142,9 +138,7 @@ fn links(
     page: &Page,
 ) -> Result<HashMap<String, String>, Fault> {
     let this = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
-    let Reply::Links(found) = brain.answer(caller, Question::Links(this), &Silent)? else {
-        return Ok(HashMap::new());
-    };
+    let found = brain.run(caller, Links { page: this }, &Silent)?;
     let lead = found.links.into_iter().filter_map(|link| {
         let (source, slug) = (link.source_id?, link.slug?);
         Some((link.target, address(&format!("{source}:{slug}"))))
@@ -177,10 +171,8 @@ fn near(
         std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
     {
         let search = Search { query: query.to_owned(), limit: NEAR, ..Search::default() };
-        if let Reply::Hits(Hits { hits, .. }) =
-            brain.answer(caller, Question::Search(search), &Silent)?
-            && !hits.is_empty()
-        {
+        let hits = brain.run(caller, search, &Silent)?.hits;
+        if !hits.is_empty() {
             let named = |hit: brain_protocol::Hit| {
                 (
                     address(&format!("{}:{}", hit.source_id, hit.slug)),

@@ -14,7 +14,7 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use brain_protocol::{Reply, VoiceEvent, VoiceReply, VoiceTurn};
+use brain_protocol::{VoiceEvent, VoiceReply, VoiceTurn};
 use utoipa::openapi::{Content, Ref, RefOr, ResponseBuilder};
 use utoipa::{OpenApi, PartialSchema as _, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -288,7 +288,7 @@ async fn answered(app: &AppState, call: &Signed, event: VoiceEvent) -> Response 
     let again = turn.clone();
     let asking = app.block(move |brain| {
         let caller = brain.telephone_caller(&turn.from)?;
-        brain.answer(&caller, brain_protocol::Request::Voice(turn), &brain_core::Silent)
+        brain.run(&caller, turn, &brain_core::Silent)
     });
     let spoken = in_time(DEADLINE, asking).await.unwrap_or_else(|why| {
         tracing::error!("a turn of a call could not be worked off: {why}");
@@ -300,11 +300,10 @@ async fn answered(app: &AppState, call: &Signed, event: VoiceEvent) -> Response 
 /// What the brain says within `deadline`; else why not.
 async fn in_time(
     deadline: Duration,
-    asking: impl Future<Output = Result<Result<Reply, brain_protocol::Fault>, HttpError>>,
+    asking: impl Future<Output = Result<Result<VoiceReply, brain_protocol::Fault>, HttpError>>,
 ) -> Result<VoiceReply, String> {
     match tokio::time::timeout(deadline, asking).await {
-        Ok(Ok(Ok(Reply::Voice(spoken)))) => Ok(spoken),
-        Ok(Ok(Ok(_))) => Err("the brain answered something else".into()),
+        Ok(Ok(Ok(spoken))) => Ok(spoken),
         Ok(Ok(Err(fault))) => Err(fault.to_string()),
         Ok(Err(refusal)) => Err(refusal.message().into()),
         Err(_) => Err(format!("it took longer than {} seconds", deadline.as_secs())),
@@ -351,7 +350,7 @@ mod tests {
         assert!(told.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
-            Ok(Ok(Reply::Voice(spoken.clone())))
+            Ok(Ok(spoken.clone()))
         };
         assert_eq!(in_time(DEADLINE, soon).await, Ok(spoken.clone()));
     }

@@ -2,16 +2,16 @@
 
 use brain_protocol::{
     Alert, CollectorDigest as DigestRequest, Deletion, Digest, DigestAuthor, DigestPost,
-    DigestTopic, Fault, NamedPage, Reply, Request,
+    DigestTopic, Fault, NamedPage,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::default_limit;
+use crate::ToolContext;
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, defect};
 use brain_base::caller::Scope;
 
 /// Characters of a post, of an additional text, and of a name or topic that are shown.
@@ -102,11 +102,7 @@ impl ToolCall for CollectorDigest {
         loop {
             let asked =
                 DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
-            let Reply::CollectorDigest(digest) = context.ask(Request::CollectorDigest(asked))?
-            else {
-                return Err(defect());
-            };
-            let collected = CollectorOutput::of(context, digest)?;
+            let collected = CollectorOutput::of(context, context.ask(asked)?)?;
             if limit == 1 || json_len(&collected) <= MAX_ANSWER {
                 return Ok(collected);
             }

@@ -3,9 +3,7 @@
 //! A change is computed from the page as read. It is written only if the page is still the same;
 //! otherwise it is computed again.
 
-use brain_protocol::{
-    Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, Reply, Request,
-};
+use brain_protocol::{Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -14,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{self, Trust};
-use crate::{ToolContext, defect, page_address};
+use crate::{ToolContext, page_address};
 use brain_base::caller::Scope;
 use brain_core::STAMPS;
 use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
@@ -238,7 +236,7 @@ pub(super) fn rewrite(
             allow_empty: false,
             expect,
         };
-        match submit(context, Request::Put(put)) {
+        match submit(context, put) {
             Err(fault) if fault.code == FaultCode::Conflict && attempts.next().is_some() => {
                 retry_guard.get_or_insert_with(|| {
                     RETRY_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
@@ -255,8 +253,7 @@ pub(super) fn read(
     target: &PageRef,
     hash: Option<&str>,
 ) -> Result<Page, Fault> {
-    let get = Get { page: target.clone(), version: None };
-    let Reply::Page(page) = context.ask(Request::Get(get))? else { return Err(defect()) };
+    let page = context.ask(Get { page: target.clone(), version: None })?;
     match hash {
         Some(hash) if hash != page.content_hash => {
             let message = format!(

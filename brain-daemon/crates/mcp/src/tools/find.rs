@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits, Reply, Request};
+use brain_protocol::{Fault, FaultCode, Hit, Hits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{FRAME, Trust, origin};
-use crate::{ToolContext, defect, page_address, suggestions};
+use crate::{ToolContext, page_address, suggestions};
 use brain_base::caller::Scope;
 use brain_page::page_url;
 
@@ -284,8 +284,5 @@ fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits,
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")
             .hint("give words or a question; `list_pages` shows pages without any"));
     }
-    match context.ask(Request::Search(search))? {
-        Reply::Hits(found) => Ok(found),
-        _ => Err(defect()),
-    }
+    context.ask(search)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use brain_protocol::{
-    Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, PageRef, Reply, Request,
+    Backlinks, Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, LinksReply, PageRef,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -150,14 +150,11 @@ fn direct_links(
     after: Option<&str>,
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
-    let ask = |request| match context.ask(request)? {
-        Reply::Links(found) => Ok(found),
-        _ => Err(defect()),
-    };
-    let links: Option<Result<Links, Fault>> =
-        direction.includes(LinkDirection::Out).then(|| ask(Request::Links(page.clone())));
-    let backlinks =
-        direction.includes(LinkDirection::In).then(|| ask(Request::Backlinks(page.clone())));
+    let links =
+        direction.includes(LinkDirection::Out).then(|| context.ask(Links { page: page.clone() }));
+    let backlinks = direction
+        .includes(LinkDirection::In)
+        .then(|| context.ask(Backlinks { page: page.clone() }));
     // A missing page can have backlinks; then it has no links of its own.
     let backlinks = match (backlinks, &links) {
         (Some(Err(fault)), Some(Ok(_))) => return Err(fault),
@@ -172,7 +169,7 @@ fn direct_links(
         (None, _) => None,
     };
     let more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
-    let rows = |way, found: Option<Links>| {
+    let rows = |way, found: Option<LinksReply>| {
         found.map_or_else(Vec::new, |found| found.links).into_iter().map(move |row| (way, row))
     };
     let mut all: Vec<(LinkDirection, LinkRow)> =
@@ -214,10 +211,8 @@ fn direct_links(
 }
 
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
-    match context.ask(Request::Get(Get { page: page.clone(), version: None }))? {
-        Reply::Page(page) => Ok(Trust::of(page.source_kind.as_deref())),
-        _ => Err(defect()),
-    }
+    let page = context.ask(Get { page: page.clone(), version: None })?;
+    Ok(Trust::of(page.source_kind.as_deref()))
 }
 
 /// Returns the pages within `depth` steps, the nearest first, and whether there are more.
@@ -229,10 +224,8 @@ fn linked_pages(
     after: Option<&str>,
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
-    let asked = Request::Graph(Graph { page: page.clone(), depth, limit: MAX_PAGES });
-    let Reply::Graph(graph) = suggestions::on_not_found(context, page, context.ask(asked))? else {
-        return Err(defect());
-    };
+    let asked = Graph { page: page.clone(), depth, limit: MAX_PAGES };
+    let graph = suggestions::on_not_found(context, page, context.ask(asked))?;
     let steps = walk(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
         Some(node) => context.page_name(&node.source_id, &node.slug),

@@ -1,6 +1,6 @@
 //! //! The tool `list_pages`.
 
-use brain_protocol::{Fault, List, PageRow, Reply, Request};
+use brain_protocol::{Fault, List, PageRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::Cursors;
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, defect, page_address};
+use crate::{ToolContext, page_address};
 use brain_base::caller::Scope;
 
 /// The maximum size of all rows, in bytes of JSON.
@@ -99,9 +99,7 @@ impl ToolCall for ListPages {
             updated_since: self.updated_after,
         };
         loop {
-            let Reply::Pages(found) = context.ask(Request::List(list.clone()))? else {
-                return Err(defect());
-            };
+            let found = context.ask(list.clone())?;
             let rows =
                 found.pages.iter().map(|page| row(context, page)).collect::<Result<Vec<_>, _>>()?;
             if json_len(&rows) > MAX_ROWS_BYTES && list.limit > 1 {

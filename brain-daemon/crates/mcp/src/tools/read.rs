@@ -1,6 +1,8 @@
 //! //! The tool `get_page`.
 
-use brain_protocol::{Fault, FaultCode, Page, PageRef, Reply, Request, Timeline};
+use brain_protocol::{
+    Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, Page, PageRef, Timeline,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,7 @@ use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{FRAME, Trust, frame, origin};
 use crate::window::{WindowRequest, count_lines, window};
-use crate::{ToolContext, defect, page_address, suggestions};
+use crate::{ToolContext, page_address, suggestions};
 use brain_base::caller::Scope;
 use brain_page::{content_hash, headings, section};
 
@@ -260,11 +262,11 @@ fn add(
     };
     match include {
         Include::Links => {
-            let (names, more) = linked_names(context, Request::Links(at.clone()))?;
+            let (names, more) = linked_names(context, Links { page: at.clone() })?;
             read.links = take_fitting(names, more, "links (get_links)");
         }
         Include::Backlinks => {
-            let (names, more) = linked_names(context, Request::Backlinks(at.clone()))?;
+            let (names, more) = linked_names(context, Backlinks { page: at.clone() })?;
             read.backlinks = take_fitting(names, more, "backlinks (get_links)");
         }
         Include::Timeline => {
@@ -274,9 +276,7 @@ fn add(
                 limit: MAX_TIMELINE_ROWS,
                 ..Timeline::default()
             };
-            let Reply::Timeline(found) = context.ask(Request::Timeline(asked))? else {
-                return Err(defect());
-            };
+            let found = context.ask(asked)?;
             let rows = found.entries.iter().map(|row| {
                 let source = row
                     .source
@@ -312,9 +312,7 @@ fn add(
             });
         }
         Include::Versions => {
-            let Reply::History(found) = context.ask(Request::History(at.clone()))? else {
-                return Err(defect());
-            };
+            let found = context.ask(History { page: at.clone() })?;
             let rows = found.versions.iter().map(|row| {
                 format!(
                     "{}: {}, {} bytes{}",
@@ -331,8 +329,11 @@ fn add(
 }
 
 /// Returns the names of linked pages, each once, and whether there are more.
-fn linked_names(context: &ToolContext, request: Request) -> Result<(Vec<String>, bool), Fault> {
-    let Reply::Links(found) = context.ask(request)? else { return Err(defect()) };
+fn linked_names(
+    context: &ToolContext,
+    links: impl Operation<Reply = LinksReply>,
+) -> Result<(Vec<String>, bool), Fault> {
+    let found = context.ask(links)?;
     let mut seen = std::collections::HashSet::new();
     let mut names = Vec::new();
     for row in &found.links {

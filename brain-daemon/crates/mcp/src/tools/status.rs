@@ -1,12 +1,12 @@
 //! //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Fault, Reply, Request, Search};
+use brain_protocol::{Fault, Search, SourceList, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ToolContext;
 use crate::answer::shorten;
 use crate::tool::{Effect, ToolCall};
-use crate::{ToolContext, defect};
 use brain_base::caller::Scope;
 
 /// Sources that are listed.
@@ -56,14 +56,11 @@ impl ToolCall for BrainStatus {
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
-        let Reply::Status(status) = context.ask(Request::Status)? else {
-            return Err(defect());
-        };
-        let Reply::Sources(all) = context.ask(Request::SourceList)? else { return Err(defect()) };
+        let status = context.ask(Status)?;
+        let all = context.ask(SourceList)?;
         // Only a search reports whether searches are complete.
         let probe = Search { query: "status".into(), limit: 1, ..Search::default() };
-        let found = context.ask(Request::Search(probe));
-        let degraded = !matches!(found, Ok(Reply::Hits(found)) if found.degraded.is_none());
+        let degraded = !context.ask(probe).is_ok_and(|found| found.degraded.is_none());
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
             pages: row.pages,

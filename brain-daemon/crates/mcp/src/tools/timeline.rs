@@ -1,6 +1,6 @@
 //! //! The tool `get_timeline`.
 
-use brain_protocol::{Fault, Reply, Request, Timeline, TimelineRow};
+use brain_protocol::{Fault, Timeline, TimelineRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, defect, page_address, suggestions};
+use crate::{ToolContext, page_address, suggestions};
 use brain_base::caller::Scope;
 
 /// Entries that are requested.
@@ -68,19 +68,18 @@ impl ToolCall for GetTimeline {
         let page = self.slug.as_deref().map(page_address::page).transpose()?;
         let cursors = Cursors::of(Self::NAME, &(&page, &self.since, &self.until));
         let after = cursors.position(self.cursor.as_deref())?;
-        let asked = Request::Timeline(Timeline {
+        let asked = Timeline {
             source: page.as_ref().and_then(|page| page.source.clone()),
             slug: page.as_ref().map(|page| page.slug.clone()),
             since: self.since,
             until: self.until,
             limit: MAX_ENTRIES as u32,
-        });
-        let answer = context.ask(asked);
-        let answer = match &page {
-            Some(page) => suggestions::on_not_found(context, page, answer),
-            None => answer,
         };
-        let Reply::Timeline(found) = answer? else { return Err(defect()) };
+        let answer = context.ask(asked);
+        let found = match &page {
+            Some(page) => suggestions::on_not_found(context, page, answer)?,
+            None => answer?,
+        };
         let key =
             |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
         let part = cursor::page_of(

@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put,
-    Reply, Request, Revert,
+    Restore, Revert,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::{read, rewrite};
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
-use crate::{ToolContext, defect, page_address};
+use crate::{ToolContext, page_address};
 use brain_base::caller::Scope;
 use brain_page::Document;
 
@@ -60,7 +60,7 @@ impl ToolCall for Capture {
             title: self.title,
             tags: self.tags,
         };
-        submit(context, Request::Capture(request))
+        submit(context, request)
     }
 }
 
@@ -107,7 +107,7 @@ impl ToolCall for PutPage {
             allow_empty: false,
             expect,
         };
-        submit(context, Request::Put(put))
+        submit(context, put)
     }
 }
 
@@ -162,9 +162,7 @@ impl ToolCall for DeletePage {
     fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
         let expect = parse_expected_hash(self.expected_hash)?.map(Precondition::Hash);
         let delete = Delete { page: page_address::page(&self.slug)?, expect };
-        let Reply::Delete(deleted) = context.ask(Request::Delete(delete))? else {
-            return Err(defect());
-        };
+        let deleted = context.ask(delete)?;
         Ok(DeleteOutput {
             slug: context.page_name(&deleted.source_id, &deleted.slug)?,
             status: "deleted".into(),
@@ -193,21 +191,16 @@ impl ToolCall for RestorePage {
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
         let page = page_address::page(&self.slug)?;
-        let warnings = match context.ask(Request::Restore(page.clone())) {
-            Ok(Reply::Restore(restored)) => Some(restored.warnings),
-            Ok(_) => return Err(defect()),
+        let warnings = match context.ask(Restore { page: page.clone() }) {
+            Ok(restored) => Some(restored.warnings),
             // The page is active, and one of its versions is requested.
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),
         };
-        let Reply::Page(now) =
-            context.ask(Request::Get(Get { page: page.clone(), version: None }))?
-        else {
-            return Err(defect());
-        };
+        let now = context.ask(Get { page: page.clone(), version: None })?;
         match (self.version, warnings) {
             (Some(version), warnings) if version != now.version => {
-                submit(context, Request::Revert(Revert { page, version })).map_err(|mut fault| {
+                submit(context, Revert { page, version }).map_err(|mut fault| {
                     if warnings.is_some() {
                         fault.message.push_str(
                             "; the page itself is restored, as it was when it was deleted",

@@ -1,10 +1,10 @@
 //! //! Arguments and output that all writing tools share.
 
-use brain_protocol::{Fault, FaultCode, Reply, Request, WriteReply, WriteStatus};
+use brain_protocol::{Fault, FaultCode, Operation, WriteReply, WriteStatus};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{ToolContext, defect};
+use crate::ToolContext;
 
 /// The status of a write that changed nothing.
 pub(super) const UNCHANGED: &str = "unchanged";
@@ -76,11 +76,11 @@ pub(super) fn strip_frames(text: &str) -> String {
 }
 
 /// Runs a write.
-pub(super) fn submit(context: &ToolContext, request: Request) -> Result<WriteOutput, Fault> {
-    match context.ask(request).map_err(with_tool_hint)? {
-        Reply::Write(written) => WriteOutput::of(context, written),
-        _ => Err(defect()),
-    }
+pub(super) fn submit(
+    context: &ToolContext,
+    operation: impl Operation<Reply = WriteReply>,
+) -> Result<WriteOutput, Fault> {
+    WriteOutput::of(context, context.ask(operation).map_err(with_tool_hint)?)
 }
 
 /// Parses the expected content hash of a page.

@@ -1,0 +1,100 @@
+//! Wire types of the costs of paid services. Money is in millionths of a US dollar.
+
+use serde::{Deserialize, Serialize};
+
+/// The cost of calls to paid services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Spending {
+    /// The estimate.
+    pub estimated: u64,
+    /// The cost by the tokens that the service counted and the configured prices.
+    pub actual: u64,
+    /// The number of input tokens.
+    pub tokens_in: u64,
+    /// The number of output tokens.
+    pub tokens_out: u64,
+    /// The number of calls.
+    pub calls: u32,
+}
+
+/// `brain costs`: shows the costs of paid services.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Costs {
+    /// Only at or after this day or time.
+    pub since: Option<String>,
+    /// Only at or before this day or time.
+    pub until: Option<String>,
+    /// The maximum number of single calls, 0 to 1000.
+    pub limit: u32,
+}
+
+/// The costs of a period.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostsReply {
+    /// The total.
+    pub total: Spending,
+    /// The total by purpose and model, highest first.
+    pub sums: Vec<CostSum>,
+    /// Single calls, newest first.
+    pub calls: Vec<CostCall>,
+    /// The number of unreadable lines in the ledger.
+    pub damaged: u64,
+    /// Calls of which the service counted more tokens than they can have had; they count at their
+    /// worst.
+    pub implausible: u64,
+}
+
+/// The cost of a purpose with a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostSum {
+    /// The purpose: `ask`, `brainstorm`, `lsd`, `ratings`, `pictures` or `embedding`.
+    pub purpose: String,
+    /// The model.
+    pub model: String,
+    /// Its cost.
+    pub spent: Spending,
+}
+
+/// A call to a paid service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostCall {
+    /// When it was created.
+    pub at: String,
+    /// The purpose.
+    pub purpose: String,
+    /// The model.
+    pub model: String,
+    /// `open` (no answer yet, or the daemon ended before it), `done` or `failed`.
+    pub state: String,
+    /// Its cost.
+    pub spent: Spending,
+}
+
+/// Formats millionths of a US dollar with two to six decimals: `0.96`, `0.000012`.
+#[must_use]
+pub fn usd(millionths: u64) -> String {
+    let mut text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+    let least = text.len() - 4;
+    while text.len() > least && text.ends_with('0') {
+        text.pop();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_two_to_six_digits() {
+        for (millionths, text) in [
+            (0, "0.00"),
+            (12, "0.000012"),
+            (960_000, "0.96"),
+            (1_500_000, "1.50"),
+            (50_710_001, "50.710001"),
+        ] {
+            assert_eq!(usd(millionths), text);
+        }
+    }
+}

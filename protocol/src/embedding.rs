@@ -1,0 +1,99 @@
+//! Wire types of embedding models and vectors.
+
+use serde::{Deserialize, Serialize};
+
+/// `brain embed`: computes missing vectors.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Embed {
+    /// Whether to compute all vectors again, not only missing ones.
+    pub all: bool,
+    /// Whether to only count pages without vectors.
+    pub dry_run: bool,
+}
+
+/// The result of `brain embed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EmbedReply {
+    /// The provider of vectors.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// The number of embedded pages; in a dry run, of pages without vectors.
+    pub pages: u64,
+    /// The number of their text windows.
+    pub windows: u64,
+    /// The number of pages still without vectors.
+    pub missing: u64,
+    /// Whether it was a dry run.
+    pub dry_run: bool,
+}
+
+/// `brain model install`: installs an embedding model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInstall {
+    /// A known name, an absolute path of a directory or file, or an `https://` address.
+    pub from: String,
+    /// The expected SHA-256 of the file, in hex, if known.
+    pub sha256: Option<String>,
+    /// The name of the model; its own if absent.
+    pub name: Option<String>,
+}
+
+/// An installed model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInstallReply {
+    /// Its name, for `embedding.model`.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The length of its vectors.
+    pub dimensions: u32,
+    /// SHA-256 of its weights, in hex.
+    pub sha256: String,
+    /// Whether the same bytes were already installed.
+    pub already: bool,
+    /// When search uses it: now, after a restart of the daemon, or once configured. For people.
+    pub message: String,
+}
+
+/// `brain model list`: lists the embedding models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelList;
+
+/// The models, and the state of semantic search.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Models {
+    /// The provider of vectors: `none`, `local` or `openai`.
+    pub provider: String,
+    /// The model in use.
+    pub model: Option<String>,
+    /// The number of pages with vectors.
+    pub pages: u64,
+    /// The number of text windows with vectors.
+    pub windows: u64,
+    /// The number of pages without vectors.
+    pub missing: u64,
+    /// Why vectors cannot be computed or searched, for people.
+    pub problem: Option<String>,
+    /// The installed models.
+    pub installed: Vec<ModelRow>,
+}
+
+/// An installed model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRow {
+    /// Its name.
+    pub name: String,
+    /// Its path.
+    pub path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The length of its vectors, if the model can be read.
+    pub dimensions: Option<u32>,
+    /// Whether it is in use.
+    pub used: bool,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}

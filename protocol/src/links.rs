@@ -1,0 +1,277 @@
+//! Wire types of tags, links between pages, and timelines.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{PageRef, Slug, SourceId};
+
+/// `brain tags`: lists all tags, or lists and changes those of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tags {
+    /// The source; the default one if absent.
+    pub source: Option<SourceId>,
+    /// The page; all pages if absent.
+    pub slug: Option<Slug>,
+    /// Tags to add to the page.
+    pub add: Vec<String>,
+    /// Tags to remove from the page.
+    pub remove: Vec<String>,
+}
+
+impl Tags {
+    /// Returns whether the request changes nothing.
+    pub(crate) fn is_lookup(&self) -> bool {
+        self.add.is_empty() && self.remove.is_empty()
+    }
+}
+
+/// All tags.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagCounts {
+    /// Most used first.
+    pub tags: Vec<TagCount>,
+}
+
+/// A tag and the number of its active pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TagCount {
+    /// The tag.
+    pub tag: String,
+    /// The number of active pages with the tag.
+    pub pages: u64,
+}
+
+/// One page's tags.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageTags {
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Its current tags.
+    pub tags: Vec<String>,
+    /// Whether the request changed them.
+    pub changed: bool,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain link`: adds a typed link to a page, or removes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The page that contains the link.
+    pub from: PageRef,
+    /// The page it points to.
+    pub to: Slug,
+    /// The frontmatter key of the link, for example `related` or `company`.
+    pub kind: String,
+    /// Whether to remove the link.
+    pub remove: bool,
+}
+
+/// The result of `link`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkReply {
+    /// The page that contains the link.
+    pub from: Slug,
+    /// The page it points to.
+    pub to: Slug,
+    /// The frontmatter key.
+    pub kind: String,
+    /// `added`, `removed`, or `unchanged`.
+    pub status: String,
+    /// Whether the page it points to exists.
+    pub live: bool,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain links`: lists the links of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Links {
+    /// The page.
+    pub page: PageRef,
+}
+
+impl From<PageRef> for Links {
+    fn from(page: PageRef) -> Self {
+        Self { page }
+    }
+}
+
+/// `brain backlinks`: lists the links to a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backlinks {
+    /// The page.
+    pub page: PageRef,
+}
+
+impl From<PageRef> for Backlinks {
+    fn from(page: PageRef) -> Self {
+        Self { page }
+    }
+}
+
+/// The links of a page, or to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinksReply {
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// `links` or `backlinks`.
+    pub direction: String,
+    /// In the order of the text (links), or by slug (backlinks).
+    pub links: Vec<LinkRow>,
+    /// Whether there are more than the limit.
+    pub truncated: bool,
+}
+
+/// One link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkRow {
+    /// The page at the other end, if it exists.
+    pub slug: Option<Slug>,
+    /// Its source.
+    pub source_id: Option<SourceId>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The target as written, for example `companies/acme` or `Acme`.
+    pub target: String,
+    /// `mentions` for a link in the text, else the frontmatter key.
+    pub kind: String,
+    /// `live`, `missing` (no such page) or `ambiguous` (several pages have the name).
+    pub status: String,
+    /// The interface that the page at the other end came through.
+    pub source_kind: Option<String>,
+}
+
+/// `brain graph`: lists the pages around a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graph {
+    /// The page at the centre.
+    pub page: PageRef,
+    /// The maximum distance in links, 1 to 5.
+    pub depth: u32,
+    /// The maximum number of pages, 1 to 1000.
+    pub limit: u32,
+}
+
+/// The pages around a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphReply {
+    /// The pages, nearest first.
+    pub nodes: Vec<GraphNode>,
+    /// The links between them.
+    pub edges: Vec<GraphEdge>,
+    /// Whether there are more than the limit.
+    pub truncated: bool,
+}
+
+/// A page in a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphNode {
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Its title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub page_type: String,
+    /// The distance from the centre in links.
+    pub depth: u32,
+    /// The interface it came through.
+    pub source_kind: Option<String>,
+}
+
+/// A link between two `nodes`, by their positions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GraphEdge {
+    /// The position of the page that contains the link.
+    pub from: u32,
+    /// The position of the page it points to.
+    pub to: u32,
+    /// `mentions` or the frontmatter key.
+    pub kind: String,
+}
+
+/// `brain links --broken`: lists links to no page or to several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLinks {
+    /// Only this source; all if absent.
+    pub source: Option<SourceId>,
+    /// The maximum number of links, 1 to 1000.
+    pub limit: u32,
+}
+
+/// Broken links.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLinksReply {
+    /// Ordered by source and slug of their page.
+    pub links: Vec<BrokenLink>,
+    /// The number of links to no page.
+    pub missing: u64,
+    /// The number of links to several pages.
+    pub ambiguous: u64,
+    /// Whether there are more than the limit.
+    pub truncated: bool,
+}
+
+/// A link to no page or to several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenLink {
+    /// The page that contains it.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// The target as written.
+    pub target: String,
+    /// `mentions` for a link in the text, else the frontmatter key.
+    pub kind: String,
+    /// `missing` or `ambiguous`.
+    pub status: String,
+    /// The possible targets, at most ten.
+    pub candidates: Vec<Slug>,
+}
+
+/// `brain timeline`: lists dated lines of a page, or of all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Timeline {
+    /// The source; the default one if absent.
+    pub source: Option<SourceId>,
+    /// The page; all pages if absent.
+    pub slug: Option<Slug>,
+    /// The first day, `YYYY-MM-DD`.
+    pub since: Option<String>,
+    /// The last day, `YYYY-MM-DD`.
+    pub until: Option<String>,
+    /// The maximum number of entries, 1 to 1000.
+    pub limit: u32,
+}
+
+/// Dated lines, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineReply {
+    /// The entries.
+    pub entries: Vec<TimelineRow>,
+    /// Whether there are more.
+    pub truncated: bool,
+}
+
+/// A dated line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TimelineRow {
+    /// `YYYY-MM-DD`.
+    pub date: String,
+    /// What happened.
+    pub text: String,
+    /// The text of `[Source: …]`.
+    pub source: Option<String>,
+    /// The page of the line.
+    pub slug: Slug,
+    /// The source of the page.
+    pub source_id: SourceId,
+    /// The interface that the page came through.
+    pub source_kind: Option<String>,
+}

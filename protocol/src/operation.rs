@@ -1,0 +1,240 @@
+//! The table of operations, and what follows from it: [`Request`], names, scopes, reply types.
+//!
+//! A row pairs an operation with its reply. `docs/development.md` shows how to add one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    AdminToken, AdminTokenReply, Ask, AskReply, Audit, AuditList, Backlinks, Backup, BackupReply,
+    BackupVerify, BrokenLinks, BrokenLinksReply, Capture, ClientList, ClientRegister,
+    ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
+    CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
+    CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
+    CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, ConnectReport,
+    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Digest, Doctor, DoctorReply, Embed,
+    EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History,
+    HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob,
+    JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp,
+    McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Page, Pages, Put, Reply, Restore,
+    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
+    SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags,
+    TagsReply, Timeline, TimelineReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply,
+    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
+    UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+};
+
+/// An operation of the daemon. The value is its parameters.
+pub trait Operation: Into<Request> {
+    /// The type of its reply.
+    type Reply: TryFrom<Reply, Error = UnexpectedReply>;
+
+    /// Its name in logs and errors: the command without `brain`.
+    const NAME: &'static str;
+
+    /// Returns the scope that a caller needs.
+    fn scope(&self) -> Scope;
+
+    /// Extracts the operation's reply.
+    ///
+    /// # Errors
+    /// [`FaultCode::Internal`] if the daemon replied to another operation.
+    fn read_reply(reply: Reply) -> Result<Self::Reply, Fault> {
+        Self::Reply::try_from(reply).map_err(|UnexpectedReply| {
+            let message = format!("the daemon returned an unexpected answer to `{}`", Self::NAME);
+            Fault::new(FaultCode::Internal, message).hint("restart the daemon: brain stop")
+        })
+    }
+}
+
+/// A row of the table of operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OperationInfo {
+    /// The operation's name.
+    pub name: &'static str,
+    /// The highest scope that it can need.
+    pub scope: Scope,
+}
+
+/// Declares the operations in wire order: append only, and raise [`crate::PROTOCOL`].
+///
+/// A row is `Type, "name", Scope => ReplyType;`. `or VALUE if METHOD` is the name or scope of
+/// requests for which the method returns `true`. `without_home` permits the operation after the home was
+/// moved away, as the scope `Read` always does.
+macro_rules! operations {
+    ($(
+        $operation:ident, $name:literal $(or $other:literal if $has_other:ident)?,
+        $scope:ident $(or $lower:ident if $has_lower:ident)? $(, $without_home:ident)?
+        => $reply:ident;
+    )*) => {
+        /// A request to the daemon. A `None` source means the default one.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Request {
+            $(
+                #[doc = concat!("The operation `", $name, "`.")]
+                $operation($operation),
+            )*
+        }
+
+        impl Request {
+            /// Returns the name of the operation, for logs and errors.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(
+                        $(Self::$operation(operation) if operation.$has_other() => $other,)?
+                        Self::$operation(_) => $name,
+                    )*
+                }
+            }
+
+            /// Returns the scope that a caller needs.
+            #[must_use]
+            pub fn scope(&self) -> Scope {
+                match self { $(Self::$operation(operation) => operation.scope(),)* }
+            }
+
+            /// Returns whether the home must be at its path.
+            #[must_use]
+            pub fn needs_home(&self) -> bool {
+                let without_home: &[&str] = match self {
+                    $(Self::$operation(_) => &[$(stringify!($without_home))?],)*
+                };
+                self.scope() > Scope::Read && without_home.is_empty()
+            }
+        }
+
+        /// All operations, in wire order. One with two names has two rows.
+        pub const OPERATIONS: &[OperationInfo] = &[
+            $(
+                OperationInfo { name: $name, scope: Scope::$scope },
+                $(OperationInfo { name: $other, scope: Scope::$scope },)?
+            )*
+        ];
+
+        $(
+            impl Operation for $operation {
+                type Reply = $reply;
+
+                const NAME: &'static str = $name;
+
+                fn scope(&self) -> Scope {
+                    $(if self.$has_lower() { return Scope::$lower; })?
+                    Scope::$scope
+                }
+            }
+
+            impl From<$operation> for Request {
+                fn from(operation: $operation) -> Self {
+                    Self::$operation(operation)
+                }
+            }
+        )*
+    };
+}
+
+operations! {
+    Status, "status", Read => StatusReply;
+    Stop, "stop", Admin, without_home => StopReply;
+    Capture, "capture", Write => WriteReply;
+    Put, "put", Write => WriteReply;
+    Get, "get", Read => Page;
+    Search, "search", Read => Hits;
+    List, "list", Read => Pages;
+    Delete, "delete", Write => DeleteReply;
+    Restore, "restore", Write => RestoreReply;
+    History, "history", Read => HistoryReply;
+    Revert, "revert", Write => WriteReply;
+    Tags, "tags", Write or Read if is_lookup => TagsReply;
+    Link, "link", Write => LinkReply;
+    Links, "links", Read => LinksReply;
+    Backlinks, "backlinks", Read => LinksReply;
+    Graph, "graph", Read => GraphReply;
+    Timeline, "timeline", Read => TimelineReply;
+    Import, "import", Admin => ImportReply;
+    Doctor, "doctor", Admin, without_home => DoctorReply;
+    SourceList, "sources list", Read => SourcesReply;
+    SourceAdd, "sources add", Admin => SourceReply;
+    SourceRemove, "sources remove", Admin => SourceReply;
+    SourceDefault, "sources default", Admin or Read if is_lookup => SourceReply;
+    Sync, "sync", Admin => SyncReply;
+    Export, "export", Admin, without_home => ExportReply;
+    Backup, "backup", Admin, without_home => BackupReply;
+    BackupVerify, "backup verify", Admin, without_home => BackupReply;
+    BrokenLinks, "links --broken", Read => BrokenLinksReply;
+    ClientRegister, "clients register", Admin => ClientRegisterReply;
+    ClientList, "clients list", Admin, without_home => Clients;
+    ClientUpdate, "clients update", Admin => ClientReply;
+    ClientRevoke, "clients revoke", Admin => ClientReply;
+    TokenCreate, "token create", Admin => TokenCreateReply;
+    TokenList, "token list", Admin, without_home => Tokens;
+    TokenRevoke, "token revoke", Admin => TokenRevokeReply;
+    AdminToken, "token admin", Admin => AdminTokenReply;
+    AuditList, "audit", Admin, without_home => Audit;
+    JobList, "jobs list", Admin, without_home => Jobs;
+    JobShow, "jobs show", Read => IngestJob;
+    JobRetry, "jobs retry", Admin => JobRetryReply;
+    Mcp, "mcp", Read => McpReply;
+    ConnectTest, "connect test", Admin => ConnectReport;
+    CollectorSetup, "collector setup", Admin => CollectorSetupReply;
+    CollectorCollect, "collector collect", Admin => CollectorRun;
+    CollectorStatus, "collector status", Admin => CollectorStatusReply;
+    CollectorDeletions, "collector deletions", Admin => CollectorDeletionsReply;
+    CollectorAlerts, "collector alerts", Admin => CollectorAlertsReply;
+    CollectorDigest, "collector digest", Read => Digest;
+    CollectorEnrich, "collector enrich", Admin => CollectorEnrichReply;
+    CollectorCurve, "collector plot", Admin => Curve;
+    TunnelSetup, "tunnel setup", Admin => TunnelSetupReply;
+    TunnelStart, "tunnel start", Admin => TunnelStatusReply;
+    TunnelStop, "tunnel stop", Admin, without_home => TunnelStatusReply;
+    TunnelStatus, "tunnel status", Admin => TunnelStatusReply;
+    TunnelRequests, "tunnel requests", Admin => TunnelRequestsReply;
+    TunnelReplay, "tunnel replay", Admin => TunnelReplayReply;
+    VoiceTurn, "voice", Write => VoiceReply;
+    Embed, "embed", Admin => EmbedReply;
+    ModelInstall, "model install", Admin => ModelInstallReply;
+    ModelList, "model list", Read => Models;
+    // Operations that can cost money need `Admin`.
+    Ask, "ask", Admin => AskReply;
+    Costs, "costs", Admin => CostsReply;
+    Ideas, "brainstorm" or "lsd" if is_lsd, Admin => IdeasReply;
+    IdeaRuns, "idea runs", Admin => IdeaRunsReply;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operation_names_are_unique() {
+        let mut names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all);
+    }
+
+    /// An operation that only reads needs neither a higher scope nor the home.
+    #[test]
+    fn lookups_need_less_than_changes() {
+        let lookup = Tags { source: None, slug: None, add: Vec::new(), remove: Vec::new() };
+        let change = Tags { add: vec!["x".into()], ..lookup.clone() };
+        let cases: [(Request, Scope, bool); 5] = [
+            (lookup.into(), Scope::Read, false),
+            (change.into(), Scope::Write, true),
+            (SourceDefault { id: None }.into(), Scope::Read, false),
+            (Stop.into(), Scope::Admin, false),
+            (Embed::default().into(), Scope::Admin, true),
+        ];
+        for (request, scope, needs_home) in cases {
+            assert_eq!((request.scope(), request.needs_home()), (scope, needs_home), "{request:?}");
+        }
+    }
+
+    #[test]
+    fn a_reply_to_another_operation_is_a_fault() {
+        assert_eq!(Stop::read_reply(StopReply.into()), Ok(StopReply));
+        let error = Status::read_reply(StopReply.into()).map_err(|fault| fault.code);
+        assert_eq!(error, Err(FaultCode::Internal));
+    }
+}

@@ -1,0 +1,354 @@
+//! Wire types of pages: reading, writing, listing, versions.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Slug, SourceId};
+
+/// Identifies a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRef {
+    /// The page's source; the default one if absent.
+    pub source: Option<SourceId>,
+    /// The page's slug.
+    pub slug: Slug,
+}
+
+/// `brain get`: reads a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Get {
+    /// The page to read.
+    pub page: PageRef,
+    /// The number of a former version, instead of the current one.
+    pub version: Option<u32>,
+}
+
+/// A page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Its slug.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub page_type: String,
+    /// Its title.
+    pub title: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its aliases.
+    pub aliases: Vec<String>,
+    /// The YAML between the `---` lines, verbatim; empty if there is none.
+    pub frontmatter: String,
+    /// The markdown below the frontmatter.
+    pub body: String,
+    /// The whole page, as in its file.
+    pub content: String,
+    /// Lower-case hex SHA-256 of the normalised content.
+    pub content_hash: String,
+    /// The number of its chunks.
+    pub chunks: u32,
+    /// When the page was first stored.
+    pub created_at: String,
+    /// When it was last changed.
+    pub updated_at: String,
+    /// Its file, relative to its source's directory.
+    pub source_path: Option<String>,
+    /// The interface it came through.
+    pub source_kind: Option<String>,
+    /// Where the content came from.
+    pub source_uri: Option<String>,
+    /// The operation that ingested it.
+    pub ingested_via: Option<String>,
+    /// When it was ingested.
+    pub ingested_at: Option<String>,
+    /// The number of this version.
+    pub version: u32,
+}
+
+/// `brain list`: lists pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct List {
+    /// Only this source.
+    pub source: Option<SourceId>,
+    /// Only slugs with this prefix.
+    pub prefix: Option<String>,
+    /// Only this type.
+    pub page_type: Option<String>,
+    /// Only this tag.
+    pub tag: Option<String>,
+    /// Deleted pages instead of active ones.
+    pub deleted: bool,
+    /// The order of the pages.
+    pub sort: Sort,
+    /// The maximum number of pages, 1 to 1000.
+    pub limit: u32,
+    /// The `next` of the previous reply.
+    pub after: Option<String>,
+    /// Only pages changed at or after this day or time (`YYYY-MM-DD` or RFC 3339).
+    pub updated_since: Option<String>,
+}
+
+/// The order of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Sort {
+    /// Last changed first.
+    #[default]
+    Updated,
+    /// By source and slug.
+    Slug,
+}
+
+/// A list of pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pages {
+    /// The pages.
+    pub pages: Vec<PageRow>,
+    /// Whether there are more.
+    pub truncated: bool,
+    /// The `after` of the next request.
+    pub next: Option<String>,
+}
+
+/// A page in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageRow {
+    /// Its slug.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Its title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub page_type: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// When it was first stored.
+    pub created_at: String,
+    /// When it was last changed.
+    pub updated_at: String,
+    /// When it was soft-deleted.
+    pub deleted_at: Option<String>,
+    /// The end of the time in which it can be restored.
+    pub recoverable_until: Option<String>,
+    /// The interface it came through.
+    pub source_kind: Option<String>,
+}
+
+/// `brain capture`: stores a new page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// The content with its frontmatter. Bytes, because the daemon decides what is text.
+    #[serde(with = "serde_bytes")]
+    pub content: Vec<u8>,
+    /// Where the content came from.
+    pub origin: Origin,
+    /// The page's source; the default one if absent.
+    pub source: Option<SourceId>,
+    /// The slug, instead of `inbox/<date>-<hash>`.
+    pub slug: Option<Slug>,
+    /// The page's type; overrides the file's.
+    pub page_type: Option<String>,
+    /// The page's title; overrides the file's.
+    pub title: Option<String>,
+    /// Tags to add to the file's.
+    pub tags: Vec<String>,
+}
+
+/// Where content came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// The command line.
+    Argument,
+    /// Standard input.
+    Stdin,
+    /// A file, by absolute path.
+    File(String),
+    /// An AI client, with the origin that it states.
+    Agent(Option<String>),
+}
+
+/// `brain put`: stores a page under a slug.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Put {
+    /// The page to write.
+    pub page: PageRef,
+    /// The whole page in markdown, frontmatter included.
+    #[serde(with = "serde_bytes")]
+    pub content: Vec<u8>,
+    /// Where the content came from.
+    pub origin: Origin,
+    /// Whether empty content may replace an existing page.
+    pub allow_empty: bool,
+    /// The required state of the page; any if absent.
+    pub expect: Option<Precondition>,
+}
+
+/// The required state of a page. It is checked in the transaction of the write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Precondition {
+    /// No active page has this name.
+    Absent,
+    /// The content has this hash (lower-case hex SHA-256).
+    Hash(String),
+    /// The page has this version.
+    Version(u32),
+}
+
+/// The effect of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteStatus {
+    /// The page is new.
+    Created,
+    /// The page had other content, which is now a former version.
+    Updated,
+    /// The page had the same content.
+    Unchanged,
+    /// The page was soft-deleted and is active again.
+    Restored,
+}
+
+/// The result of a capture, put or revert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteReply {
+    /// The page.
+    pub slug: Slug,
+    /// The effect.
+    pub status: WriteStatus,
+    /// Whether the same content was stored before.
+    pub duplicate: bool,
+    /// The number of its chunks.
+    pub chunks: u32,
+    /// Lower-case hex SHA-256 of the normalised content.
+    pub content_hash: String,
+    /// Whether the file is written.
+    pub written: bool,
+    /// The path of its file.
+    pub path: String,
+    /// The page's source.
+    pub source_id: SourceId,
+    /// The interface it came through.
+    pub source_kind: Option<String>,
+    /// Where the content came from.
+    pub source_uri: Option<String>,
+    /// When the page was captured.
+    pub captured_at: Option<String>,
+    /// Warnings for the user, for example why the file was not written.
+    pub warnings: Vec<String>,
+    /// The page's version, from 1.
+    pub version: u32,
+}
+
+/// `brain delete`: soft-deletes a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delete {
+    /// The page.
+    pub page: PageRef,
+    /// The required state of the page; any if absent.
+    pub expect: Option<Precondition>,
+}
+
+impl From<PageRef> for Delete {
+    fn from(page: PageRef) -> Self {
+        Self { page, expect: None }
+    }
+}
+
+/// The result of a delete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeleteReply {
+    /// Always `soft_deleted`.
+    pub status: String,
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// The end of the time in which it can be restored.
+    pub recoverable_until: String,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain restore`: undoes a soft delete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// The page.
+    pub page: PageRef,
+}
+
+impl From<PageRef> for Restore {
+    fn from(page: PageRef) -> Self {
+        Self { page }
+    }
+}
+
+/// The result of a restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreReply {
+    /// Always `restored`.
+    pub status: String,
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// The path of its file.
+    pub path: String,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain revert`: makes a former version the current one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revert {
+    /// The page to change.
+    pub page: PageRef,
+    /// The version that becomes the current one.
+    pub version: u32,
+}
+
+/// `brain history`: lists the versions of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// The page.
+    pub page: PageRef,
+}
+
+impl From<PageRef> for History {
+    fn from(page: PageRef) -> Self {
+        Self { page }
+    }
+}
+
+/// The versions of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryReply {
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Newest first; the first is the current one.
+    pub versions: Vec<VersionRow>,
+}
+
+/// One version of a page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VersionRow {
+    /// Its number, from 1.
+    pub version: u32,
+    /// Whether it is the current one.
+    pub current: bool,
+    /// When it was written.
+    pub written_at: String,
+    /// Its title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub page_type: String,
+    /// Lower-case hex SHA-256 of its normalised content.
+    pub content_hash: String,
+    /// Length of the body in bytes.
+    pub bytes: u64,
+}

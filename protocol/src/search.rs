@@ -1,0 +1,87 @@
+//! Wire types of full-text and semantic search.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Slug, SourceId};
+
+/// `brain search`: finds pages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Search {
+    /// The query as typed: words, `"phrases"`, `-word`, `prefix*`, `title:`, `tag:`,
+    /// `type:`, `source:`.
+    pub query: String,
+    /// The maximum number of pages, 1 to [`crate::MAX_HITS`].
+    pub limit: u32,
+    /// Only this source.
+    pub source: Option<SourceId>,
+    /// Only this type.
+    pub page_type: Option<String>,
+    /// Only pages with all of these tags.
+    pub tags: Vec<String>,
+    /// Only pages changed at or after this day or time (`YYYY-MM-DD` or RFC 3339).
+    pub since: Option<String>,
+    /// Only pages changed at or before this day or time.
+    pub until: Option<String>,
+    /// Whether to explain each score.
+    pub explain: bool,
+}
+
+/// Search results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hits {
+    /// The query.
+    pub query: String,
+    /// Best first, one for each page.
+    pub hits: Vec<Hit>,
+    /// Whether there are more matches than the limit.
+    pub truncated: bool,
+    /// Why results can be missing, for example because the index is being rebuilt.
+    pub degraded: Option<String>,
+    /// Time in the daemon, in microseconds.
+    pub took_us: u64,
+}
+
+/// One found page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Its slug.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// Its title.
+    pub title: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub page_type: String,
+    /// The score, comparable within this reply only.
+    pub score: f32,
+    /// The best passage, one line, at most 240 characters.
+    pub snippet: String,
+    /// Byte ranges of `snippet` that match.
+    pub highlights: Vec<(u32, u32)>,
+    /// The chunk of the snippet, from 0.
+    pub chunk: u32,
+    /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`, `meaning`, `link`.
+    pub matched: Vec<String>,
+    /// When it was last changed.
+    pub updated_at: String,
+    /// The parts of the score; empty unless requested.
+    pub explain: Vec<ScorePart>,
+    /// The line of the body in which the snippet begins, from 1.
+    pub line: u32,
+    /// The interface it came through.
+    pub source_kind: Option<String>,
+    /// Where the content came from.
+    pub source_uri: Option<String>,
+    /// The page's address on the web.
+    pub url: Option<String>,
+}
+
+/// One part of a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScorePart {
+    /// The reason, for example `text: latency`.
+    pub reason: String,
+    /// Its share of the score.
+    pub score: f32,
+}

@@ -1,0 +1,172 @@
+//! Wire types of sources and their synchronisation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ImportFailure, Slug, SourceId};
+
+/// `brain sources list`: lists the registered sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceList;
+
+/// The registered sources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcesReply {
+    /// Ordered by name.
+    pub sources: Vec<SourceRow>,
+}
+
+/// A source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRow {
+    /// Its name.
+    pub source_id: SourceId,
+    /// Its directory.
+    pub path: String,
+    /// Whether it is the default source.
+    pub default: bool,
+    /// Whether its directory is in a git work tree.
+    pub git: bool,
+    /// The number of active pages.
+    pub pages: u64,
+    /// When it was registered.
+    pub added_at: String,
+    /// When it was last synchronised.
+    pub synced_at: Option<String>,
+    /// Why its directory cannot be used, or the problem of the last sync.
+    pub problem: Option<String>,
+}
+
+/// `brain sources add`: registers a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceAdd {
+    /// Its name.
+    pub id: SourceId,
+    /// The absolute path of its directory.
+    pub path: String,
+}
+
+/// `brain sources remove`: unregisters a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRemove {
+    /// Its name.
+    pub id: SourceId,
+    /// Whether the user confirmed.
+    pub yes: bool,
+}
+
+/// `brain sources default`: shows or changes the default source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDefault {
+    /// The new default source; only shows the current one if absent.
+    pub id: Option<SourceId>,
+}
+
+impl SourceDefault {
+    /// Returns whether the request changes nothing.
+    pub(crate) fn is_lookup(&self) -> bool {
+        self.id.is_none()
+    }
+}
+
+/// The result of a change of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceReply {
+    /// `added`, `removed`, `default` or `unchanged`.
+    pub status: String,
+    /// The source; if removed, its last state.
+    pub source: SourceRow,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain sync`: updates pages from the files of their sources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct Sync {
+    /// The source; the default one if absent.
+    pub source: Option<SourceId>,
+    /// Whether to update all sources.
+    pub all: bool,
+    /// Whether to pull git work trees first.
+    pub pull: bool,
+    /// Whether to embed changed pages.
+    pub embed: bool,
+    /// Whether to write nothing and report what would change.
+    pub dry_run: bool,
+    /// Whether to read every file, even if its size and times are unchanged.
+    pub full: bool,
+    /// Whether the user confirmed that many pages are removed.
+    pub yes: bool,
+}
+
+/// The result of a sync.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncReply {
+    /// The worst state of a source: `done`, `partial`, `held_back` or `failed`.
+    pub status: String,
+    /// Whether it was a dry run.
+    pub dry_run: bool,
+    /// The synchronised sources.
+    pub sources: Vec<SyncedSource>,
+    /// Time in the daemon, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// The result of a sync in one source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncedSource {
+    /// Its name.
+    pub source_id: SourceId,
+    /// Its directory.
+    pub path: String,
+    /// `done`; `partial` when a file or the pull failed; `held_back` when removals wait for
+    /// `--yes`; `failed` when the source could not be read at all.
+    pub status: String,
+    /// Why it failed.
+    pub problem: Option<String>,
+    /// The result of `git pull`.
+    pub pull: Pull,
+    /// The number of markdown files.
+    pub files: u64,
+    /// The number of new pages.
+    pub added: u64,
+    /// The number of changed pages.
+    pub updated: u64,
+    /// The number of restored pages.
+    pub restored: u64,
+    /// The number of pages whose slug changed, because their file was renamed.
+    pub renamed: u64,
+    /// The number of pages that were soft-deleted, because their file is gone.
+    pub removed: u64,
+    /// The number of unchanged pages.
+    pub unchanged: u64,
+    /// The number of removals that need `--yes`.
+    pub held_back: u64,
+    /// Files that could not be imported; at most the first 1000.
+    pub failed: Vec<ImportFailure>,
+    /// The number of all failures.
+    pub failed_total: u64,
+    /// Pages that changed here and on disk since the last sync; at most the first 1000.
+    pub conflicts: Vec<SyncConflict>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// The result of `git pull`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// `skipped`, `up_to_date`, `updated` or `failed`.
+    pub status: String,
+    /// The reason, or what changed.
+    pub message: Option<String>,
+}
+
+/// A page that changed here and on disk. The file's content was used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncConflict {
+    /// The page.
+    pub slug: Slug,
+    /// Its file, relative to the source.
+    pub path: String,
+    /// The version with the content that changed here.
+    pub kept_version: u32,
+}

@@ -1,0 +1,117 @@
+//! Wire types of import, export and backup.
+
+use serde::{Deserialize, Serialize};
+
+use crate::SourceId;
+
+/// `brain import`: imports a directory of markdown files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The absolute path of the directory.
+    pub path: String,
+    /// The source of the pages; the default one if absent.
+    pub source: Option<SourceId>,
+    /// Whether to write nothing and report what would change.
+    pub dry_run: bool,
+}
+
+/// The result of an import.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportReply {
+    /// `done`, or `partial` if a file failed.
+    pub status: String,
+    /// Whether it was a dry run.
+    pub dry_run: bool,
+    /// The number of markdown files.
+    pub files: u64,
+    /// The number of new pages.
+    pub created: u64,
+    /// The number of changed pages.
+    pub updated: u64,
+    /// The number of restored pages.
+    pub restored: u64,
+    /// The number of unchanged pages.
+    pub unchanged: u64,
+    /// The number of files that are not markdown.
+    pub skipped: u64,
+    /// Files that could not be imported; at most the first 1000.
+    pub failed: Vec<ImportFailure>,
+    /// The number of all failures.
+    pub failed_total: u64,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+    /// Time in the daemon, in milliseconds.
+    pub took_ms: u64,
+}
+
+/// A file that could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportFailure {
+    /// The file, relative to the directory.
+    pub path: String,
+    /// The reason.
+    pub reason: String,
+}
+
+/// `brain export`: writes all pages as files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Export {
+    /// The absolute path of the target directory. It must be empty or absent.
+    pub path: String,
+    /// Only this source; all if absent.
+    pub source: Option<SourceId>,
+}
+
+/// The result of an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportReply {
+    /// `done`, or `partial` if a file failed.
+    pub status: String,
+    /// The directory.
+    pub path: String,
+    /// The number of written files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Pages that could not be written; at most the first 1000.
+    pub failed: Vec<ImportFailure>,
+    /// The number of all failures.
+    pub failed_total: u64,
+}
+
+/// `brain backup FILE`: copies the store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backup {
+    /// The absolute path of the file. It must not exist.
+    pub path: String,
+}
+
+/// `brain backup verify FILE`: checks a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupVerify {
+    /// The absolute path of the file.
+    pub path: String,
+}
+
+/// A backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupReply {
+    /// `written` or `sound`.
+    pub status: String,
+    /// The file.
+    pub path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The number of its schema.
+    pub schema: u32,
+    /// The number of its active pages.
+    pub pages: u64,
+    /// The number of its soft-deleted pages.
+    pub deleted: u64,
+    /// The number of its former versions.
+    pub versions: u64,
+    /// When it was made, if known.
+    pub made_at: Option<String>,
+    /// Warnings for the user, for example about an older schema.
+    pub warnings: Vec<String>,
+}
