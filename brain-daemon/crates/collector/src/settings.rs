@@ -1,7 +1,7 @@
 //! Reads the settings of a run from the configuration.
 
 use brain_base::home::Home;
-use brain_config::{Config, handle, texts};
+use brain_config::{Authors, Config, DeletedPosts};
 
 use crate::{Settings, UserId};
 
@@ -9,19 +9,18 @@ impl Settings {
     /// Returns the configured settings.
     #[must_use]
     pub fn from_config(config: &Config, home: &Home) -> Self {
-        let text = |name| config.text("collector", name);
-        let is_true = |name| config.is_true("collector", name);
+        let config = &config.collector;
         let default = || home.root().join("collector");
         Self {
-            platform_api: text("platform_api").trim_end_matches('/').to_owned(),
-            dir: config.path("collector", "dir", home).unwrap_or_else(default),
-            handle: handle(text("handle")).map(str::to_owned),
-            user_id: UserId::parse(text("user_id")),
-            searches: texts(text("searches")).unwrap_or_default(),
-            max_pages: config.number("collector", "max_pages") as u32,
-            ask_authors: text("authors") == "ask",
-            ask_media: is_true("images") || is_true("videos"),
-            redact: text("deleted_posts") == "redact",
+            platform_api: config.platform_api.clone(),
+            dir: config.dir.as_ref().map_or_else(default, |dir| dir.resolve(home)),
+            handle: config.handle.clone(),
+            user_id: config.user_id.as_deref().and_then(UserId::parse),
+            searches: config.searches.clone(),
+            max_pages: config.max_pages,
+            ask_authors: config.authors == Authors::Ask,
+            ask_media: config.images || config.videos,
+            redact: config.deleted_posts == DeletedPosts::Redact,
         }
     }
 }

@@ -55,11 +55,12 @@ fn the_telephone_s_addresses_are_safe_ones() {
 
 #[test]
 fn defaults_pass_their_own_checks() {
-    for key in keys() {
-        key.kind.check(key.default).unwrap();
-    }
     let config = Config::load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
-    assert_eq!(config.connections(), 256);
+    assert_eq!(config.daemon.connections, 256);
+    for (key, text, origin) in config.entries() {
+        assert_eq!((text, origin), (key.default, &Origin::Default));
+        assert!(config.is_default(key.section, key.name));
+    }
 }
 
 #[test]
@@ -83,12 +84,12 @@ fn wrong_values_and_wrong_toml_are_refused() {
 fn user_ids_are_a_list_or_an_array() {
     for text in ["[1000, 1001]", "\"1000, 1001\"", "\"1000 1001\""] {
         assert_eq!(
-            load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().allow_uids(),
+            load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap().daemon.allow_uids,
             [1000, 1001]
         );
     }
-    assert_eq!(load("[daemon]\nallow_uids = 1000\n").unwrap().allow_uids(), [1000]);
-    assert_eq!(load("").unwrap().allow_uids(), Vec::<u32>::new());
+    assert_eq!(load("[daemon]\nallow_uids = 1000\n").unwrap().daemon.allow_uids, [1000]);
+    assert_eq!(load("").unwrap().daemon.allow_uids, Vec::<u32>::new());
     for text in ["\"ann\"", "[-1]", "[1.5]", "[[1]]", "\"1000;1001\"", "[\"1000\"]"] {
         let fault = load(&format!("[daemon]\nallow_uids = {text}\n")).unwrap_err();
         assert!(fault.message.contains("allow_uids"), "{fault:?}");
@@ -105,7 +106,7 @@ fn a_price_is_written_with_quotes_or_without() {
         ("0.000001", 1),
     ] {
         assert_eq!(
-            load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm_price().0,
+            load(&format!("[llm]\nprice_in = {text}\n")).unwrap().llm.price_in.millionths(),
             means,
             "{text}"
         );
@@ -166,7 +167,7 @@ fn the_environment_wins_and_says_so() {
     std::fs::write(&path, "[store]\ncache_mb = 3\nmin_free_mb = 5\n").unwrap();
     let env = |name: &str| (name == "BRAIN_STORE_CACHE_MB").then(|| "7".to_owned());
     let config = Config::load(&path, env).unwrap();
-    assert_eq!((config.store_cache_mb(), config.store_min_free_mb()), (7, 5));
+    assert_eq!((config.store.cache_mb, config.store.min_free_mb), (7, 5));
     let origin = |name: &str| config.entries().find(|(k, ..)| k.name == name).unwrap().2.clone();
     assert_eq!(origin("cache_mb"), Origin::Environment("BRAIN_STORE_CACHE_MB".into()));
     assert_eq!(origin("min_free_mb"), Origin::File(path));
@@ -183,15 +184,11 @@ fn refused(section: &str, name: &str, values: &[&str], says: &str) {
     }
 }
 
-fn searches(config: &Config) -> Vec<String> {
-    texts(config.text("collector", "searches")).unwrap()
-}
-
 #[test]
 fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
     let file = "[collector]\nsearches = [\"\\\"a phrase\\\" OR #tag\", \" -from:me, lang:en \"]\n";
     let expected = ["\"a phrase\" OR #tag", "-from:me, lang:en"];
-    assert_eq!(searches(&load(file).unwrap()), expected);
+    assert_eq!(load(file).unwrap().collector.searches, expected);
     // The environment takes the place of the file's, as for every key.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
@@ -201,8 +198,8 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
             (name == "BRAIN_COLLECTOR_SEARCHES").then(|| value.to_owned())
         })
     };
-    assert_eq!(searches(&with(r#"["one, two", "ü"]"#).unwrap()), ["one, two", "ü"]);
-    assert_eq!(searches(&with("[]").unwrap()), Vec::<String>::new());
+    assert_eq!(with(r#"["one, two", "ü"]"#).unwrap().collector.searches, ["one, two", "ü"]);
+    assert_eq!(with("[]").unwrap().collector.searches, Vec::<String>::new());
     for bad in [
         "one",
         "\"one\"",
@@ -241,7 +238,7 @@ fn a_handle_is_what_the_platform_takes() {
         ("a23456789012345", Some("a23456789012345")),
     ] {
         let config = load(&format!("[collector]\nhandle = \"{given}\"\n")).unwrap();
-        assert_eq!(handle(config.text("collector", "handle")), is, "{given}");
+        assert_eq!(config.collector.handle.as_deref(), is, "{given}");
     }
     let bad = [
         "\"@\"",
@@ -259,13 +256,12 @@ fn a_handle_is_what_the_platform_takes() {
 #[test]
 fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
     let id = |text: &str| {
-        let config = load(&format!("[collector]\nuser_id = {text}\n")).unwrap();
-        config.text("collector", "user_id").to_owned()
+        load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector.user_id
     };
-    assert_eq!(id("\"1234567890123456789\""), "1234567890123456789");
+    assert_eq!(id("\"1234567890123456789\"").as_deref(), Some("1234567890123456789"));
     // TOML's whole numbers are 64 bits wide: nothing is rounded.
-    assert_eq!(id("9007199254740993"), "9007199254740993");
-    assert_eq!(id("\"\""), "");
+    assert_eq!(id("9007199254740993").as_deref(), Some("9007199254740993"));
+    assert_eq!(id("\"\""), None);
     refused(
         "collector",
         "user_id",
@@ -278,14 +274,15 @@ fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
 #[test]
 fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
     let config = load("").unwrap();
-    assert!(config.collector_enabled());
-    assert_eq!(config.collector_job().unwrap().cron(), "0 0,30 * * * *");
-    assert_eq!(config.ratings_job().unwrap(), None, "off until it is switched on");
-    assert_eq!(config.collector_switches(), Switches::default());
+    assert!(config.collector.enabled);
+    assert_eq!(config.collector_job().cron(), "0 0,30 * * * *");
+    assert_eq!(config.ratings_job(), None, "off until it is switched on");
+    assert!(!config.collector.has_patterns());
+    assert!(!config.collector.stream && !config.collector.outbound);
     let config =
         load("[collector]\nevery = \"1h\"\nat = 20\nratings = true\nratings_at = 25\n").unwrap();
-    assert_eq!(config.collector_job().unwrap().cron(), "0 20 * * * *");
-    assert_eq!(config.ratings_job().unwrap().unwrap().cron(), "0 25,55 * * * *");
+    assert_eq!(config.collector_job().cron(), "0 20 * * * *");
+    assert_eq!(config.ratings_job().unwrap().cron(), "0 25,55 * * * *");
     refused("collector", "every", &["\"59s\"", "\"25h\"", "\"often\""], "collector.every");
 }
 
@@ -354,4 +351,50 @@ fn a_token_is_sent_to_a_safe_address_only() {
     {
         assert!(with(bad).unwrap_err().message.contains("platform_api"), "{bad}");
     }
+}
+
+fn load_env(values: &[(&str, &str)]) -> Result<Config, Fault> {
+    let env = |name: &str| {
+        values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    };
+    Config::load(Path::new("/nowhere/config.toml"), env)
+}
+
+#[test]
+fn a_model_s_address_is_one_with_a_path_and_nothing_else() {
+    for good in [
+        "",
+        "http://127.0.0.1:11434/v1",
+        "https://gateway.example/a/b/",
+        "https://api.openai.com/v1",
+    ] {
+        assert!(load_env(&[("BRAIN_LLM_BASE_URL", good)]).is_ok(), "{good}");
+    }
+    for bad in [
+        "127.0.0.1:11434",
+        "ftp://host/",
+        "https://",
+        "https://user@host/v1",
+        "https://:sk-key@host/v1",
+        "https://host/v1?key=sk-key",
+        "https://host/v1#x",
+        "https://host/ v1",
+        "sk-key",
+    ] {
+        let fault = load_env(&[("BRAIN_LLM_BASE_URL", bad)]).unwrap_err();
+        assert!(fault.message.contains("BRAIN_LLM_BASE_URL"), "{}", fault.message);
+        assert!(!fault.message.contains("sk-key"), "{}", fault.message);
+    }
+}
+
+#[test]
+fn pictures_need_a_model_that_reads_them() {
+    let images = ("BRAIN_COLLECTOR_IMAGES", "true");
+    let provider = ("BRAIN_LLM_PROVIDER", "openai");
+    for lacking in
+        [vec![images], vec![images, provider], vec![images, ("BRAIN_LLM_VISION_MODEL", "v")]]
+    {
+        assert!(load_env(&lacking).unwrap_err().message.contains("collector.images"));
+    }
+    assert!(load_env(&[images, provider, ("BRAIN_LLM_VISION_MODEL", "v")]).is_ok());
 }

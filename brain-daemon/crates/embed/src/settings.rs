@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_base::home::Home;
-use brain_config::{Config, endpoint};
+use brain_config::{Config, EmbeddingProvider};
 use brain_costs::Price;
 
 use crate::Settings;
@@ -13,29 +13,24 @@ impl Settings {
     /// the model to use when none is named: with it, `auto` means `local`.
     #[must_use]
     pub fn from_config(config: &Config, home: &Home, installed: Option<&Path>) -> Option<Self> {
-        let text = |name| config.text("embedding", name);
-        let model = text("model").trim();
-        let provider = match text("provider") {
-            "auto" if installed.is_some() => "local",
-            provider => provider,
-        };
-        match provider {
-            "local" => Some(Self::Local {
-                directory: match (model, installed) {
-                    ("", Some(installed)) => installed.to_owned(),
-                    (model, _) => home.models().join(model),
+        let config = &config.embedding;
+        match config.provider {
+            EmbeddingProvider::None => None,
+            EmbeddingProvider::Auto if installed.is_none() => None,
+            EmbeddingProvider::Auto | EmbeddingProvider::Local => Some(Self::Local {
+                directory: match (&config.model, installed) {
+                    (None, Some(installed)) => installed.to_owned(),
+                    (model, _) => home.models().join(model.as_deref().unwrap_or_default()),
                 },
-                threads: config.number("embedding", "threads") as usize,
+                threads: config.threads,
             }),
-            "openai" => Some(Self::Endpoint {
-                base: endpoint(text("base_url")),
-                model: model.to_owned(),
-                query_prefix: text("query_prefix").to_owned(),
-                document_prefix: text("document_prefix").to_owned(),
-                dimensions: Some(config.number("embedding", "dimensions") as u32)
-                    .filter(|n| *n > 0),
+            EmbeddingProvider::OpenAi => Some(Self::Endpoint {
+                base: config.base_url.clone(),
+                model: config.model.clone().unwrap_or_default(),
+                query_prefix: config.query_prefix.clone(),
+                document_prefix: config.document_prefix.clone(),
+                dimensions: config.dimensions,
             }),
-            _ => None,
         }
     }
 }
@@ -43,5 +38,5 @@ impl Settings {
 /// Returns the configured price of the endpoint.
 #[must_use]
 pub fn price(config: &Config) -> Price {
-    Price { input: config.embedding_price(), output: 0 }
+    Price { input: config.embedding.price.millionths(), output: 0 }
 }

@@ -1,8 +1,6 @@
 //! Reads the models and their price from the configuration.
 
-use std::time::Duration;
-
-use brain_config::{Config, endpoint, span};
+use brain_config::{Config, LlmProvider};
 use brain_costs::Price;
 
 use crate::{Provider, Settings};
@@ -11,19 +9,16 @@ impl Settings {
     /// Returns the configured models; `None` if there is no provider.
     #[must_use]
     pub fn from_config(config: &Config) -> Option<Self> {
-        let text = |name| config.text("llm", name);
-        let provider = match text("provider") {
-            "openai" => Provider::OpenAi,
-            "anthropic" => Provider::Anthropic,
-            _ => return None,
-        };
-        let model = |name| Some(text(name).trim().to_owned()).filter(|name| !name.is_empty());
+        let config = &config.llm;
         Some(Self {
-            provider,
-            base: endpoint(text("base_url")),
-            model: model("model"),
-            vision_model: model("vision_model"),
-            silence: Duration::from_secs(span(text("silence")).unwrap_or_default()),
+            provider: match config.provider? {
+                LlmProvider::OpenAi => Provider::OpenAi,
+                LlmProvider::Anthropic => Provider::Anthropic,
+            },
+            base: config.base_url.clone(),
+            model: config.model.clone(),
+            vision_model: config.vision_model.clone(),
+            silence: config.silence,
         })
     }
 }
@@ -31,8 +26,8 @@ impl Settings {
 /// Returns the configured price of the models.
 #[must_use]
 pub fn price(config: &Config) -> Price {
-    let (input, output) = config.llm_price();
-    Price { input, output }
+    let config = &config.llm;
+    Price { input: config.price_in.millionths(), output: config.price_out.millionths() }
 }
 
 #[cfg(test)]

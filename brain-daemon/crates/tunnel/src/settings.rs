@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_config::Config;
+use brain_config::{Config, TunnelProvider};
 
 use crate::{Kind, Settings};
 
@@ -10,21 +10,18 @@ impl Settings {
     /// Returns the configured tunnel; `None` if there is no provider.
     #[must_use]
     pub fn from_config(config: &Config) -> Option<Self> {
-        let text = |name| config.text("tunnel", name);
-        let provider = match text("provider") {
-            "ngrok" => Kind::Ngrok,
-            "cloudflared" => Kind::Cloudflared,
-            "tailscale" => Kind::Tailscale,
-            _ => return None,
-        };
-        let optional = |name| Some(text(name).trim()).filter(|text| !text.is_empty());
+        let tunnel = &config.tunnel;
         Some(Self {
-            provider,
-            domain: optional("domain").map(bare_name),
-            binary: optional("binary").map(PathBuf::from),
-            api: text("api").trim_end_matches('/').to_owned(),
+            provider: match tunnel.provider? {
+                TunnelProvider::Ngrok => Kind::Ngrok,
+                TunnelProvider::Cloudflared => Kind::Cloudflared,
+                TunnelProvider::Tailscale => Kind::Tailscale,
+            },
+            domain: tunnel.domain.as_deref().map(bare_name),
+            binary: tunnel.binary.as_ref().map(PathBuf::from),
+            api: tunnel.api.clone().unwrap_or_default(),
             api_is_default: config.is_default("tunnel", "api"),
-            forward: config.tunnel_forward(),
+            forward: tunnel.forward,
         })
     }
 }

@@ -9,13 +9,11 @@ impl Number {
     /// configured.
     #[must_use]
     pub fn from_config(config: &Config) -> Option<Self> {
-        let text = |name| {
-            Some(config.text("voice", name).trim().to_owned()).filter(|text| !text.is_empty())
-        };
+        let config = &config.voice;
         Some(Self {
-            api: config.text("voice", "api").trim_end_matches('/').to_owned(),
-            account_sid: text("account_sid")?,
-            number_sid: text("number_sid")?,
+            api: config.api.clone(),
+            account_sid: config.account_sid.clone()?,
+            number_sid: config.number_sid.clone()?,
         })
     }
 }

@@ -1,0 +1,71 @@
+//! Checks that compare keys with each other.
+
+use brain_base::schedule;
+use brain_protocol::Fault;
+
+use super::{Config, invalid};
+
+impl Config {
+    /// Checks everything that one key alone does not show.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        self.check_schedule()?;
+        self.check_vision_model()?;
+        self.check_callers()?;
+        self.check_stream()
+    }
+
+    /// Checks that no two tasks start in one minute, and that a minute is left for backups.
+    fn check_schedule(&self) -> Result<(), Fault> {
+        let jobs = self.planned_jobs();
+        if let Some((one, other, minute)) = schedule::find_conflict(&jobs) {
+            let (hour, minute) = (minute / 60, minute % 60);
+            let message = format!(
+                "{one} and {other} would both begin at {hour:02}:{minute:02}; one minute is for one job"
+            );
+            return Err(invalid(message)
+                .hint(format!("change one of {one}.at, {one}.every and {other}_at")));
+        }
+        if schedule::is_full(&jobs) && self.backup.dir.is_some() {
+            let message =
+                "collector begins in every minute, and leaves none in which backup could begin";
+            return Err(invalid(message.into()).hint("let collector.every be 2m or more"));
+        }
+        Ok(())
+    }
+
+    /// Checks that `collector.images` has a model that reads pictures.
+    fn check_vision_model(&self) -> Result<(), Fault> {
+        let has_model = self.llm.provider.is_some() && self.llm.vision_model.is_some();
+        if has_model || !self.collector.images {
+            return Ok(());
+        }
+        let message = "collector.images needs a model that reads pictures, and there is none";
+        Err(invalid(message.into()).hint(
+            "set llm.provider and llm.vision_model, or take collector.images away; see docs/models.md",
+        ))
+    }
+
+    /// Checks that the numbers of callers have a country code.
+    fn check_callers(&self) -> Result<(), Fault> {
+        let is_complete = |caller: &String| {
+            ["+", "00", "client:", "sip:"].iter().any(|prefix| caller.starts_with(prefix))
+        };
+        match self.voice.callers.iter().find(|caller| !is_complete(caller)) {
+            None => Ok(()),
+            Some(caller) => {
+                Err(invalid(format!("voice.callers: \"{caller}\" is nobody's number")).hint(
+                    "write it with its country, such as +4915112345678; names at the provider begin with client: or sip:",
+                ))
+            }
+        }
+    }
+
+    /// Checks that `collector.outbound` has the stream that it needs.
+    fn check_stream(&self) -> Result<(), Fault> {
+        if !self.collector.outbound || self.collector.stream {
+            return Ok(());
+        }
+        Err(invalid("collector.outbound needs collector.stream, which is off".into())
+            .hint("set collector.stream = true, or take collector.outbound away"))
+    }
+}

@@ -1,0 +1,186 @@
+//! Reads the keys from `config.toml` and the environment, and records their texts and origins.
+//!
+//! This is not a library because figment keeps origins but no descriptions, confique keeps
+//! descriptions but no origins, and neither names the known key nearest to an unknown one.
+
+use std::path::{Path, PathBuf};
+
+use brain_protocol::{Fault, FaultCode};
+
+use super::invalid;
+use super::rules::{Form, Rule};
+
+/// A key of the configuration.
+#[derive(Debug)]
+pub struct Key {
+    /// Its section of the file.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// The text of its default.
+    pub default: &'static str,
+    /// What it does, for people.
+    pub description: &'static str,
+}
+
+/// The origin of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The key is not set.
+    Default,
+    /// The file.
+    File(PathBuf),
+    /// The environment variable of this name.
+    Environment(String),
+}
+
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Environment(name) => write!(f, "${name}"),
+        }
+    }
+}
+
+/// A key with the text of its value, as it was written, and its origin.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) key: &'static Key,
+    pub(super) text: String,
+    pub(super) origin: Origin,
+}
+
+/// The file and the environment while their keys are read.
+pub(super) struct Loader<'a> {
+    path: &'a Path,
+    /// The keys of the file that are not read yet.
+    file: toml::Table,
+    env: &'a dyn Fn(&str) -> Option<String>,
+    entries: Vec<Entry>,
+}
+
+impl<'a> Loader<'a> {
+    /// Opens the file at `path`, which need not exist.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidConfig`] if the file cannot be read or is not TOML.
+    pub(super) fn open(
+        path: &'a Path,
+        env: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Fault> {
+        let file = match std::fs::read_to_string(path) {
+            Ok(text) => parse_toml(&text, path)?,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
+            Err(e) => {
+                return Err(Fault::new(
+                    FaultCode::InvalidConfig,
+                    format!("{}: {e}", path.display()),
+                )
+                .hint("make that file readable, or set BRAIN_HOME to another directory"));
+            }
+        };
+        Ok(Self { path, file, env, entries: Vec::new() })
+    }
+
+    /// Returns the value of `key`: that of the environment, else of the file, else its default.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidConfig`] if one of them breaks the rule, even one that is overridden.
+    pub(super) fn read<T>(
+        &mut self,
+        key: &'static Key,
+        rule: &Rule<impl Fn(&str) -> Result<T, String>>,
+    ) -> Result<T, Fault> {
+        let name = format!("{}.{}", key.section, key.name);
+        let parse = |text: &str, place: &str| {
+            (rule.parse)(text).map_err(|why| invalid(format!("{place}: {why}")))
+        };
+        let mut entry = Entry { key, text: key.default.to_owned(), origin: Origin::Default };
+        let mut value = parse(key.default, &format!("the default of {name}"))?;
+        if let Some(text) = self.take(key, rule.form)? {
+            value = parse(&text, &format!("{}: {name}", self.path.display()))?;
+            entry = Entry { key, text, origin: Origin::File(self.path.to_owned()) };
+        }
+        let variable =
+            format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
+        if let Some(text) = (self.env)(&variable) {
+            value = parse(&text, &format!("${variable}"))?;
+            entry = Entry { key, text, origin: Origin::Environment(variable) };
+        }
+        self.entries.push(entry);
+        Ok(value)
+    }
+
+    /// Takes the text of `key` out of the file.
+    fn take(&mut self, key: &Key, form: Form) -> Result<Option<String>, Fault> {
+        let (place, section) = (self.path.display(), key.section);
+        let table = match self.file.get_mut(section) {
+            None => return Ok(None),
+            Some(toml::Value::Table(table)) => table,
+            Some(_) => {
+                return Err(invalid(format!(
+                    "{place}: \"{section}\" is a section: write [{section}]"
+                )));
+            }
+        };
+        let Some(value) = table.remove(key.name) else { return Ok(None) };
+        form.text_of(&value).map(Some).ok_or_else(|| {
+            let kind = value.type_str();
+            invalid(format!("{place}: {section}.{} cannot be a {kind}", key.name))
+        })
+    }
+
+    /// Returns the entries of all keys that were read.
+    ///
+    /// # Errors
+    /// [`FaultCode::InvalidConfig`] if the file has another section or key.
+    pub(super) fn finish(self) -> Result<Vec<Entry>, Fault> {
+        let place = self.path.display();
+        let keys = || self.entries.iter().map(|entry| entry.key);
+        for (section, value) in &self.file {
+            if !keys().any(|key| key.section == section) {
+                return Err(unknown(
+                    format!("{place}: there is no section [{section}]"),
+                    section,
+                    keys().map(|key| key.section),
+                ));
+            }
+            if let Some(name) = value.as_table().and_then(|table| table.keys().next()) {
+                return Err(unknown(
+                    format!("{place}: there is no key \"{name}\" in [{section}]"),
+                    name,
+                    keys().filter(|key| key.section == section).map(|key| key.name),
+                ));
+            }
+        }
+        Ok(self.entries)
+    }
+}
+
+fn parse_toml(text: &str, path: &Path) -> Result<toml::Table, Fault> {
+    text.parse().map_err(|e: toml::de::Error| {
+        // One line: the client shows the last lines of a daemon that could not start.
+        let before = text.get(..e.span().map_or(0, |span| span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let message = e.message().trim_end().replace('\n', ", ");
+        invalid(format!("{}: line {line}, column {column}: {message}", path.display()))
+    })
+}
+
+fn unknown(
+    message: String,
+    given: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Fault {
+    let similarity = |name: &str| strsim::jaro_winkler(given, name);
+    let fault = invalid(message);
+    match known.max_by(|a, b| similarity(a).total_cmp(&similarity(b))) {
+        Some(nearest) => {
+            fault.hint(format!("did you mean \"{nearest}\"? `brain config show` lists all keys"))
+        }
+        None => fault,
+    }
+}

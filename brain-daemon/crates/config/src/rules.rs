@@ -1,0 +1,333 @@
+//! Rules of values: how their texts are parsed, and why a text is refused. No I/O.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use super::values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
+
+/// The units of a time span, in seconds.
+const UNITS: [(char, u64); 4] = [('d', 24 * 60 * 60), ('h', 60 * 60), ('m', 60), ('s', 1)];
+const DAY_S: u64 = 24 * 60 * 60;
+const MAX_CALLS: u32 = 1_000_000;
+const MAX_MILLIONTHS: u64 = 100_000_000_000;
+
+/// The TOML types that a key accepts besides strings, whole numbers and booleans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// No other.
+    Scalar,
+    /// Floating-point numbers.
+    Decimal,
+    /// An array; its text is JSON.
+    Texts,
+    /// An array; its text has commas.
+    Numbers,
+}
+
+impl Form {
+    /// Returns the text of a value in the file. `None` for a TOML type that the key refuses.
+    pub(super) fn text_of(self, value: &toml::Value) -> Option<String> {
+        Some(match value {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Integer(n) => n.to_string(),
+            toml::Value::Boolean(b) => b.to_string(),
+            toml::Value::Float(n) if self == Self::Decimal => n.to_string(),
+            // The rule refuses what cannot be JSON.
+            toml::Value::Array(texts) if self == Self::Texts => {
+                serde_json::to_string(texts).unwrap_or_default()
+            }
+            toml::Value::Array(numbers) if self == Self::Numbers => {
+                let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                numbers.join(", ")
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// The rule of a key. `parse` returns the value, or the reason for a refusal as the end of a
+/// sentence.
+pub(super) struct Rule<F> {
+    pub(super) form: Form,
+    pub(super) parse: F,
+}
+
+/// Creates a rule for strings, whole numbers and booleans.
+fn scalar<T, F: Fn(&str) -> Result<T, String>>(parse: F) -> Rule<F> {
+    Rule { form: Form::Scalar, parse }
+}
+
+/// Any text, unchanged.
+pub(super) fn text() -> Rule<impl Fn(&str) -> Result<String, String>> {
+    scalar(|text| Ok(text.to_owned()))
+}
+
+/// Any text without surrounding white space.
+pub(super) fn trimmed() -> Rule<impl Fn(&str) -> Result<String, String>> {
+    scalar(|text| Ok(text.trim().to_owned()))
+}
+
+/// Any text without surrounding white space; empty: none.
+pub(super) fn optional() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> {
+    scalar(|text| Ok(non_empty(text).map(str::to_owned)))
+}
+
+/// A path; empty: none.
+pub(super) fn path() -> Rule<impl Fn(&str) -> Result<Option<HomePath>, String>> {
+    scalar(|text| Ok(non_empty(text).map(|text| HomePath(text.to_owned()))))
+}
+
+fn non_empty(text: &str) -> Option<&str> {
+    Some(text.trim()).filter(|text| !text.is_empty())
+}
+
+/// A whole number from `low` to `high`.
+pub(super) fn number<T: TryFrom<u64>>(
+    low: u64,
+    high: u64,
+) -> Rule<impl Fn(&str) -> Result<T, String>> {
+    scalar(move |text| parse_number(text, low, high))
+}
+
+/// A whole number from 0 to `high`; 0: none.
+pub(super) fn limit<T: TryFrom<u64> + Default + PartialEq>(
+    high: u64,
+) -> Rule<impl Fn(&str) -> Result<Option<T>, String>> {
+    scalar(move |text| Ok(Some(parse_number(text, 0, high)?).filter(|n| *n != T::default())))
+}
+
+fn parse_number<T: TryFrom<u64>>(text: &str, low: u64, high: u64) -> Result<T, String> {
+    let number = text.parse().ok().filter(|n| (low..=high).contains(n));
+    number
+        .and_then(|n: u64| T::try_from(n).ok())
+        .ok_or_else(|| format!("\"{text}\" is not a whole number from {low} to {high}"))
+}
+
+/// One of these words.
+pub(super) fn word<T: Copy>(
+    words: &'static [(&'static str, T)],
+) -> Rule<impl Fn(&str) -> Result<T, String>> {
+    scalar(move |text| {
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            format!("\"{text}\" is none of {}", words.join(", "))
+        })
+    })
+}
+
+/// `true` or `false`.
+pub(super) fn boolean() -> Rule<impl Fn(&str) -> Result<bool, String>> {
+    word(&[("true", true), ("false", false)])
+}
+
+/// A time span such as `90s`, `30m`, `24h` or `7d`, from `low` to `high` seconds.
+pub(super) fn span(low: u64, high: u64) -> Rule<impl Fn(&str) -> Result<Duration, String>> {
+    scalar(move |text| match parse_span(text) {
+        Some(n) if (low..=high).contains(&n) => Ok(Duration::from_secs(n)),
+        Some(_) => {
+            let (low, high) = (format_span(low), format_span(high));
+            Err(format!("\"{text}\" is not between {low} and {high}"))
+        }
+        None => Err(format!("\"{text}\" is not a time such as 90s, 30m, 24h or 7d")),
+    })
+}
+
+/// Returns the seconds of a text with digits and a unit.
+fn parse_span(text: &str) -> Option<u64> {
+    let unit = text.chars().next_back()?;
+    let digits = &text[..text.len() - unit.len_utf8()];
+    let (_, seconds) = UNITS.iter().find(|(known, _)| *known == unit)?;
+    let is_plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_plain.then(|| digits.parse::<u64>().ok()?.checked_mul(*seconds)).flatten()
+}
+
+/// Formats seconds in the largest unit that divides them.
+fn format_span(seconds: u64) -> String {
+    let unit = UNITS.iter().find(|(_, unit)| seconds.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{seconds}s"), |(name, unit)| format!("{}{name}", seconds / unit))
+}
+
+/// A maximum number of calls in a period, such as `100/10s`; `off`: none.
+pub(super) fn rate() -> Rule<impl Fn(&str) -> Result<Option<Rate>, String>> {
+    scalar(|text| match text {
+        "off" => Ok(None),
+        _ => parse_rate(text)
+            .map(Some)
+            .ok_or_else(|| format!("\"{text}\" is neither a rate such as 100/10s nor \"off\"")),
+    })
+}
+
+fn parse_rate(text: &str) -> Option<Rate> {
+    let (calls, period) = text.split_once('/')?;
+    let calls = calls.parse().ok().filter(|n| (1..=MAX_CALLS).contains(n))?;
+    let seconds = parse_span(period).filter(|n| (1..=DAY_S).contains(n))?;
+    Some(Rate { calls, seconds })
+}
+
+/// US dollars with up to six decimals, such as `3` or `0.15`.
+pub(super) fn dollars() -> Rule<impl Fn(&str) -> Result<Dollars, String>> {
+    let parse = |text: &str| {
+        parse_millionths(text)
+            .map(Dollars)
+            .ok_or_else(|| format!("\"{text}\" is not an amount of US dollars such as 0.15"))
+    };
+    Rule { form: Form::Decimal, parse }
+}
+
+fn parse_millionths(text: &str) -> Option<u64> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+    let is_plain =
+        |text: &str| (1..=6).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    if !is_plain(whole) || !is_plain(decimals) {
+        return None;
+    }
+    let decimals: u64 = format!("{decimals:0<6}").parse().ok()?;
+    let millionths = whole.parse::<u64>().ok()? * 1_000_000 + decimals;
+    (millionths <= MAX_MILLIONTHS).then_some(millionths)
+}
+
+/// An address to listen on, with its port; `off`: none.
+pub(super) fn address() -> Rule<impl Fn(&str) -> Result<Option<SocketAddr>, String>> {
+    scalar(|text| match text {
+        "off" => Ok(None),
+        _ => text.parse().map(Some).map_err(|_| {
+            format!("\"{text}\" is neither an address such as 127.0.0.1:3131 nor \"off\"")
+        }),
+    })
+}
+
+/// `http://` or `https://`, a host and at most a port; empty: none. Without a trailing slash.
+pub(super) fn base_url() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> {
+    scalar(|text| match text {
+        "" => Ok(None),
+        _ => parse_base_url(text).map(Some),
+    })
+}
+
+/// A base URL to which a secret is sent: `https://`, or on this machine.
+pub(super) fn safe_url() -> Rule<impl Fn(&str) -> Result<String, String>> {
+    scalar(|text| match text {
+        "" => Err("it is empty".into()),
+        _ if !is_safe(text) => Err(format!(
+            "\"{text}\" would get a token that anybody on the way can read; write https://"
+        )),
+        _ => parse_base_url(text),
+    })
+}
+
+/// A base URL without TLS: a service on this machine or in its network; empty: none.
+pub(super) fn http_url() -> Rule<impl Fn(&str) -> Result<Option<HttpUrl>, String>> {
+    scalar(|text| match text {
+        "" => Ok(None),
+        _ if !text.starts_with("http://") => {
+            Err(format!("\"{text}\" is not an http:// address such as http://127.0.0.1:5050"))
+        }
+        _ => parse_base_url(text).map(|url| Some(HttpUrl(url))),
+    })
+}
+
+/// Returns whether nobody on the way can read what is sent to an address.
+fn is_safe(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| match url.host() {
+        _ if url.scheme() == "https" => true,
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    })
+}
+
+/// Returns a base URL without its trailing slash.
+fn parse_base_url(text: &str) -> Result<String, String> {
+    let url = parse_url(text).filter(|url| url.path() == "/").ok_or_else(|| {
+        format!("\"{text}\" is not the address of a service, such as https://brain.example.org")
+    })?;
+    let canonical = url.origin().ascii_serialization();
+    // Clients compare addresses literally, so only the canonical form is accepted.
+    match text.strip_suffix('/').unwrap_or(text) == canonical {
+        true => Ok(canonical),
+        false => Err(format!("\"{text}\" must be written as {canonical}")),
+    }
+}
+
+/// `http://` or `https://`, a host and perhaps a path; empty: none.
+pub(super) fn endpoint() -> Rule<impl Fn(&str) -> Result<Option<Url>, String>> {
+    scalar(|text| match text {
+        "" => Ok(None),
+        // The message omits the text, which may be a key in the wrong place.
+        _ => parse_url(text).map(Some).ok_or_else(|| {
+            "it is not an address such as http://127.0.0.1:11434/v1, without user, `?` and `#`"
+                .into()
+        }),
+    })
+}
+
+/// Returns an HTTP address of scheme, host and path only.
+fn parse_url(text: &str) -> Option<Url> {
+    Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && !text.contains(char::is_whitespace)
+    })
+}
+
+/// A list with commas.
+pub(super) fn list() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
+    scalar(|text| Ok(text.split(',').filter_map(non_empty).map(str::to_owned).collect()))
+}
+
+/// A list of texts: an array in the file, a JSON array in the environment. None is empty.
+pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
+    let parse = |text: &str| {
+        parse_texts(text).ok_or_else(|| {
+            format!("\"{text}\" is not a list of texts such as [\"one\", \"two\"]")
+        })
+    };
+    Rule { form: Form::Texts, parse }
+}
+
+fn parse_texts(text: &str) -> Option<Vec<String>> {
+    let texts: Vec<String> = serde_json::from_str(text).ok()?;
+    let trimmed = texts.iter().map(|text| {
+        let text = non_empty(text).filter(|text| !text.contains(char::is_control))?;
+        Some(text.to_owned())
+    });
+    trimmed.collect()
+}
+
+/// User ids with commas or spaces; an array of numbers in the file.
+pub(super) fn user_ids() -> Rule<impl Fn(&str) -> Result<Vec<u32>, String>> {
+    let parse = |text: &str| {
+        let ids = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|id| !id.is_empty());
+        ids.map(|id| id.parse().ok())
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("\"{text}\" is not a list of user ids such as 1000, 1001"))
+    };
+    Rule { form: Form::Numbers, parse }
+}
+
+/// A handle of the social platform, with or without `@`; empty: none.
+pub(super) fn handle() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> {
+    scalar(|text| match (text, parse_handle(text)) {
+        ("", _) => Ok(None),
+        (_, Some(name)) => Ok(Some(name.to_owned())),
+        (_, None) => {
+            Err(format!("\"{text}\" is not a handle: 1 to 15 letters, digits and _"))
+        }
+    })
+}
+
+/// A number of up to 19 digits, kept as text; empty: none.
+pub(super) fn digits() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> {
+    scalar(|text| match text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit()) {
+        true => Ok(non_empty(text).map(str::to_owned)),
+        false => Err(format!("\"{text}\" is not a number of up to 19 digits")),
+    })
+}

@@ -1,0 +1,75 @@
+//! `[daemon]`, `[store]`, `[sources]` and `[backup]`.
+
+use std::time::Duration;
+
+use crate::rules::{boolean, number, optional, path, span, text, texts, user_ids, word};
+use crate::values::HomePath;
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    /// Errors.
+    Error,
+    /// And warnings.
+    Warn,
+    /// And events.
+    Info,
+    /// Everything.
+    Debug,
+}
+
+section! {
+    /// The daemon and its control socket.
+    DaemonConfig [daemon]
+
+    socket: String = text(), "",
+        "path of the control socket; empty: run/brain.sock in the home";
+    connections: usize = number(1, 10_000), "256",
+        "maximum number of clients served at once; further ones wait";
+    log: LogLevel = word(&[
+            ("error", LogLevel::Error),
+            ("warn", LogLevel::Warn),
+            ("info", LogLevel::Info),
+            ("debug", LogLevel::Debug),
+        ]), "info",
+        "how much is logged to standard error";
+    allow_uids: Vec<u32> = user_ids(), "",
+        "user ids that can read and write pages through a socket of systemd";
+    allow_group: Option<String> = optional(), "",
+        "group, by name or number, whose members can do the same; it must be the SocketGroup= of \
+         that socket";
+}
+
+section! {
+    /// The store.
+    StoreConfig [store]
+
+    cache_mb: usize = number(1, 100_000), "4",
+        "memory for the store's cache, in MB";
+    min_free_mb: u64 = number(1, 1_000_000), "32",
+        "free disk space in MB below which writes are refused, so that reads still work";
+    dedup_entries: usize = number(1, 1_000_000), "5000",
+        "captures remembered for the duplicate check of 24 hours";
+}
+
+section! {
+    /// Directories and git repositories with pages.
+    SourcesConfig [sources]
+
+    watch: bool = boolean(), "false",
+        "whether the daemon watches the directories of sources and synchronises changed files";
+    git_approved: Vec<String> = texts(), "[]",
+        "fingerprints of git configurations that can run programs when a source is pulled";
+}
+
+section! {
+    /// Scheduled backups.
+    BackupConfig [backup]
+
+    dir: Option<HomePath> = path(), "",
+        "directory of scheduled backups: absolute, below ~/, or in brain's home; empty: no backups";
+    every: Duration = span(60, 365 * 24 * 60 * 60), "24h",
+        "time between two backups: a number with s, m, h or d";
+    keep: usize = number(1, 1000), "7",
+        "number of backups to keep; older ones of this store are removed";
+}
