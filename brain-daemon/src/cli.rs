@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
-use brain_config::Config;
+use brain_config::{Config, LogLevel};
 use brain_core as brain;
 
 /// The resident part of brain. Started by `brain`, by systemd, or by hand.
@@ -246,12 +246,12 @@ fn show_text(config: &Config) -> String {
 }
 
 /// Starts logging to standard error. Standard output is for event lines only.
-pub fn start_log(level: &str) {
+pub fn start_log(level: LogLevel) {
     let level = match level {
-        "error" => tracing::Level::ERROR,
-        "warn" => tracing::Level::WARN,
-        "debug" => tracing::Level::DEBUG,
-        _ => tracing::Level::INFO,
+        LogLevel::Error => tracing::Level::ERROR,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
     };
     let ours = tracing_subscriber::filter::filter_fn(move |meta| {
         // Libraries log warnings only. rmcp logs refused calls with their content as warnings.

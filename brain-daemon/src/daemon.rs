@@ -92,7 +92,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
         Some(passed) => ipc::Listener::adopt(passed, &config)?,
         // This process holds the store's lock, so an existing socket file is stale.
         None => {
-            if !config.allow_uids().is_empty() || !config.allow_group().is_empty() {
+            if !config.daemon.allow_uids.is_empty() || config.daemon.allow_group.is_some() {
                 tracing::warn!(
                     "daemon.allow_uids and daemon.allow_group ignored: they need a socket from \
                      systemd"
@@ -112,7 +112,7 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-    let minutes = Arc::new(workers::MinuteAllocator::from_config(brain.config())?);
+    let minutes = Arc::new(workers::MinuteAllocator::from_config(brain.config()));
     // Before a request can start an agent.
     let watched = Arc::downgrade(&brain);
     let on_end = move || {
@@ -134,7 +134,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let embed = tokio::spawn(workers::embed(Arc::clone(&brain), stop.clone()));
     let watcher = brain
         .config()
-        .sources_watch()
+        .sources
+        .watch
         .then(|| tokio::spawn(workers::watch(Arc::clone(&brain), stop.clone())));
     let watchdog = tokio::spawn(workers::watchdog(Arc::clone(&brain), stop.clone()));
     tracing::info!(

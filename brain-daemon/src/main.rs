@@ -50,7 +50,7 @@ fn run(command: cli::Command) -> ExitCode {
         cli::Command::Restore { file, write_sources, json } => {
             let restored =
                 Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
-                    cli::start_log(config.log());
+                    cli::start_log(config.daemon.log);
                     cli::restore(home, config, &file, &write_sources, json)
                 });
             print_result(restored, json)
@@ -58,7 +58,7 @@ fn run(command: cli::Command) -> ExitCode {
         cli::Command::Serve => {
             let result =
                 Config::load(&home.config(), |name| std::env::var(name).ok()).and_then(|config| {
-                    cli::start_log(config.log());
+                    cli::start_log(config.daemon.log);
                     daemon::run(home, config)
                 });
             match result {

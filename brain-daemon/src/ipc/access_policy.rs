@@ -42,9 +42,9 @@ impl AccessPolicy {
     /// [`FaultCode::InvalidConfig`] if `daemon.allow_group` does not exist, or contradicts the
     /// owner and mode of the socket's file.
     pub(super) fn passed(path: &Path, config: &Config) -> Result<Self, Fault> {
-        let group = match config.allow_group() {
-            "" => None,
-            name => {
+        let group = match &config.daemon.allow_group {
+            None => None,
+            Some(name) => {
                 let group = Group { id: group_id(name)?, socket: path.to_owned() };
                 group.decides().map_err(|why| {
                     Fault::new(FaultCode::InvalidConfig, format!("daemon.allow_group is \"{name}\", but {why}")).hint(
@@ -56,7 +56,7 @@ impl AccessPolicy {
                 Some(group)
             }
         };
-        Ok(Self { uids: config.allow_uids(), group, ..Self::owner() })
+        Ok(Self { uids: config.daemon.allow_uids.clone(), group, ..Self::owner() })
     }
 
     /// Returns the caller for a process of this user.

@@ -166,7 +166,7 @@ pub async fn serve(
     tracker: TaskTracker,
     stop: CancellationToken,
 ) {
-    let permits = Arc::new(Semaphore::new(brain.config().connections()));
+    let permits = Arc::new(Semaphore::new(brain.config().daemon.connections));
     let refusals = Arc::new(Semaphore::new(MAX_REFUSALS));
     let (set_full, is_full) = watch::channel(false);
     let mut check = tokio::time::interval(DISPLACED_CHECK_EVERY);

@@ -29,14 +29,13 @@ const RATINGS_FALLBACK: Duration = Duration::from_secs(30 * 60);
 
 /// Runs until `stop` is cancelled. Returns at once when everything is disabled.
 pub async fn collector(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: CancellationToken) {
-    let (config, on) = (brain.config(), brain.config().collector_switches());
-    let (runs, patterns) =
-        (config.collector_enabled(), on.ratings || on.images || on.articles || on.videos);
+    let config = brain.config();
+    let (runs, patterns) = (config.collector.enabled, config.collector.has_patterns());
     if !runs && !patterns {
         return;
     }
     let (run_event, rating_event) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let jobs = config.planned_jobs().unwrap_or_default().into_iter();
+    let jobs = config.planned_jobs().into_iter();
     let event_of = |job: &ScheduledTask| if job.name == RUN { &run_event } else { &rating_event };
     let jobs: Vec<_> = jobs.map(|job| (job, Arc::clone(event_of(&job)))).collect();
     let task = |name, fallback, run: fn(&Brain) -> Result<bool, Fault>| {
@@ -227,7 +226,7 @@ mod tests {
                 None => Ok(false),
             }
         };
-        let minutes = Arc::new(MinuteAllocator::from_config(&config).unwrap());
+        let minutes = Arc::new(MinuteAllocator::from_config(&config));
         let stop = CancellationToken::new();
         let fallback = Duration::from_secs(3600);
         Fixture {

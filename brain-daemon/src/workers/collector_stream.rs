@@ -12,7 +12,7 @@ const RESTART_DELAY: Duration = Duration::from_secs(60);
 
 /// Runs until `stop` is cancelled and the connection has ended. Returns at once when disabled.
 pub async fn collector_stream(brain: Arc<Brain>, stop: CancellationToken) {
-    if !brain.config().collector_switches().stream {
+    if !brain.config().collector.stream {
         return;
     }
     loop {

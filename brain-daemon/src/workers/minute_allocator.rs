@@ -6,8 +6,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use brain_protocol::Fault;
-
 use brain_base::schedule::ScheduledTask;
 use brain_config::Config;
 
@@ -22,11 +20,9 @@ pub struct MinuteAllocator {
 
 impl MinuteAllocator {
     /// Creates an allocator for the jobs that `config` plans.
-    ///
-    /// # Errors
-    /// As [`Config::planned_jobs`].
-    pub fn from_config(config: &Config) -> Result<Self, Fault> {
-        Ok(Self::new(config.planned_jobs()?))
+    #[must_use]
+    pub fn from_config(config: &Config) -> Self {
+        Self::new(config.planned_jobs())
     }
 
     fn new(planned: Vec<ScheduledTask>) -> Self {

@@ -103,8 +103,7 @@ impl<'a> Loader<'a> {
             value = parse(&text, &format!("{}: {name}", self.path.display()))?;
             entry = Entry { key, text, origin: Origin::File(self.path.to_owned()) };
         }
-        let variable =
-            format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
+        let variable = format!("BRAIN_{}_{}", key.section.to_uppercase(), key.name.to_uppercase());
         if let Some(text) = (self.env)(&variable) {
             value = parse(&text, &format!("${variable}"))?;
             entry = Entry { key, text, origin: Origin::Environment(variable) };
@@ -170,11 +169,7 @@ fn parse_toml(text: &str, path: &Path) -> Result<toml::Table, Fault> {
     })
 }
 
-fn unknown(
-    message: String,
-    given: &str,
-    known: impl Iterator<Item = &'static str>,
-) -> Fault {
+fn unknown(message: String, given: &str, known: impl Iterator<Item = &'static str>) -> Fault {
     let similarity = |name: &str| strsim::jaro_winkler(given, name);
     let fault = invalid(message);
     match known.max_by(|a, b| similarity(a).total_cmp(&similarity(b))) {

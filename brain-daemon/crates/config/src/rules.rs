@@ -286,9 +286,8 @@ pub(super) fn list() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
 /// A list of texts: an array in the file, a JSON array in the environment. None is empty.
 pub(super) fn texts() -> Rule<impl Fn(&str) -> Result<Vec<String>, String>> {
     let parse = |text: &str| {
-        parse_texts(text).ok_or_else(|| {
-            format!("\"{text}\" is not a list of texts such as [\"one\", \"two\"]")
-        })
+        parse_texts(text)
+            .ok_or_else(|| format!("\"{text}\" is not a list of texts such as [\"one\", \"two\"]"))
     };
     Rule { form: Form::Texts, parse }
 }
@@ -318,9 +317,7 @@ pub(super) fn handle() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> 
     scalar(|text| match (text, parse_handle(text)) {
         ("", _) => Ok(None),
         (_, Some(name)) => Ok(Some(name.to_owned())),
-        (_, None) => {
-            Err(format!("\"{text}\" is not a handle: 1 to 15 letters, digits and _"))
-        }
+        (_, None) => Err(format!("\"{text}\" is not a handle: 1 to 15 letters, digits and _")),
     })
 }
 

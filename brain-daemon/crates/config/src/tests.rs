@@ -255,9 +255,8 @@ fn a_handle_is_what_the_platform_takes() {
 
 #[test]
 fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
-    let id = |text: &str| {
-        load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector.user_id
-    };
+    let id =
+        |text: &str| load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector.user_id;
     assert_eq!(id("\"1234567890123456789\"").as_deref(), Some("1234567890123456789"));
     // TOML's whole numbers are 64 bits wide: nothing is rounded.
     assert_eq!(id("9007199254740993").as_deref(), Some("9007199254740993"));

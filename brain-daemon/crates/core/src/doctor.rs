@@ -451,7 +451,7 @@ fn disk(brain: &Brain) -> Result<Finding, Fault> {
         return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
     }
     let hint = format!("df -h {}", quoted(brain.home.root()));
-    if free < brain.config.store_min_free_mb() * 1_000_000 {
+    if free < brain.config.store.min_free_mb * 1_000_000 {
         fail(format!("{message}: writes are refused"), hint)
     } else if free < LOW_ROOM {
         warn(message, hint)

@@ -76,7 +76,8 @@ impl Follower {
         config: &Config,
     ) -> Result<(), Fault> {
         let counts = store.read_through(Reader::counts)?;
-        let options = Options { default_language: config.search_language(), ..Options::default() };
+        let options =
+            Options { default_language: config.search.language.clone(), ..Options::default() };
         let (index, opened) = Index::open(dir, &super::index_mark(store), counts.seq, options)
             .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt

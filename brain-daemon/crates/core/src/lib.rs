@@ -205,8 +205,8 @@ impl Brain {
         let home_handle = std::fs::File::open(home.root()).map_err(|e| home_fault(&home, &e))?;
         let now = clock.now();
         let options = StoreOptions {
-            cache_bytes: config.store_cache_mb() * 1_000_000,
-            min_free_bytes: config.store_min_free_mb() * 1_000_000,
+            cache_bytes: config.store.cache_mb * 1_000_000,
+            min_free_bytes: config.store.min_free_mb * 1_000_000,
             now,
             fresh_id,
         };
@@ -230,11 +230,11 @@ impl Brain {
             access_settings(&config, &home),
         )?;
         let brain = Self {
-            dedup: Dedup::new(config.dedup_entries()),
+            dedup: Dedup::new(config.store.dedup_entries),
             outbox: Outbox::new(home.pages()),
             schedule: Schedule::new(now),
             watched: Watched::new(),
-            queue: Arc::new(Queue::new(config.ingest_queue(), waiting)),
+            queue: Arc::new(Queue::new(config.ingest.queue, waiting)),
             text: TextBudget::new(),
             started: Instant::now(),
             stopping: AtomicBool::new(false),

@@ -38,8 +38,8 @@ pub fn restore(
     })?;
     home.prepare().map_err(|e| home_fault(&home, &e))?;
     let options = StoreOptions {
-        cache_bytes: config.store_cache_mb() * 1_000_000,
-        min_free_bytes: config.store_min_free_mb() * 1_000_000,
+        cache_bytes: config.store.cache_mb * 1_000_000,
+        min_free_bytes: config.store.min_free_mb * 1_000_000,
         now: clock.now(),
         fresh_id,
     };

@@ -180,7 +180,7 @@ impl Brain {
         };
         others.retain(|(_, file)| file != newest);
         others.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, file) in others.into_iter().skip(self.config.backup_keep().saturating_sub(1)) {
+        for (_, file) in others.into_iter().skip(self.config.backup.keep.saturating_sub(1)) {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
                 Err(error) => {

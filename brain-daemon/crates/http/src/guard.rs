@@ -86,16 +86,15 @@ pub(crate) enum CorsDecision {
 impl Guard {
     /// Creates the guard from the configuration.
     pub(crate) fn new(config: &Config) -> Self {
-        let lower =
-            |texts: Vec<String>| texts.into_iter().map(|text| text.to_ascii_lowercase()).collect();
+        let lower = |texts: &[String]| texts.iter().map(|text| text.to_ascii_lowercase()).collect();
         let own = config.http_base_url().map(str::to_ascii_lowercase);
-        let mut hosts: Vec<String> = lower(config.http_allowed_hosts());
+        let mut hosts: Vec<String> = lower(&config.http.allowed_hosts);
         let host = own.as_deref().and_then(|url| url.split_once("://")).map(|(_, host)| host);
         // A tunnel may add or leave out the port.
         hosts.extend(
             host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()),
         );
-        Self { hosts, origins: lower(config.http_allowed_origins()), own }
+        Self { hosts, origins: lower(&config.http.allowed_origins), own }
     }
 
     /// Checks a request to the local address `here`; `text` is the same address as text. `tunnel`

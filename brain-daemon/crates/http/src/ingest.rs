@@ -155,7 +155,7 @@ async fn take(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
         page_type: text(headers, "x-brain-type", SHORT)?,
         uri: text(headers, "x-brain-source-uri", LONG)?,
         idempotency_key: text(headers, "idempotency-key", SHORT)?,
-        body: read(headers, body, app.brain.config().ingest_max_bytes()).await?,
+        body: read(headers, body, app.brain.config().ingest.max_bytes).await?,
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");

@@ -122,12 +122,12 @@ impl SharedState {
             conversions: Semaphore::new(MAX_CONVERSIONS),
             large: mcp::large(),
             guard: Guard::new(config),
-            limits: Limits::new(config.ingest_rate()),
-            quota: Quota::new(config.ingest_daily_pages(), config.ingest_daily_bytes()),
+            limits: Limits::new(config.ingest.rate),
+            quota: Quota::new(config.ingest.daily_pages, config.ingest.daily_bytes),
             health: Health::new(brain),
             counters: Counters::default(),
-            local: ConnectionLimiter::new(config.http_connections()),
-            public: ConnectionLimiter::new(config.http_connections()),
+            local: ConnectionLimiter::new(config.http.connections),
+            public: ConnectionLimiter::new(config.http.connections),
         }
     }
 

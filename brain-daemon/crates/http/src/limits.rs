@@ -14,6 +14,7 @@ use governor::{Quota, RateLimiter};
 
 use super::failure_limiter::FailureLimiter;
 use super::{HttpError, Side, auth};
+use brain_config::Rate;
 
 /// Uses of one wrong token from one address within [`WRONG_TOKEN_WINDOW_MS`].
 const MAX_WRONG_TOKENS: usize = 100;
@@ -35,16 +36,16 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
 }
 
 impl Limits {
-    /// Creates limits of calls and seconds for each client; with `None`, only wrong tokens are
+    /// Creates limits of calls for each client; with `None`, only wrong tokens are
     /// limited.
-    pub(crate) fn new(rate: Option<(u32, u64)>) -> Self {
+    pub(crate) fn new(rate: Option<Rate>) -> Self {
         Self::with_clock(rate, DefaultClock::default())
     }
 }
 
 impl<C: Clock + Clone> Limits<C> {
-    fn with_clock(rate: Option<(u32, u64)>, clock: C) -> Self {
-        let quota = rate.and_then(|(calls, seconds)| {
+    fn with_clock(rate: Option<Rate>, clock: C) -> Self {
+        let quota = rate.and_then(|Rate { calls, seconds }| {
             let calls = NonZeroU32::new(calls)?;
             let each = Duration::from_secs(seconds).checked_div(calls.get())?;
             Some(Quota::with_period(each.max(Duration::from_nanos(1)))?.allow_burst(calls))
@@ -117,7 +118,7 @@ mod tests {
     #[test]
     fn each_client_has_its_own_rate_limit() {
         let clock = FakeRelativeClock::default();
-        let limits = Limits::with_clock(Some((100, 10)), clock.clone());
+        let limits = Limits::with_clock(Some(Rate { calls: 100, seconds: 10 }), clock.clone());
         for call in 0..100 {
             assert!(limits.check_client("ann").is_ok(), "{call}");
         }
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_refused_call_says_how_long_to_wait() {
-        let limits = Limits::with_clock(Some((1, 60)), FakeRelativeClock::default());
+        let limits =
+            Limits::with_clock(Some(Rate { calls: 1, seconds: 60 }), FakeRelativeClock::default());
         assert!(limits.check_client("ann").is_ok());
         assert_eq!(wait(limits.check_client("ann").unwrap_err()), "60");
     }
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn inactive_clients_are_removed() {
         let clock = FakeRelativeClock::default();
-        let limits = Limits::with_clock(Some((2, 1)), clock.clone());
+        let limits = Limits::with_clock(Some(Rate { calls: 2, seconds: 1 }), clock.clone());
         for name in 0..10 * CLEANUP_INTERVAL {
             clock.advance(Duration::from_millis(100));
             assert!(limits.check_client(&name.to_string()).is_ok());

@@ -44,8 +44,8 @@ impl Listeners {
                 return serve::adopt(passed).map(Some);
             }
             let address = match side {
-                Side::Local => config.http_local(),
-                Side::Public => config.http_public(),
+                Side::Local => config.http.local,
+                Side::Public => config.http.public,
             };
             let Some(address) = address else { return Ok(None) };
             match serve::listen(address, &format!("http.{}", side.as_str())) {
@@ -90,7 +90,7 @@ impl Listeners {
     /// Serves like [`Listeners::serve`], with another MCP service behind `/mcp`.
     pub async fn serve_with(self, brain: Arc<Brain>, tools: HttpService, stop: CancellationToken) {
         let config = brain.config();
-        let timeouts = Timeouts::new(config.http_timeout(), config.http_idle_timeout());
+        let timeouts = Timeouts::new(config.http.timeout, config.http.idle_timeout);
         let shared = Arc::new(SharedState::new(&brain, tools));
         let serve_side = |listener: Option<TcpListener>, side: Side| {
             let service = Service {

@@ -79,7 +79,8 @@ impl Brain {
         if passages.is_empty() {
             return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
         }
-        let budget = Budget::new(request.max_cost.unwrap_or_else(|| self.config.llm_max_cost()));
+        let budget =
+            Budget::new(request.max_cost.unwrap_or_else(|| self.config.llm.max_cost.millionths()));
         let said = self.say(&model, &request.question, &passages, &budget, progress)?;
         let citations =
             said.used.iter().filter_map(|number| citation(*number, &passages)).collect();

@@ -77,7 +77,7 @@ impl Brain {
     /// As a requested run, except for conditions that are no error in the background.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.now();
-        if !self.config.collector_enabled() || !self.is_home_here() {
+        if !self.config.collector.enabled || !self.is_home_here() {
             return Ok(None);
         }
         let (state, damage) =
@@ -88,7 +88,7 @@ impl Brain {
             .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
             let mut tried = self.collector.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            if !is_due(&self.config.collector_job()?, last.max(*tried), now) {
+            if !is_due(&self.config.collector_job(), last.max(*tried), now) {
                 return Ok(None);
             }
             *tried = Some(now);

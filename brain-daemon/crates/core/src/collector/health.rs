@@ -39,7 +39,7 @@ impl Brain {
         let unhealthy = |problem: String, hint: &str| {
             Ok(CollectorHealth::Unhealthy { problem, hint: hint.into() })
         };
-        if !self.config.collector_enabled() {
+        if !self.config.collector.enabled {
             return Ok(CollectorHealth::Healthy("off (`collector.enabled`)".into()));
         }
         if self.platform_token()?.is_none() {
@@ -59,7 +59,7 @@ impl Brain {
             );
         }
         let now = self.now();
-        let job = self.config.collector_job()?;
+        let job = self.config.collector_job();
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
         let at_work =
             self.collector.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();

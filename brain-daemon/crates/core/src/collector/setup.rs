@@ -64,7 +64,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<CollectorSetupReply, Fault> {
         let named = request.handle.as_deref().map(|text| {
-            brain_config::handle(text).ok_or_else(|| {
+            brain_config::parse_handle(text).ok_or_else(|| {
                 let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
                 Fault::new(FaultCode::Usage, format!("\"{shown}\" is no handle")).hint(
                     "a handle has 1 to 15 letters, digits and underscores, for example --handle ada_lovelace",
@@ -371,8 +371,8 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: the schedule.
     fn schedule(&self) -> Ended<()> {
-        let job = self.brain.config.collector_job().map_err(step_of_fault)?;
-        if !self.brain.config.collector_enabled() {
+        let job = self.brain.config.collector_job();
+        if !self.brain.config.collector.enabled {
             return warned(
                 (),
                 "it does not run by itself: collector.enabled is false",

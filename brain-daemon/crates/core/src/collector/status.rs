@@ -32,7 +32,7 @@ impl Brain {
         if let Some(damage) = damage {
             tracing::warn!(damage, "the collector's state");
         }
-        let off_because = if self.config.collector_enabled() {
+        let off_because = if self.config.collector.enabled {
             // The message alone does not say what to do.
             self.collector_ready().err().map(|fault| {
                 fault
@@ -46,7 +46,7 @@ impl Brain {
             )
         };
         let next_run = match &off_because {
-            None => Some(rfc3339(self.config.collector_job()?.next_start(self.now()))),
+            None => Some(rfc3339(self.config.collector_job().next_start(self.now()))),
             Some(_) => None,
         };
         let now = self.now().div_euclid(1000);
@@ -77,7 +77,7 @@ impl Brain {
                 engagement: data.count("engagement"),
             },
             rate_limits,
-            stream: stream.filter(|_| self.config.collector_switches().stream),
+            stream: stream.filter(|_| self.config.collector.stream),
             movers,
         })
     }

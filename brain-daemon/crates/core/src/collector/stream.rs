@@ -56,7 +56,7 @@ impl Brain {
 
     /// Holds the connection, if enabled, until the daemon stops. Blocks.
     pub fn collector_stream(&self) {
-        if !self.config.collector_switches().stream {
+        if !self.config.collector.stream {
             return;
         }
         *self.collector.stream() = Some(StreamStatus {
@@ -401,7 +401,7 @@ impl Connection<'_> {
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let young = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let known = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.config.collector_switches().outbound && own && young && !known {
+        if self.brain.config.collector.outbound && own && young && !known {
             // Its minute begins when it was written, not when it arrived.
             let came = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), came));

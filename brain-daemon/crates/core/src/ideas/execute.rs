@@ -141,10 +141,10 @@ impl Brain {
     /// Selects the models and the budget. `None` if no model is configured.
     fn select_models(&self, request: &Ideas, run: &Run) -> Result<Option<RunModels>, Fault> {
         let Some(ideas) = self.language_model(request.model.as_deref())? else { return Ok(None) };
-        let judge = request.judge_model.clone().or_else(|| self.config.judge_model());
+        let judge = request.judge_model.clone().or_else(|| self.config.llm.judge_model.clone());
         let judge = judge.unwrap_or_else(|| ideas.name().to_owned());
         let Some(judge) = self.language_model(Some(&judge))? else { return Ok(None) };
-        let max_cost = request.max_cost.unwrap_or_else(|| self.config.llm_max_cost());
+        let max_cost = request.max_cost.unwrap_or_else(|| self.config.llm.max_cost.millionths());
         let price = brain_llm::price(&self.config);
         Ok(Some(RunModels {
             ideas,

@@ -16,6 +16,7 @@ use super::origin::{Origin, Place};
 use super::{Brain, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
+use brain_config::EmbeddingProvider;
 use brain_embed::{
     EmbedError, EmbedErrorKind, Embedder, Local, ModelFacts, Purpose, inspect, inspect_while,
 };
@@ -110,12 +111,15 @@ impl Brain {
         facts: ModelFacts,
         already: bool,
     ) -> ModelInstallReply {
-        let (provider, named) = self.config.embedding_named();
+        let provider = self.config.embedding.provider;
+        let named = self.config.embedding.model.as_deref().unwrap_or_default();
         let background =
             "pages get their vectors in the background: `brain model list` shows how far";
         let message = match provider {
-            "none" => "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned(),
-            "openai" => format!(
+            EmbeddingProvider::None => {
+                "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned()
+            }
+            EmbeddingProvider::OpenAi => format!(
                 "search uses the endpoint; to use this one: embedding.provider = \"local\", embedding.model = \"{name}\""
             ),
             _ if named.is_empty() && installed(&self.home).is_some_and(|used| used == place) => {

@@ -51,7 +51,7 @@ impl Brain {
             return WAY;
         }
         let Ok(mut work) = meaning.turn.try_lock() else { return WAY };
-        let idle = self.config.embedding_idle();
+        let idle = self.config.embedding.idle;
         if !self.is_home_here() {
             return idle.min(REST);
         }

@@ -60,7 +60,7 @@ impl Brain {
     fn room(&self) -> Result<(), String> {
         let Ok(free) = free_bytes(self.home.root()) else { return Ok(()) };
         let free = free / 1_000_000;
-        let least = self.config.store_min_free_mb();
+        let least = self.config.store.min_free_mb;
         if free < least {
             return Err(format!(
                 "vectors are not kept: the disk has {free} MB free, and brain keeps {least} MB"

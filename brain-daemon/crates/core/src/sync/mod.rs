@@ -314,8 +314,8 @@ impl Brain {
             (false, _) => PullOutcome::Skipped("not asked for".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
-                let approved = self.config.sources_git_approved();
-                files::pull(root, &approved, &|| progress.at(0, 0) && !self.is_stopping())
+                let approved = &self.config.sources.git_approved;
+                files::pull(root, approved, &|| progress.at(0, 0) && !self.is_stopping())
             }
         };
         let (status, message) = match pulled {

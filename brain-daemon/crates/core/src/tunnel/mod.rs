@@ -187,7 +187,7 @@ impl Brain {
             next_at: None,
             starts: 0,
             adopted: false,
-            forward: self.config.tunnel_forward(),
+            forward: self.config.tunnel.forward,
             telephone: None,
         }
     }

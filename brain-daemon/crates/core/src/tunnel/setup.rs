@@ -77,7 +77,7 @@ impl Brain {
     fn provider(&self) -> Ended<Settings> {
         let settings = self.tunnel_settings().map_err(step_of_fault)?;
         let name = brain_tunnel::agent(&settings).name();
-        let public = self.access.http_addresses().public.or_else(|| self.config.http_public());
+        let public = self.access.http_addresses().public.or_else(|| self.config.http.public);
         let Some(address) = public else {
             return failed(
                 "nothing listens for a tunnel: http.public is off",

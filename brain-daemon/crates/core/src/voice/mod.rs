@@ -62,8 +62,8 @@ impl Brain {
     /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
     #[must_use]
     pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
-        let language = self.config.voice().map(|voice| voice.language).unwrap_or_default();
-        dialogue::apology(turn, Phrases::of(&language))
+        let language = self.config.voice().map_or("", |voice| &voice.language);
+        dialogue::apology(turn, Phrases::of(language))
     }
 
     pub(super) fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {

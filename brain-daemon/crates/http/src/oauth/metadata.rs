@@ -68,7 +68,7 @@ fn offered() -> Vec<&'static str> {
 fn about_server(app: &AppState) -> Json<ServerMetadata> {
     let issuer = app.brain.access.issuer();
     let at = |path: &str| format!("{issuer}{path}");
-    let open = app.brain.config().http_dynamic_registration();
+    let open = app.brain.config().http.dynamic_registration;
     Json(ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),

@@ -84,7 +84,7 @@ impl ClientInformation {
     )
 )]
 async fn register(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
-    if !app.brain.config().http_dynamic_registration() {
+    if !app.brain.config().http.dynamic_registration {
         let description = "clients do not register themselves here; ask the owner of this brain to register this one with \
                            `brain clients register`, or to set http.dynamic_registration to true";
         return Err(Refused::new(

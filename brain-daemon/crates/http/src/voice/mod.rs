@@ -314,8 +314,8 @@ async fn in_time(
 fn markup(app: &AppState, spoken: &VoiceReply, next: u32) -> Response {
     let voice = app.brain.config().voice();
     let style = VoiceStyle {
-        language: voice.as_ref().map_or("en-US", |voice| &voice.language),
-        voice: voice.as_ref().and_then(|voice| voice.voice.as_deref()),
+        language: voice.map_or("en-US", |voice| &voice.language),
+        voice: voice.and_then(|voice| voice.voice.as_deref()),
         base: FIRST,
         next,
     };

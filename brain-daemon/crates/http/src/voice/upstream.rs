@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::super::{AppState, HttpError, defect};
 use super::DEADLINE;
 use super::signed::Signed;
+use brain_config::HttpUrl;
 
 /// The largest answer of the agent, in bytes.
 const ANSWER: usize = 4 * 1024 * 1024;
@@ -67,12 +68,13 @@ pub(super) async fn pass_on(
     call: &Signed,
     theirs: OnUpgrade,
 ) -> Result<Option<Response>, HttpError> {
-    let Some(upstream) = app.brain.config().voice().and_then(|voice| voice.upstream) else {
+    let Some(upstream) = app.brain.config().voice().and_then(|voice| voice.upstream.as_ref())
+    else {
         return Err(defect());
     };
     let upgrades = protocol(&call.parts.headers).is_some();
     let permit = if upgrades { Some(app.shared.telephone.tunnels.enter()?) } else { None };
-    let answered = tokio::time::timeout(DEADLINE, exchange(&upstream, call, theirs, permit)).await;
+    let answered = tokio::time::timeout(DEADLINE, exchange(upstream, call, theirs, permit)).await;
     let why = match answered {
         Ok(Ok(response)) if upgrades || !is_error(response.status()) => return Ok(Some(response)),
         Ok(Ok(response)) => format!("it answered {}", response.status()),
@@ -105,15 +107,12 @@ impl Tunnels {
 
 /// One request and its answer, over a connection of its own.
 async fn exchange(
-    upstream: &str,
+    upstream: &HttpUrl,
     call: &Signed,
     theirs: OnUpgrade,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Response, String> {
-    let authority =
-        upstream.strip_prefix("http://").filter(|rest| !rest.is_empty() && !rest.contains('/')).ok_or(
-            "the agent must be on this machine or in its network, at http:// with a host and a port",
-        )?;
+    let authority = upstream.authority();
     let address =
         if has_port(authority) { authority.to_owned() } else { format!("{authority}:80") };
     let stream = TcpStream::connect(&address).await.map_err(|e| e.to_string())?;

@@ -122,7 +122,8 @@ impl Brain {
         };
         let pages = targets(&names, &collected, &mut plan.unclaimed);
         let mut patterns = patterns(&collected, week);
-        let (followers, posts) = self.config.notability();
+        let config = &self.config.collector;
+        let (followers, posts) = (config.notable_followers, config.notable_posts);
         let mut newcomers =
             PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
         for (id, author) in &collected.authors {

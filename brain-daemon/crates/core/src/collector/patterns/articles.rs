@@ -189,7 +189,7 @@ impl PatternRun<'_> {
                 if kind.is_empty() { "of no kind" } else { kind }
             ))
         })?;
-        let most = self.brain.config.ingest_max_bytes();
+        let most = self.brain.config.ingest.max_bytes;
         if page.body.len() > most {
             return Err(ArticleError::Never(format!(
                 "it has {} bytes; ingest.max_bytes is {most}",

@@ -102,8 +102,8 @@ impl Brain {
     /// # Errors
     /// If the collector's files cannot be used.
     pub fn collector_patterns(&self) -> Result<bool, Fault> {
-        let on = self.config.collector_switches();
-        if !(on.ratings || on.images || on.articles || on.videos) {
+        let on = &self.config.collector;
+        if !on.has_patterns() {
             return Ok(false);
         }
         let mut memory = match self.collector.patterns.try_lock() {
