@@ -31,7 +31,6 @@ pub enum DeletedPosts {
 
 section! {
     /// The collector of posts.
-    #[allow(clippy::struct_excessive_bools)]
     CollectorConfig [collector]
 
     enabled: bool = boolean(), "true",
