@@ -64,7 +64,7 @@ use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::{Random, SystemRandom};
 use brain_base::secrets::{Secrets, Variables};
-use brain_config::Config;
+use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
 use brain_net::{self as net, HttpClient};
 use brain_store::{Reader, SourceRecord, Store, StoreOptions};
@@ -527,8 +527,8 @@ fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     brain_access::Settings {
         admin_token_file: config.http_admin_token_file(home),
         base_url: config.http_base_url().map(str::to_owned),
-        local: config.http_local(),
-        fetch_client_documents: config.http_fetches_client_documents(),
+        local: config.http.local,
+        fetch_client_documents: config.http.client_documents == ClientDocuments::Fetch,
     }
 }
 
