@@ -32,6 +32,9 @@ pub trait Operation: Into<Request> {
     /// Its name in logs and errors: the command without `brain`.
     const NAME: &'static str;
 
+    /// Its row of the table.
+    const INFO: OperationInfo;
+
     /// Returns the scope that a caller needs.
     fn scope(&self) -> Scope;
 
@@ -47,12 +50,12 @@ pub trait Operation: Into<Request> {
     }
 }
 
-/// A row of the table of operations.
+/// The name of an operation, and the scope that it needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperationInfo {
     /// The operation's name.
     pub name: &'static str,
-    /// The highest scope that it can need.
+    /// The scope that a caller needs; in the table the highest one.
     pub scope: Scope,
 }
 
@@ -94,6 +97,12 @@ macro_rules! operations {
                 match self { $(Self::$operation(operation) => operation.scope(),)* }
             }
 
+            /// Returns name and scope, by which permission is decided.
+            #[must_use]
+            pub fn info(&self) -> OperationInfo {
+                OperationInfo { name: self.name(), scope: self.scope() }
+            }
+
             /// Returns whether the home must be at its path.
             #[must_use]
             pub fn needs_home(&self) -> bool {
@@ -107,7 +116,7 @@ macro_rules! operations {
         /// All operations, in wire order. One with two names has two rows.
         pub const OPERATIONS: &[OperationInfo] = &[
             $(
-                OperationInfo { name: $name, scope: Scope::$scope },
+                <$operation as Operation>::INFO,
                 $(OperationInfo { name: $other, scope: Scope::$scope },)?
             )*
         ];
@@ -117,6 +126,9 @@ macro_rules! operations {
                 type Reply = $reply;
 
                 const NAME: &'static str = $name;
+
+                const INFO: OperationInfo =
+                    OperationInfo { name: $name, scope: Scope::$scope };
 
                 fn scope(&self) -> Scope {
                     $(if self.$has_lower() { return Scope::$lower; })?

@@ -17,6 +17,8 @@ use crate::consent::wanted_scopes;
 use crate::grant_table::{bounded, digest, is_live};
 use crate::{Access, ChangeLock};
 use crate::{Credentials, Issued, OAuthError, OAuthFault, Offer};
+use brain_base::caller::{Caller, Visibility};
+use brain_base::permission::{TOKEN_EXCHANGE, permit};
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate, Hash, TokenKind, TokenRecord};
 
@@ -75,6 +77,9 @@ impl Access {
     ) -> Result<Issued, OAuthFault> {
         let mut lock = self.lock();
         let client = self.authenticated(who)?;
+        let caller = Caller::granted(&who.client_id, client.scopes, Visibility::All);
+        permit(&caller, TOKEN_EXCHANGE)
+            .map_err(|fault| OAuthFault::new(OAuthError::UnauthorizedClient, fault.message))?;
         let kind = match offer {
             Offer::ClientCredentials { .. } => GrantType::ClientCredentials,
             Offer::Code { .. } => GrantType::AuthorizationCode,

@@ -1,6 +1,6 @@
 //! The caller of an operation: its name, its scopes, and the sources it can see.
 
-use brain_protocol::{Fault, FaultCode, SourceId};
+use brain_protocol::SourceId;
 
 pub use brain_protocol::{Scope, Scopes};
 
@@ -71,20 +71,5 @@ impl Caller {
     #[must_use]
     pub fn may_use(&self, source: &SourceId) -> bool {
         self.visibility.shows(source.as_str())
-    }
-
-    /// Checks that the caller has `scope`. `operation` is named in the error.
-    ///
-    /// # Errors
-    /// [`FaultCode::Forbidden`], with the required scope.
-    pub fn require(&self, scope: Scope, operation: &str) -> Result<(), Fault> {
-        if self.scopes.highest() >= scope {
-            return Ok(());
-        }
-        Err(Fault::new(
-            FaultCode::Forbidden,
-            format!("{operation} needs the scope \"{}\"", scope.as_str()),
-        )
-        .hint(format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())))
     }
 }

@@ -5,6 +5,7 @@
 pub mod caller;
 pub mod clock;
 pub mod home;
+pub mod permission;
 pub mod random;
 pub mod schedule;
 pub mod secrets;

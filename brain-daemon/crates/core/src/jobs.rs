@@ -1,14 +1,14 @@
 //! The queue as people and clients see it: what waits, what failed, and trying again.
 
-use brain_protocol::{
+use brain_protocol::{Operation as _, 
     Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
     JobState, Jobs, SourceId,
 };
 
 use super::sealed::Seal;
 use super::{Brain, Caller};
-use brain_base::caller::Scope;
 use brain_base::clock::rfc3339;
+use brain_base::permission::permit;
 use brain_page::hex;
 use brain_store::{Draft, JobRecord, StoreError};
 
@@ -48,7 +48,7 @@ impl Brain {
         let own = |record: &JobRecord| {
             let reached =
                 SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
-            caller.scopes().highest() >= Scope::Admin || (record.client == caller.name && reached)
+            permit(caller, JobList::INFO).is_ok() || (record.client == caller.name && reached)
         };
         match found.filter(own) {
             Some(record) => {

@@ -62,6 +62,7 @@ use brain_access::Access;
 use brain_base::caller::Caller;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
+use brain_base::permission::permit;
 use brain_base::random::{Random, SystemRandom};
 use brain_base::secrets::{Secrets, Variables};
 use brain_config::{ClientDocuments, Config};
@@ -279,7 +280,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<Reply, Fault> {
         let name = request.name();
-        caller.require(request.scope(), name)?;
+        permit(caller, request.info())?;
         if request.needs_home() {
             self.check_home()?;
         }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{Fault, FaultCode, OperationInfo};
 
 use super::connection_state::ConnectionState;
 use super::{AppState, HttpError, Side, client_address, dispatch};
 use brain_base::caller::{Caller, Scope};
+use brain_base::permission;
 
 /// Longer tokens are refused without a look-up.
 const MAX_TOKEN_BYTES: usize = 512;
@@ -133,6 +134,20 @@ pub(crate) fn authenticate(
         }
         (Err(refusal), _) => Err(refusal),
     }
+}
+
+/// Checks that `caller` may run `operation`.
+///
+/// # Errors
+/// 403 with `WWW-Authenticate`.
+pub(crate) fn permit(
+    app: &AppState,
+    caller: &Caller,
+    operation: OperationInfo,
+    resource: Resource,
+) -> Result<(), HttpError> {
+    permission::permit(caller, operation)
+        .map_err(|fault| insufficient(app, resource, fault, operation.scope))
 }
 
 /// Returns 403 for a caller without the needed `scope` (RFC 6750 section 3.1).

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobShow, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, IngestJob, JobId, JobShow, Operation as _, Slug, SourceId};
 use serde::de::IgnoredAny;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -18,6 +18,7 @@ use super::body::not_json;
 use super::http_error::ErrorBody;
 use super::{AppState, HttpError, defect, dispatch};
 use brain_base::caller::{Caller, Scope};
+use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
@@ -117,7 +118,7 @@ async fn job(
     request: Request,
 ) -> Result<Json<IngestJob>, HttpError> {
     let caller = auth::authenticate(&app, &request, Resource::Service)?;
-    allowed(&app, &caller, Scope::Read)?;
+    auth::permit(&app, &caller, JobShow::INFO, Resource::Service)?;
     let id = JobId::parse(&id).map_err(|why| Fault::new(FaultCode::InvalidRequest, why))?;
     app.ask(caller, JobShow { id }).await.map(Json)
 }
@@ -126,7 +127,7 @@ async fn job(
 async fn take(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
     let caller = auth::authenticate(app, &request, Resource::Service)?;
     app.shared.limits.check_client(&caller.name)?;
-    allowed(app, &caller, Scope::Write)?;
+    auth::permit(app, &caller, INGEST, Resource::Service)?;
     app.shared.quota.check(&caller.name, app.brain.now())?;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
@@ -181,12 +182,6 @@ fn is_json(body: &[u8]) -> Result<(), HttpError> {
         Ok(_) => Ok(()),
         Err(error) => Err(not_json(&error)),
     }
-}
-
-fn allowed(app: &AppState, caller: &Caller, scope: Scope) -> Result<(), HttpError> {
-    caller
-        .require(scope, "this")
-        .map_err(|fault| auth::insufficient(app, Resource::Service, fault, scope))
 }
 
 /// Hands an item to the brain and waits until it is on disk.

@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::MAX_MESSAGE;
+use brain_protocol::{MAX_MESSAGE, Mcp, Operation as _};
 use http_body_util::Full;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 use super::auth::{self, Resource};
 use super::body::media_type;
 use super::{AppState, HttpError, defect, dispatch};
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::Scope;
 use brain_mcp as mcp;
 
 /// Where the tools are.
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Router<AppState> {
 async fn message(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let caller = auth::authenticate(&app, &request, Resource::Mcp)?;
     app.shared.limits.check_client(&caller.name)?;
-    allowed(&app, &caller, Scope::Read)?;
+    auth::permit(&app, &caller, Mcp::INFO, Resource::Mcp)?;
     let (mut parts, body) = request.into_parts();
     let (mut bytes, mut _room) = (Bytes::new(), None);
     if parts.method == Method::POST {
@@ -61,11 +61,12 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
         };
         if let Some(tool) = called.tool() {
             dispatch::set_tool(tool);
-            let scope = mcp::scope(tool);
-            if let Some(Err(refusal)) = scope.map(|scope| allowed(&app, &caller, scope)) {
+            let operation = mcp::tool_operation(tool);
+            let permit = |operation| auth::permit(&app, &caller, operation, Resource::Mcp);
+            if let Some(Err(refusal)) = operation.map(permit) {
                 return Ok(called.refused(refusal));
             }
-            if scope == Some(Scope::Write)
+            if operation.is_some_and(|operation| operation.scope == Scope::Write)
                 && let Err(refusal) =
                     app.shared.quota.charge(&caller.name, bytes.len(), app.brain.now())
             {
@@ -86,12 +87,6 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
         Ok(response) => Ok(in_words(response)),
         Err(never) => match never {},
     }
-}
-
-fn allowed(app: &AppState, caller: &Caller, scope: Scope) -> Result<(), HttpError> {
-    caller
-        .require(scope, "this")
-        .map_err(|fault| auth::insufficient(app, Resource::Mcp, fault, scope))
 }
 
 /// Where large messages have room.

@@ -15,8 +15,8 @@ use brain_protocol::{Fault, FaultCode};
 use super::auth::{self, Resource};
 use super::session_store::{Purpose, SESSION_MS};
 use super::{AppState, HttpError, Side, client_address, dispatch};
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scope, Scopes};
+use brain_base::caller::{Caller, Scopes, Visibility};
+use brain_base::permission::ADMINISTRATION;
 
 /// Carries the CSRF token of [`admin_csrf_token`].
 pub(super) const CSRF: HeaderName = HeaderName::from_static("x-brain-csrf");
@@ -44,10 +44,8 @@ fn owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
     let (method, headers) = (&parts.method, &parts.headers);
     if headers.contains_key(AUTHORIZATION) {
         let caller = bearer(app, parts)?;
-        return match caller.require(Scope::Admin, "administration") {
-            Ok(()) => Ok(caller),
-            Err(fault) => Err(auth::insufficient(app, Resource::Service, fault, Scope::Admin)),
-        };
+        auth::permit(app, &caller, ADMINISTRATION, Resource::Service)?;
+        return Ok(caller);
     }
     let Some((id, _)) = session(app, headers, Purpose::Admin) else {
         let fault = Fault::new(FaultCode::InvalidToken, "administration needs the owner").hint(
@@ -65,7 +63,9 @@ fn owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
             ));
         }
     }
-    Ok(administrator())
+    let caller = administrator();
+    auth::permit(app, &caller, ADMINISTRATION, Resource::Service)?;
+    Ok(caller)
 }
 
 /// Returns the caller whom the bearer token belongs to.
@@ -96,9 +96,14 @@ pub(super) fn reader(app: &AppState, headers: &HeaderMap) -> Option<Caller> {
     session(app, headers, Purpose::Admin).map(|_| administrator())
 }
 
-/// Returns the owner as the caller.
+/// Returns the owner as the caller, and names it in the audit.
 fn administrator() -> Caller {
     dispatch::set_caller("admin");
+    owner_caller()
+}
+
+/// Returns the owner as the caller.
+pub(crate) fn owner_caller() -> Caller {
     Caller::granted("admin", Scopes::ADMIN, Visibility::All)
 }
 

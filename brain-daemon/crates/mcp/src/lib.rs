@@ -24,7 +24,7 @@ mod window;
 
 pub use serve::over_stream;
 pub use serve::{HttpService, Mode, over_http, service};
-pub use tools::scope;
+pub use tools::tool_operation;
 
 use std::cell::OnceCell;
 use std::sync::Arc;

@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, OperationInfo, Scope};
 
 use super::{ToolContext, answer, arguments, errors, schema};
-use brain_base::caller::Scope;
+use brain_base::permission::permit;
 
 /// How a tool changes pages, for the annotations that clients read before they let a model call it
 /// (MCP 2026-07-28, ToolAnnotations).
@@ -32,8 +32,8 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     const TITLE: &'static str;
     /// The description for models: what the tool does, when to use it, and when to use another one.
     const DESCRIPTION: &'static str;
-    /// The scope that a caller needs.
-    const SCOPE: Scope;
+    /// The operations that it runs. A caller needs the highest of their scopes.
+    const OPERATIONS: &'static [OperationInfo];
     /// How it changes pages.
     const EFFECT: Effect;
     /// The type of the answer.
@@ -50,8 +50,8 @@ pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
 pub(super) struct RegisteredTool {
     /// Its name, description and schemas.
     pub(super) tool: Tool,
-    /// What its caller needs.
-    pub(super) scope: Scope,
+    /// Its name, and the scope that a caller needs.
+    pub(super) operation: OperationInfo,
     run: fn(&ToolContext, JsonObject, &JsonObject) -> Result<CallToolResult, Fault>,
 }
 
@@ -67,13 +67,14 @@ impl RegisteredTool {
             .with_title(T::TITLE)
             .with_raw_output_schema(schema::of_answer::<T::Output>())
             .with_annotations(hints);
-        Self { tool, scope: T::SCOPE, run: run::<T> }
+        // A tool without operations would be for administrators.
+        let scope = T::OPERATIONS.iter().map(|it| it.scope).max().unwrap_or(Scope::Admin);
+        Self { tool, operation: OperationInfo { name: T::NAME, scope }, run: run::<T> }
     }
 
     /// Checks the scope and calls the tool. A failure is a result, too, because the model reads it.
     pub(super) fn call(&self, context: &ToolContext, arguments: JsonObject) -> CallToolResult {
-        let allowed = context.caller.require(self.scope, &self.tool.name);
-        allowed
+        permit(&context.caller, self.operation)
             .and_then(|()| (self.run)(context, arguments, &self.tool.input_schema))
             .unwrap_or_else(|fault| errors::to_result(&self.tool.name, &fault))
     }

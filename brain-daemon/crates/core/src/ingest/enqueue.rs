@@ -14,8 +14,8 @@ use super::super::intake::check_type;
 use super::super::sealed::Seal;
 use super::super::{Brain, preferred};
 use super::{Accepted, Item};
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Visibility};
+use brain_base::permission::{INGEST, permit};
 use brain_page::{self as page, PayloadError};
 use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
@@ -110,7 +110,7 @@ impl Brain {
 
     /// Returns the item's record, and the keys that identify duplicates.
     fn prepare(&self, caller: &Caller, item: Item) -> Result<(JobRecord, DedupKeys), Fault> {
-        caller.require(Scope::Write, "ingest")?;
+        permit(caller, INGEST)?;
         let source = self.target(caller, item.source)?;
         if let Some(page_type) = &item.page_type {
             check_type(page_type)

@@ -25,7 +25,8 @@ mod vector_writer;
 
 use std::time::Duration;
 
-use brain_protocol::{Scope, SourceId};
+use brain_base::permission::permit;
+use brain_protocol::{Doctor, Operation as _, SourceId};
 
 use super::{Brain, Caller, Progress};
 
@@ -73,9 +74,9 @@ pub(super) struct Degradation {
 }
 
 impl Degradation {
-    /// Formats one line. Only administrators see the problem.
+    /// Formats one line. Only callers that can run `doctor` see the problem.
     pub(super) fn text(&self, caller: &Caller) -> String {
-        let why = self.why.as_deref().filter(|_| caller.scopes().highest() >= Scope::Admin);
+        let why = self.why.as_deref().filter(|_| permit(caller, Doctor::INFO).is_ok());
         match (self.share, why) {
             (Some(share), Some(why)) => {
                 format!("search by meaning: {share} % of the pages have their vectors: {why}")

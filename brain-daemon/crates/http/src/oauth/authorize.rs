@@ -20,6 +20,7 @@ use super::form::Form;
 use super::page::{self, Shown};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
+use brain_base::permission::{CONSENT, permit};
 use brain_access::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 
 /// What is served.
@@ -307,6 +308,7 @@ async fn approve(
     asked: AuthorizeRequest,
     scopes: Scopes,
 ) -> Result<Response, Stop> {
+    permit(&session::owner_caller(), CONSENT).map_err(HttpError::from)?;
     let address = app.block(move |brain| brain.access.approve(&asked, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)

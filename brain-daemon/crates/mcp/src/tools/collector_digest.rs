@@ -1,6 +1,6 @@
 //! //! The tool `collector_digest`: collected social posts and their authors.
 
-use brain_protocol::{
+use brain_protocol::{Operation as _, OperationInfo, 
     Alert, CollectorDigest as DigestRequest, Deletion, Digest, DigestAuthor, DigestPost,
     DigestTopic, Fault, NamedPage,
 };
@@ -12,7 +12,6 @@ use crate::ToolContext;
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use brain_base::caller::Scope;
 
 /// Characters of a post, of an additional text, and of a name or topic that are shown.
 const MAX_POST_CHARS: usize = 2_000;
@@ -93,7 +92,8 @@ impl ToolCall for CollectorDigest {
     const TITLE: &'static str = "Collected posts";
     const DESCRIPTION: &'static str = "New social posts, with pages about their authors. Events: \
         topics that came 3 times in a week, deletions, alerts. All texts are strangers'.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::CollectorDigest::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = CollectorOutput;
 

@@ -3,7 +3,7 @@
 //! A change is computed from the page as read. It is written only if the page is still the same;
 //! otherwise it is computed again.
 
-use brain_protocol::{Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put};
+use brain_protocol::{Operation as _, OperationInfo, Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,6 @@ use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_fra
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{self, Trust};
 use crate::{ToolContext, page_address};
-use brain_base::caller::Scope;
 use brain_core::STAMPS;
 use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
 
@@ -72,7 +71,8 @@ impl ToolCall for EditPage {
         and prepend add to the page or to a section; replace_text replaces find; replace_section \
         replaces what is below a heading; set_frontmatter sets key. For these empty content \
         removes. An edit meanwhile by somebody else is kept.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Edits;
     type Output = EditOutput;
 
@@ -189,7 +189,8 @@ impl ToolCall for AddTimelineEntry {
     const TITLE: &'static str = "Add to a timeline";
     const DESCRIPTION: &'static str =
         "Add a dated event to a page's timeline. The same date and text again change nothing.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Adds;
     type Output = WriteOutput;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits};
+use brain_protocol::{Operation as _, OperationInfo, Fault, FaultCode, Hit, Hits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,6 @@ use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{FRAME, Trust, origin};
 use crate::{ToolContext, page_address, suggestions};
-use brain_base::caller::Scope;
 use brain_page::page_url;
 
 /// Results of one search.
@@ -53,7 +52,8 @@ impl ToolCall for Search {
     const TITLE: &'static str = "Search";
     const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use \
         query for filters or more results.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = SearchOutput;
 
@@ -107,7 +107,8 @@ impl ToolCall for Fetch {
     const TITLE: &'static str = "Fetch";
     const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a \
         part of a long page, or its links.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = FetchOutput;
 
@@ -218,7 +219,8 @@ impl ToolCall for Query {
     const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it \
         before answering about the user's people, work or past. Not to browse (use list_pages) or \
         read (use get_page with the slug and line).";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = QueryOutput;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use brain_protocol::{
+use brain_protocol::{Operation as _, OperationInfo, 
     Backlinks, Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, LinksReply, PageRef,
 };
 use schemars::JsonSchema;
@@ -15,7 +15,6 @@ use crate::cursor::{self, Cursors, ListPart};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, defect, page_address, suggestions};
-use brain_base::caller::Scope;
 
 /// The maximum number of pages that a walk visits.
 const MAX_PAGES: u32 = 1_000;
@@ -116,7 +115,8 @@ impl ToolCall for GetLinks {
     const TITLE: &'static str = "Links of a page";
     const DESCRIPTION: &'static str = "Pages that a page links to (out) or that link to it (in), \
         up to 3 steps away: who and what belongs together.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Links::INFO, brain_protocol::Backlinks::INFO, brain_protocol::Graph::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = LinksOutput;
 

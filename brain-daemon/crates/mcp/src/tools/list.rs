@@ -1,6 +1,6 @@
 //! //! The tool `list_pages`.
 
-use brain_protocol::{Fault, List, PageRow};
+use brain_protocol::{Operation as _, OperationInfo, Fault, List, PageRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use crate::cursor::Cursors;
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, page_address};
-use brain_base::caller::Scope;
 
 /// The maximum size of all rows, in bytes of JSON.
 const MAX_ROWS_BYTES: usize = MAX_ANSWER - 4_000;
@@ -75,7 +74,8 @@ impl ToolCall for ListPages {
     const TITLE: &'static str = "List pages";
     const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is \
         new, or what there is below a prefix. Use query to find by content.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::List::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = ListOutput;
 

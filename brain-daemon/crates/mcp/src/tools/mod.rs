@@ -15,10 +15,12 @@ mod write_output;
 
 use std::sync::LazyLock;
 
+use brain_protocol::OperationInfo;
 use rmcp::model::Tool;
 
 use super::tool::RegisteredTool;
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::Caller;
+use brain_base::permission::permit;
 
 /// All tools, in the order in which models see them.
 static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
@@ -46,13 +48,13 @@ pub(super) fn find(name: &str) -> Option<&'static RegisteredTool> {
     TOOLS.iter().find(|entry| entry.tool.name == name)
 }
 
-/// Returns the scope that a tool requires; `None` if there is no such tool.
-pub fn scope(name: &str) -> Option<Scope> {
-    find(name).map(|entry| entry.scope)
+/// Returns a tool's name and the scope that it needs; `None` if there is no such tool.
+pub fn tool_operation(name: &str) -> Option<OperationInfo> {
+    find(name).map(|entry| entry.operation)
 }
 
 /// Returns the tools that `caller` can use.
 pub(super) fn all_for(caller: &Caller) -> Vec<Tool> {
-    let may = |entry: &&RegisteredTool| caller.require(entry.scope, "").is_ok();
+    let may = |entry: &&RegisteredTool| permit(caller, entry.operation).is_ok();
     TOOLS.iter().filter(may).map(|entry| entry.tool.clone()).collect()
 }

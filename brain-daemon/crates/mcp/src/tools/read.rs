@@ -1,6 +1,6 @@
 //! //! The tool `get_page`.
 
-use brain_protocol::{
+use brain_protocol::{OperationInfo, 
     Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, Page, PageRef, Timeline,
 };
 use schemars::JsonSchema;
@@ -11,7 +11,6 @@ use crate::tool::{Effect, ToolCall};
 use crate::trust::{FRAME, Trust, frame, origin};
 use crate::window::{WindowRequest, count_lines, window};
 use crate::{ToolContext, page_address, suggestions};
-use brain_base::caller::Scope;
 use brain_page::{content_hash, headings, section};
 
 /// Characters of a title that are shown.
@@ -176,7 +175,8 @@ impl ToolCall for GetPage {
     const DESCRIPTION: &'static str = "Read a page, or a section or lines of it. Long text is cut: \
         go on with next_start_line (and next_skip_chars). content_hash goes into later changes as \
         expected_hash.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Links::INFO, brain_protocol::Backlinks::INFO, brain_protocol::Timeline::INFO, brain_protocol::History::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = PageOutput;
 

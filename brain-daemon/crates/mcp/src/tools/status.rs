@@ -1,13 +1,12 @@
 //! //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Fault, Search, SourceList, Status};
+use brain_protocol::{Operation as _, OperationInfo, Fault, Search, SourceList, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ToolContext;
 use crate::answer::shorten;
 use crate::tool::{Effect, ToolCall};
-use brain_base::caller::Scope;
 
 /// Sources that are listed.
 const MAX_SOURCES: usize = 200;
@@ -51,7 +50,8 @@ impl ToolCall for BrainStatus {
     const TITLE: &'static str = "Status";
     const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, \
         and whether the index is complete.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Status::INFO, brain_protocol::SourceList::INFO, brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = StatusOutput;
 

@@ -1,6 +1,6 @@
 //! //! The tool `get_timeline`.
 
-use brain_protocol::{Fault, Timeline, TimelineRow};
+use brain_protocol::{Operation as _, OperationInfo, Fault, Timeline, TimelineRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,6 @@ use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, page_address, suggestions};
-use brain_base::caller::Scope;
 
 /// Entries that are requested.
 const MAX_ENTRIES: usize = 1_000;
@@ -60,7 +59,8 @@ impl ToolCall for GetTimeline {
     const TITLE: &'static str = "Timeline";
     const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
         newest first: what happened, when. Use list_pages for which pages changed.";
-    const SCOPE: Scope = Scope::Read;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Timeline::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = TimelineOutput;
 

@@ -1,6 +1,6 @@
 //! //! Tools that write whole pages: capture, put, delete, restore.
 
-use brain_protocol::{
+use brain_protocol::{Operation as _, OperationInfo, 
     Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put,
     Restore, Revert,
 };
@@ -11,7 +11,6 @@ use super::edit::{read, rewrite};
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
 use crate::{ToolContext, page_address};
-use brain_base::caller::Scope;
 use brain_page::Document;
 
 /// The output of `delete_page`.
@@ -46,7 +45,8 @@ impl ToolCall for Capture {
     const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, \
         searchable at once. The same content within 24 hours is kept once. To change a page use \
         edit_page; for a page with a chosen slug, put_page.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Capture::INFO];
     const EFFECT: Effect = Effect::Adds;
     type Output = WriteOutput;
 
@@ -83,7 +83,8 @@ impl ToolCall for PutPage {
     const DESCRIPTION: &'static str = "Write a whole page under a slug like people/ada-lovelace. \
         An existing page is replaced only with expected_hash or overwrite; its former version is \
         kept. For a part of a page use edit_page.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Replaces;
     type Output = WriteOutput;
 
@@ -155,7 +156,8 @@ impl ToolCall for DeletePage {
     const NAME: &'static str = "delete_page";
     const TITLE: &'static str = "Delete a page";
     const DESCRIPTION: &'static str = "Delete a page. restore_page brings it back for 72 hours.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Delete::INFO];
     const EFFECT: Effect = Effect::Replaces;
     type Output = DeleteOutput;
 
@@ -185,7 +187,8 @@ impl ToolCall for RestorePage {
     const TITLE: &'static str = "Restore a page";
     const DESCRIPTION: &'static str =
         "Bring a deleted page back; or, with version, what a page said at that version.";
-    const SCOPE: Scope = Scope::Write;
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Get::INFO, brain_protocol::Restore::INFO, brain_protocol::Revert::INFO];
     const EFFECT: Effect = Effect::Adds;
     type Output = WriteOutput;
 

@@ -1,0 +1,108 @@
+//! Permission: the one decision whether a caller may run an operation.
+//!
+//! Every interface and every operation asks [`permit`]. What a permitted caller sees is another
+//! question: the store answers it by [`Visibility`](crate::caller::Visibility).
+
+use brain_protocol::{Fault, FaultCode, OperationInfo, Scope};
+
+use crate::caller::Caller;
+
+/// Receiving an item over HTTP: `POST /ingest`.
+pub const INGEST: OperationInfo = OperationInfo { name: "ingest", scope: Scope::Write };
+
+/// Any use of the admin API, and of pages for people.
+pub const ADMINISTRATION: OperationInfo =
+    OperationInfo { name: "administration", scope: Scope::Admin };
+
+/// Granting a client access on the consent page.
+pub const CONSENT: OperationInfo = OperationInfo { name: "consent", scope: Scope::Admin };
+
+/// Exchanging a client's credentials for a token. The token has no scope that the client lacks.
+pub const TOKEN_EXCHANGE: OperationInfo =
+    OperationInfo { name: "token exchange", scope: Scope::Read };
+
+/// The operations that are not on the wire.
+pub const HTTP_OPERATIONS: [OperationInfo; 4] =
+    [INGEST, ADMINISTRATION, CONSENT, TOKEN_EXCHANGE];
+
+/// Checks that `caller` may run `operation`.
+///
+/// # Errors
+/// [`FaultCode::Forbidden`], with the required scope.
+pub fn permit(caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
+    let OperationInfo { name, scope } = operation;
+    if caller.scopes().cover(scope.into()) {
+        return Ok(());
+    }
+    let scope = scope.as_str();
+    Err(Fault::new(FaultCode::Forbidden, format!("{name} needs the scope \"{scope}\""))
+        .hint(format!("ask the owner of this brain for a grant with \"{scope}\"")))
+}
+
+#[cfg(test)]
+mod tests {
+    use brain_protocol::{OPERATIONS, Scopes, SourceId};
+
+    use super::*;
+    use crate::caller::{COLLECTOR, Visibility};
+
+    /// Operations for callers with the scope `read`. A change here is a change of who can see what.
+    const READ: [&str; 16] = [
+        "status",
+        "get",
+        "search",
+        "list",
+        "history",
+        "links",
+        "backlinks",
+        "graph",
+        "timeline",
+        "sources list",
+        "links --broken",
+        "jobs show",
+        "mcp",
+        "collector digest",
+        "model list",
+        "token exchange",
+    ];
+
+    /// Operations for callers with the scope `write`.
+    const WRITE: [&str; 9] =
+        ["capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest"];
+
+    /// Every kind of caller, with its highest scope.
+    fn callers() -> Vec<(Caller, Scope)> {
+        let everything = || Visibility::All;
+        let one_source = || Visibility::Only(vec![SourceId::default()]);
+        let granted = |name: &str, scopes: Scopes, sources| Caller::granted(name, scopes, sources);
+        vec![
+            (Caller::local(1000), Scope::Admin),
+            (granted("admin", Scopes::ADMIN, everything()), Scope::Admin),
+            (granted("token:admin", Scopes::ADMIN, everything()), Scope::Admin),
+            (granted("uid 1001", Scopes::WRITE, everything()), Scope::Write),
+            (granted("token:laptop", Scopes::READ_WRITE, one_source()), Scope::Write),
+            (granted("client", Scope::Read.into(), everything()), Scope::Read),
+            (granted("client", Scopes::WRITE, one_source()), Scope::Write),
+            (granted("telephone", Scopes::READ_WRITE, everything()), Scope::Write),
+            (granted("telephone", Scopes::WRITE, one_source()), Scope::Write),
+            (granted(COLLECTOR, Scopes::READ_WRITE, everything()), Scope::Write),
+        ]
+    }
+
+    #[test]
+    fn every_caller_may_run_what_its_scope_includes() {
+        for &operation in OPERATIONS.iter().chain(&HTTP_OPERATIONS) {
+            let needed = match operation.name {
+                name if READ.contains(&name) => Scope::Read,
+                name if WRITE.contains(&name) => Scope::Write,
+                _ => Scope::Admin,
+            };
+            for (caller, held) in callers() {
+                let permitted = permit(&caller, operation);
+                assert_eq!(permitted.is_ok(), held >= needed, "{} {operation:?}", caller.name);
+                let code = permitted.err().map(|fault| fault.code);
+                assert!(code.is_none_or(|code| code == FaultCode::Forbidden), "{operation:?}");
+            }
+        }
+    }
+}
