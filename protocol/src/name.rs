@@ -43,12 +43,12 @@ impl Slug {
     /// [`NameError`] with the first violation of the grammar and the nearest slug.
     pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
         let text = text.into();
-        match offence(&text) {
+        match violation(&text) {
             None => Ok(Self(text)),
-            Some(what) => {
+            Some(violation) => {
                 let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
                 Err(NameError {
-                    message: format!("\"{shown}\" is not a slug: {what}"),
+                    message: format!("\"{shown}\" is not a slug: {violation}"),
                     suggestion: Self::from_path(&text).ok().map(|s| s.0),
                 })
             }
@@ -83,10 +83,10 @@ impl Slug {
             }
         }
         let text = segments.join("/");
-        match offence(&text) {
+        match violation(&text) {
             None => Ok(Self(text)),
-            Some(what) => Err(NameError {
-                message: format!("\"{}\" gives no slug: {what}", path.escape_debug()),
+            Some(violation) => Err(NameError {
+                message: format!("\"{}\" gives no slug: {violation}", path.escape_debug()),
                 suggestion: None,
             }),
         }
@@ -127,7 +127,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Returns the first violation of the grammar.
-fn offence(text: &str) -> Option<String> {
+fn violation(text: &str) -> Option<String> {
     if text.is_empty() {
         return Some("it is empty".into());
     }

@@ -22,8 +22,7 @@ pub const TOKEN_EXCHANGE: OperationInfo =
     OperationInfo { name: "token exchange", scope: Scope::Read };
 
 /// The operations that are not on the wire.
-pub const HTTP_OPERATIONS: [OperationInfo; 4] =
-    [INGEST, ADMINISTRATION, CONSENT, TOKEN_EXCHANGE];
+pub const HTTP_OPERATIONS: [OperationInfo; 4] = [INGEST, ADMINISTRATION, CONSENT, TOKEN_EXCHANGE];
 
 /// Checks that `caller` may run `operation`.
 ///

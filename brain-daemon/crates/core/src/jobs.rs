@@ -1,8 +1,8 @@
 //! The queue as people and clients see it: what waits, what failed, and trying again.
 
-use brain_protocol::{Operation as _, 
+use brain_protocol::{
     Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
-    JobState, Jobs, SourceId,
+    JobState, Jobs, Operation as _, SourceId,
 };
 
 use super::sealed::Seal;

@@ -20,8 +20,8 @@ use super::form::Form;
 use super::page::{self, Shown};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
-use brain_base::permission::{CONSENT, permit};
 use brain_access::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
+use brain_base::permission::{CONSENT, permit};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {

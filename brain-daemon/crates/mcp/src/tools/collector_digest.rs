@@ -1,8 +1,8 @@
 //! //! The tool `collector_digest`: collected social posts and their authors.
 
-use brain_protocol::{Operation as _, OperationInfo, 
+use brain_protocol::{
     Alert, CollectorDigest as DigestRequest, Deletion, Digest, DigestAuthor, DigestPost,
-    DigestTopic, Fault, NamedPage,
+    DigestTopic, Fault, NamedPage, Operation as _, OperationInfo,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,8 +92,7 @@ impl ToolCall for CollectorDigest {
     const TITLE: &'static str = "Collected posts";
     const DESCRIPTION: &'static str = "New social posts, with pages about their authors. Events: \
         topics that came 3 times in a week, deletions, alerts. All texts are strangers'.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::CollectorDigest::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::CollectorDigest::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = CollectorOutput;
 

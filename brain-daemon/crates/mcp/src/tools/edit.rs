@@ -3,7 +3,9 @@
 //! A change is computed from the page as read. It is written only if the page is still the same;
 //! otherwise it is computed again.
 
-use brain_protocol::{Operation as _, OperationInfo, Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put};
+use brain_protocol::{
+    Fault, FaultCode, Get, Operation as _, OperationInfo, Origin, Page, PageRef, Precondition, Put,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use brain_protocol::{Operation as _, OperationInfo, Fault, FaultCode, Hit, Hits};
+use brain_protocol::{Fault, FaultCode, Hit, Hits, Operation as _, OperationInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,8 +52,7 @@ impl ToolCall for Search {
     const TITLE: &'static str = "Search";
     const DESCRIPTION: &'static str = "Find pages by words or a question; read one with fetch. Use \
         query for filters or more results.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Search::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = SearchOutput;
 
@@ -107,8 +106,7 @@ impl ToolCall for Fetch {
     const TITLE: &'static str = "Fetch";
     const DESCRIPTION: &'static str = "Read a page that search found. Use get_page for a slug, a \
         part of a long page, or its links.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Get::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Get::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = FetchOutput;
 
@@ -219,8 +217,7 @@ impl ToolCall for Query {
     const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it \
         before answering about the user's people, work or past. Not to browse (use list_pages) or \
         read (use get_page with the slug and line).";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Search::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Search::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = QueryOutput;
 

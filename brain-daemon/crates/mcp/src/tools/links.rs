@@ -2,8 +2,9 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use brain_protocol::{Operation as _, OperationInfo, 
-    Backlinks, Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, LinksReply, PageRef,
+use brain_protocol::{
+    Backlinks, Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, LinksReply,
+    Operation as _, OperationInfo, PageRef,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -115,8 +116,12 @@ impl ToolCall for GetLinks {
     const TITLE: &'static str = "Links of a page";
     const DESCRIPTION: &'static str = "Pages that a page links to (out) or that link to it (in), \
         up to 3 steps away: who and what belongs together.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Get::INFO, brain_protocol::Links::INFO, brain_protocol::Backlinks::INFO, brain_protocol::Graph::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[
+        brain_protocol::Get::INFO,
+        brain_protocol::Links::INFO,
+        brain_protocol::Backlinks::INFO,
+        brain_protocol::Graph::INFO,
+    ];
     const EFFECT: Effect = Effect::Reads;
     type Output = LinksOutput;
 

@@ -1,6 +1,6 @@
 //! //! The tool `list_pages`.
 
-use brain_protocol::{Operation as _, OperationInfo, Fault, List, PageRow};
+use brain_protocol::{Fault, List, Operation as _, OperationInfo, PageRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +74,7 @@ impl ToolCall for ListPages {
     const TITLE: &'static str = "List pages";
     const DESCRIPTION: &'static str = "List pages without their text, newest change first: what is \
         new, or what there is below a prefix. Use query to find by content.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::List::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::List::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = ListOutput;
 

@@ -1,7 +1,8 @@
 //! //! The tool `get_page`.
 
-use brain_protocol::{OperationInfo, 
-    Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, Page, PageRef, Timeline,
+use brain_protocol::{
+    Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, OperationInfo, Page,
+    PageRef, Timeline,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -175,8 +176,13 @@ impl ToolCall for GetPage {
     const DESCRIPTION: &'static str = "Read a page, or a section or lines of it. Long text is cut: \
         go on with next_start_line (and next_skip_chars). content_hash goes into later changes as \
         expected_hash.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Get::INFO, brain_protocol::Links::INFO, brain_protocol::Backlinks::INFO, brain_protocol::Timeline::INFO, brain_protocol::History::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[
+        brain_protocol::Get::INFO,
+        brain_protocol::Links::INFO,
+        brain_protocol::Backlinks::INFO,
+        brain_protocol::Timeline::INFO,
+        brain_protocol::History::INFO,
+    ];
     const EFFECT: Effect = Effect::Reads;
     type Output = PageOutput;
 

@@ -1,6 +1,6 @@
 //! //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Operation as _, OperationInfo, Fault, Search, SourceList, Status};
+use brain_protocol::{Fault, Operation as _, OperationInfo, Search, SourceList, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +50,11 @@ impl ToolCall for BrainStatus {
     const TITLE: &'static str = "Status";
     const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, \
         and whether the index is complete.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Status::INFO, brain_protocol::SourceList::INFO, brain_protocol::Search::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[
+        brain_protocol::Status::INFO,
+        brain_protocol::SourceList::INFO,
+        brain_protocol::Search::INFO,
+    ];
     const EFFECT: Effect = Effect::Reads;
     type Output = StatusOutput;
 

@@ -1,6 +1,6 @@
 //! //! The tool `get_timeline`.
 
-use brain_protocol::{Operation as _, OperationInfo, Fault, Timeline, TimelineRow};
+use brain_protocol::{Fault, Operation as _, OperationInfo, Timeline, TimelineRow};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,7 @@ impl ToolCall for GetTimeline {
     const TITLE: &'static str = "Timeline";
     const DESCRIPTION: &'static str = "Dated lines (\"- 2026-03-01 | text\") of a page or of all, \
         newest first: what happened, when. Use list_pages for which pages changed.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Timeline::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Timeline::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = TimelineOutput;
 

@@ -1,8 +1,8 @@
 //! //! Tools that write whole pages: capture, put, delete, restore.
 
-use brain_protocol::{Operation as _, OperationInfo, 
-    Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Origin, PageRef, Precondition, Put,
-    Restore, Revert,
+use brain_protocol::{
+    Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Operation as _, OperationInfo,
+    Origin, PageRef, Precondition, Put, Restore, Revert,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,8 +45,7 @@ impl ToolCall for Capture {
     const DESCRIPTION: &'static str = "Keep what the user wants remembered as a new inbox page, \
         searchable at once. The same content within 24 hours is kept once. To change a page use \
         edit_page; for a page with a chosen slug, put_page.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Capture::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Capture::INFO];
     const EFFECT: Effect = Effect::Adds;
     type Output = WriteOutput;
 
@@ -156,8 +155,7 @@ impl ToolCall for DeletePage {
     const NAME: &'static str = "delete_page";
     const TITLE: &'static str = "Delete a page";
     const DESCRIPTION: &'static str = "Delete a page. restore_page brings it back for 72 hours.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Delete::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Delete::INFO];
     const EFFECT: Effect = Effect::Replaces;
     type Output = DeleteOutput;
 
