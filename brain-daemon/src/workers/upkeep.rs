@@ -106,7 +106,7 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
                 brain.replay_outbox();
             }
             if count.is_multiple_of(LAST_USE_EVERY)
-                && let Err(fault) = brain.access.write_uses()
+                && let Err(fault) = brain.access.write_last_use()
             {
                 tracing::warn!(%fault, "last use of clients not written");
             }

@@ -1,7 +1,8 @@
-//! The owner's own token, for the admin API and the consent page.
+//! The admin token: the owner's token for the admin API and the consent page.
 //!
-//! It is the secret `admin-token` (see [`brain_base::secrets`]), made at the first start. What is in force is what was read at the
-//! start, or made since by `brain token admin --rotate`; a file that somebody edits counts from the next start on.
+//! It is the secret `admin-token` (see [`brain_base::secrets`]), created at the first start. It is
+//! read at the start and when `brain token admin` replaces it. Edits of its file take effect at the
+//! next start.
 
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -15,92 +16,98 @@ use brain_base::random::{self, Random};
 use brain_base::secrets::{FoundSecret, Origin, Secrets};
 use brain_store::Hash;
 
-/// The secret's name.
+/// The name of the secret.
 const NAME: &str = "admin-token";
-/// A token that somebody chose has no fewer characters.
-const SHORTEST: usize = 24;
+/// The minimum length of a token that the owner chose, in characters.
+const MIN_LENGTH: usize = 24;
 
-/// The owner's token, or why there is none.
+/// Holds the admin token, or the reason why there is none.
 pub(crate) struct AdminTokenHolder {
     secrets: Arc<Secrets>,
     configured: Option<PathBuf>,
-    known: RwLock<Result<Known, Fault>>,
+    loaded: RwLock<Result<LoadedToken, Fault>>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct LoadedToken {
     secret: Secret,
     hash: Hash,
     origin: Origin,
 }
 
-impl Known {
+impl LoadedToken {
     fn new(found: FoundSecret) -> Result<Self, Fault> {
         let FoundSecret { secret, origin } = found;
         let text = secret.expose();
-        if text.len() < SHORTEST || !text.bytes().all(|b| b.is_ascii_graphic()) {
+        if text.len() < MIN_LENGTH || !text.bytes().all(|b| b.is_ascii_graphic()) {
             let message = format!(
-                "the admin token in {origin} is too weak: it needs {SHORTEST} or more ASCII characters"
+                "the admin token in {origin} is too weak: it needs {MIN_LENGTH} or more ASCII \
+                 characters"
             );
-            return Err(Fault::new(FaultCode::InvalidConfig, message)
-                .hint("make a random one, for example with `openssl rand -hex 32`, and restart the daemon"));
+            let hint = "make a random one, for example with `openssl rand -hex 32`, and restart \
+                        the daemon";
+            return Err(Fault::new(FaultCode::InvalidConfig, message).hint(hint));
         }
         Ok(Self { hash: digest(text), secret, origin })
+    }
+
+    fn into_reply(self, rotated: bool) -> AdminTokenReply {
+        AdminTokenReply { token: self.secret, path: self.origin.to_string(), rotated }
     }
 }
 
 impl AdminTokenHolder {
-    /// Finds the token, or makes it at the first start.
+    /// Reads the token, or creates it at the first start.
     pub(crate) fn open(
         secrets: Arc<Secrets>,
         configured: Option<PathBuf>,
         random: &dyn Random,
     ) -> Self {
-        let mut admin = Self { secrets, configured, known: RwLock::new(Err(none())) };
-        let known = admin.load(random);
-        if let Err(fault) = &known {
-            tracing::warn!(%fault, hint = fault.hint, "there is no admin token: nobody administrates over HTTP");
+        let mut holder = Self { secrets, configured, loaded: RwLock::new(Err(not_loaded())) };
+        let loaded = holder.load(random);
+        if let Err(fault) = &loaded {
+            tracing::warn!(%fault, hint = fault.hint, "no admin token; HTTP administration is off");
         }
-        admin.known = RwLock::new(known);
-        admin
+        holder.loaded = RwLock::new(loaded);
+        holder
     }
 
-    fn load(&self, random: &dyn Random) -> Result<Known, Fault> {
+    fn load(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
         match self.secrets.find(NAME, self.configured.as_deref())? {
-            Some(found) => Known::new(found),
-            None => self.make(random),
+            Some(found) => LoadedToken::new(found),
+            None => self.create(random),
         }
     }
 
-    fn make(&self, random: &dyn Random) -> Result<Known, Fault> {
+    fn create(&self, random: &dyn Random) -> Result<LoadedToken, Fault> {
         let secret = random::secret(random, "brain_ad_")?;
         let path = self.secrets.keep(NAME, &secret)?;
-        tracing::info!(path = %path.display(), "an admin token was made");
-        Known::new(FoundSecret { secret, origin: Origin::Home(path) })
+        tracing::info!(path = %path.display(), "admin token created");
+        LoadedToken::new(FoundSecret { secret, origin: Origin::Home(path) })
     }
 
-    /// Whether this is the digest of the token, in a time that does not tell how near it is.
-    pub(crate) fn is(&self, hash: &Hash) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.as_ref().is_ok_and(|known| bool::from(known.hash.ct_eq(hash)))
+    /// Compares the digest of a token with the admin token's, in constant time.
+    pub(crate) fn matches(&self, hash: &Hash) -> bool {
+        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        loaded.as_ref().is_ok_and(|loaded| bool::from(loaded.hash.ct_eq(hash)))
     }
 
-    /// Why there is no token.
+    /// Returns why there is no token.
     pub(crate) fn problem(&self) -> Option<Fault> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).as_ref().err().cloned()
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).as_ref().err().cloned()
     }
 
     fn show(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if known.is_err() {
-            // What kept it from being read may be mended by now.
-            *known = self.load(random);
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        if loaded.is_err() {
+            // The owner may have repaired the file since.
+            *loaded = self.load(random);
         }
-        known.clone().map(|known| reply(known, false))
+        loaded.clone().map(|loaded| loaded.into_reply(false))
     }
 
     fn rotate(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         match self.secrets.find(NAME, self.configured.as_deref()) {
             Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
                 let message =
@@ -108,37 +115,37 @@ impl AdminTokenHolder {
                 return Err(Fault::new(FaultCode::Conflict, message)
                     .hint("change it there, and restart the daemon"));
             }
-            // Replacing a file in the home mends whatever is wrong with it.
+            // An unreadable file in the home is replaced; a configured one is the owner's.
             Err(fault) if self.configured.is_some() => return Err(fault),
             _ => {}
         }
-        let made = self.make(random)?;
-        *known = Ok(made.clone());
-        Ok(reply(made, true))
+        let created = self.create(random)?;
+        *loaded = Ok(created.clone());
+        Ok(created.into_reply(true))
     }
 }
 
-fn none() -> Fault {
+fn not_loaded() -> Fault {
     Fault::new(FaultCode::Internal, "the admin token was not looked for yet")
 }
 
-fn reply(known: Known, rotated: bool) -> AdminTokenReply {
-    AdminTokenReply { token: known.secret, path: known.origin.to_string(), rotated }
-}
-
 impl Access {
-    /// Whether this is the owner's own token for the admin API, compared in constant time.
+    /// Returns whether this is the admin token. Compares in constant time.
+    #[must_use]
     pub fn is_admin_token(&self, token: &str) -> bool {
-        self.admin_token.is(&digest(token))
+        self.admin_token.matches(&digest(token))
     }
 
     /// Returns the admin token, or replaces it on request.
     ///
     /// # Errors
-    /// Why there is none; [`FaultCode::Conflict`] when its place is outside the home and it is to
-    /// be replaced.
+    /// The reason why there is no token; [`FaultCode::Conflict`] if it must be replaced but comes
+    /// from outside the home.
     pub fn admin_token(&self, request: &AdminToken) -> Result<AdminTokenReply, Fault> {
-        let admin = &self.admin_token;
-        if request.rotate { admin.rotate(&*self.random) } else { admin.show(&*self.random) }
+        if request.rotate {
+            self.admin_token.rotate(&*self.random)
+        } else {
+            self.admin_token.show(&*self.random)
+        }
     }
 }

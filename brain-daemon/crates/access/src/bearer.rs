@@ -1,53 +1,51 @@
-//! Who a bearer token belongs to (RFC 6750). On the way of every call over HTTP: a look into memory and nothing else.
+//! Authenticates bearer tokens (RFC 6750). Runs at each HTTP call, so it reads only memory.
 
 use brain_protocol::{Fault, FaultCode};
 use subtle::ConstantTimeEq;
 
 use crate::Access;
-use crate::grant_table::{bounded, common, digest, is_live};
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scopes};
-use brain_store::TokenKind;
+use crate::grant_table::{capped, digest, intersection, is_live};
+use brain_base::caller::{Caller, Scopes, Visibility};
+use brain_store::{Hash, TokenKind};
 
 impl Access {
-    /// Who a bearer token belongs to. Answers from memory.
+    /// Returns the caller that a bearer token authenticates. Does not block.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidToken`] when it is none of ours, has ended, was revoked, or is for another service.
+    /// [`FaultCode::InvalidToken`] if the token is unknown, has expired, was revoked, or is for
+    /// another service.
     pub fn bearer(&self, token: &str) -> Result<Caller, Fault> {
         let hash = digest(token);
-        if self.admin_token.is(&hash) {
+        if self.admin_token.matches(&hash) {
             return Ok(Caller::granted("admin", Scopes::ADMIN, Visibility::All));
         }
-        self.holder(&hash).ok_or_else(|| {
-            // Nobody learns whether there ever was such a token.
+        self.authenticate(&hash).ok_or_else(|| {
+            // The answer does not reveal whether the token ever existed.
             Fault::new(FaultCode::InvalidToken, "the token is not known, has ended or was revoked")
                 .hint("ask the owner of this brain for a new one, or authorize again")
         })
     }
 
-    fn holder(&self, hash: &brain_store::Hash) -> Option<Caller> {
+    fn authenticate(&self, hash: &Hash) -> Option<Caller> {
         let now = self.clock.now();
         let table = self.table();
         let (key, token) = table.token(hash)?;
         let record = &token.record;
-        let good = bool::from(key.ct_eq(hash))
+        let is_valid = bool::from(key.ct_eq(hash))
             && record.kind != TokenKind::Refresh
             && is_live(record, now)
             && record.resource.as_deref().is_none_or(|resource| self.is_our_resource(resource));
-        if !good {
+        if !is_valid {
             return None;
         }
         let Some(id) = &record.client else {
-            return Some(Caller::granted(
-                format!("token:{}", record.name),
-                record.scopes,
-                token.view.clone(),
-            ));
+            let (name, visibility) = (format!("token:{}", record.name), token.visibility.clone());
+            return Some(Caller::granted(name, record.scopes, visibility));
         };
-        let client = table.client(id).filter(|client| client.record.revoked_at.is_none())?;
-        client.note_use(now);
-        let scopes = bounded(client.record.scopes, record.scopes);
-        Some(Caller::granted(id.as_str(), scopes, common(&token.view, &client.view)))
+        let client = table.active_client(id)?;
+        client.record_use(now);
+        let scopes = capped(client.record.scopes, record.scopes);
+        let visibility = intersection(&token.visibility, &client.visibility);
+        Some(Caller::granted(id.as_str(), scopes, visibility))
     }
 }

@@ -1,9 +1,10 @@
-//! Clients that name themselves by the address of a document about them (Client ID Metadata ClientDocuments,
-//! draft-ietf-oauth-client-id-metadata-document), and of whose document brain has no copy: it is fetched.
+//! Fetches client metadata documents (Client ID Metadata Documents,
+//! draft-ietf-oauth-client-id-metadata-document).
 //!
-//! Anybody may send us to any address with that, without being let in. So the way there is narrow (`net`), what came is kept for a
-//! while, also when it was wrong, and there is a limit for each host and one for all: nobody makes a hammer of us. What a document
-//! says of its client is the client's own word; what identifies it is the host of its address.
+//! The id of such a client is the address of a document that describes it. Anyone can cause such a
+//! fetch without authentication, so addresses are restricted (`net`), results and failures are
+//! cached, and fetches are limited by host and in total. The content of a document is untrusted;
+//! only the host of its address identifies the client.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -17,135 +18,144 @@ use serde_json::Value;
 use crate::{OAuthError, OAuthFault, redirect_uri, validate};
 use brain_net::{self as net, Error as NetError, HttpClient};
 
-/// ClientDocuments that are kept; beyond, the one that was not asked for longest is forgotten.
-const KEPT: NonZeroUsize = NonZeroUsize::new(200).unwrap();
-/// How long one is kept at most, and when it does not say, in milliseconds.
-const LONGEST: i64 = 24 * 60 * 60 * 1000;
-/// How long one is kept at least, whatever it says: the owner decides about what was shown.
-const SHORTEST: i64 = 5 * 60 * 1000;
-/// How long it is remembered that one could not be had.
-const FAILED: i64 = 60 * 1000;
-/// The span of time in which fetches are counted.
-const SPAN: i64 = 60 * 1000;
-/// Fetches from one host in that time.
-const OF_ONE_HOST: usize = 5;
-/// Fetches in all in that time.
-const IN_ALL: usize = 20;
-/// Redirect addresses that are looked at in one document.
-const MOST_ADDRESSES: usize = 50;
+/// The number of cached documents. The least recently used one is removed.
+const MAX_CACHED: NonZeroUsize = NonZeroUsize::new(200).unwrap();
+/// The maximum and default cache time, in milliseconds.
+const MAX_AGE_MS: i64 = 24 * 60 * 60 * 1000;
+/// The minimum cache time in milliseconds, so that the owner decides on what was shown.
+const MIN_AGE_MS: i64 = 5 * 60 * 1000;
+/// The cache time of a failure, in milliseconds.
+const FAILURE_AGE_MS: i64 = 60 * 1000;
+/// The window in which fetches are counted, in milliseconds.
+const WINDOW_MS: i64 = 60 * 1000;
+/// Fetches from one host in the window.
+const MAX_FETCHES_PER_HOST: usize = 5;
+/// Fetches in the window.
+const MAX_FETCHES: usize = 20;
+/// Redirect addresses that are read from one document.
+const MAX_REDIRECT_URIS: usize = 50;
 
-/// What a client says of itself, checked.
+/// The validated content of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientMetadata {
-    /// What it is called.
+    /// The name of the client.
     pub(crate) name: String,
-    /// Where a browser may be sent back to; at least one.
+    /// The addresses to which a browser may be redirected; at least one.
     pub(crate) redirect_uris: Vec<String>,
-    /// How it may come to a token.
+    /// The grant types of the client.
     pub(crate) grant_types: Vec<GrantType>,
 }
 
-/// Fetches documents, and keeps them for a while.
+/// Fetches and caches documents.
 pub(crate) struct ClientDocuments {
     net: Arc<dyn HttpClient>,
-    memory: Mutex<Memory>,
+    cache: Mutex<Cache>,
 }
 
-struct Memory {
-    kept: LruCache<String, Kept>,
-    /// When something was fetched in the last minute, and from which host.
-    fetched: VecDeque<(i64, String)>,
+struct Cache {
+    documents: LruCache<String, CachedDocument>,
+    /// Time and host of the fetches in the window.
+    fetches: VecDeque<(i64, String)>,
 }
 
-/// What is known of a document.
-struct Kept {
-    until: i64,
-    found: Result<ClientMetadata, &'static str>,
+/// A document, or the reason why there is none.
+struct CachedDocument {
+    expires_at: i64,
+    result: Result<ClientMetadata, &'static str>,
 }
 
-/// Whether an id is meant as the address of a document; ours are not.
+/// Returns whether a client id is an address. Ids that brain assigns are not.
 pub(crate) fn is_address(id: &str) -> bool {
     id.starts_with("https://") || id.starts_with("http://")
 }
 
-/// Whether it could be one: it has a path, which is not just `/` (section 3 of the draft). All else is for `net` to say.
+/// Returns whether an address has a path other than `/` (section 3 of the draft). `net` checks the
+/// rest.
 fn has_path(id: &str) -> bool {
     let rest = id.split_once("://").map_or("", |(_, rest)| rest);
     rest.split_once('/').is_some_and(|(_, path)| !path.is_empty())
 }
 
 impl ClientDocuments {
-    /// Fetches by way of `net`.
+    /// Creates an empty cache that fetches with `net`.
     pub(crate) fn new(net: Arc<dyn HttpClient>) -> Self {
-        let memory = Memory { kept: LruCache::new(KEPT), fetched: VecDeque::new() };
-        Self { net, memory: Mutex::new(memory) }
+        let cache = Cache { documents: LruCache::new(MAX_CACHED), fetches: VecDeque::new() };
+        Self { net, cache: Mutex::new(cache) }
     }
 
-    /// What the client with this id says of itself. May block for as long as a fetch takes: never while others wait for a lock.
+    /// Returns the metadata of the client with this id. Blocks during a fetch, so no lock may be
+    /// held.
     ///
     /// # Errors
-    /// `invalid_client` with what keeps it from being one. Nothing of what is inside of this network shows in it.
-    pub(crate) fn introduced(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
-        let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidClient, why);
-        // Neither kept nor counted: nothing comes of it.
+    /// `invalid_client` with the reason, which reveals nothing about the local network.
+    pub(crate) fn metadata(&self, id: &str, now: i64) -> Result<ClientMetadata, OAuthFault> {
+        let refuse = |reason: &str| OAuthFault::new(OAuthError::InvalidClient, reason);
+        // Neither cached nor counted, because nothing is fetched.
         if !has_path(id) || net::check_document_address(id).is_err() {
-            return Err(refuse(ADDRESS));
+            return Err(refuse(INVALID_ADDRESS));
         }
         {
-            let mut memory = self.memory();
-            if let Some(kept) = memory.kept.get(id).filter(|kept| now < kept.until) {
-                return kept.found.clone().map_err(refuse);
+            let mut cache = self.cache();
+            if let Some(cached) = cache.documents.get(id).filter(|cached| now < cached.expires_at) {
+                return cached.result.clone().map_err(refuse);
             }
-            memory.count(&redirect_uri::host(id), now).map_err(refuse)?;
+            cache.count_fetch(&redirect_uri::host(id), now).map_err(refuse)?;
         }
-        let (found, lasts) = match self.net.document(id) {
-            Ok(document) => match read(id, &document.body) {
-                Ok(client) => {
-                    let said = document.max_age.map_or(LONGEST, |fresh| {
-                        i64::try_from(fresh.as_millis()).unwrap_or(LONGEST)
-                    });
-                    (Ok(client), said.clamp(SHORTEST, LONGEST))
-                }
-                Err(why) => (Err(why), FAILED),
-            },
-            Err(trouble) => (Err(unread(&trouble)), FAILED),
+        let (result, max_age) = match self.fetch(id) {
+            Ok((metadata, max_age)) => (Ok(metadata), max_age),
+            Err(reason) => (Err(reason), FAILURE_AGE_MS),
         };
-        if let Err(why) = &found {
-            tracing::info!(client = validate::shown(id), why, "a client's document is none");
+        if let Err(reason) = &result {
+            tracing::info!(client = validate::printable(id), reason, "client document refused");
         }
-        self.memory().kept.put(id.to_owned(), Kept { until: now + lasts, found: found.clone() });
-        found.map_err(refuse)
+        let cached = CachedDocument { expires_at: now + max_age, result: result.clone() };
+        self.cache().documents.put(id.to_owned(), cached);
+        result.map_err(refuse)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Fetches a document. Returns its content, and its cache time in milliseconds.
+    fn fetch(&self, id: &str) -> Result<(ClientMetadata, i64), &'static str> {
+        let document = self.net.document(id).map_err(|error| fetch_error(&error))?;
+        let metadata = parse(id, &document.body)?;
+        let max_age = document
+            .max_age
+            .map_or(MAX_AGE_MS, |age| i64::try_from(age.as_millis()).unwrap_or(MAX_AGE_MS));
+        Ok((metadata, max_age.clamp(MIN_AGE_MS, MAX_AGE_MS)))
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Memory {
+impl Cache {
     /// Counts a fetch from this host.
-    fn count(&mut self, host: &str, now: i64) -> Result<(), &'static str> {
-        while self.fetched.front().is_some_and(|(at, _)| *at + SPAN <= now) {
-            self.fetched.pop_front();
+    ///
+    /// # Errors
+    /// The message for the person when a limit is reached.
+    fn count_fetch(&mut self, host: &str, now: i64) -> Result<(), &'static str> {
+        while self.fetches.front().is_some_and(|(at, _)| *at + WINDOW_MS <= now) {
+            self.fetches.pop_front();
         }
-        let of_host = self.fetched.iter().filter(|(_, other)| other == host).count();
-        if of_host >= OF_ONE_HOST || self.fetched.len() >= IN_ALL {
+        let of_host = self.fetches.iter().filter(|(_, other)| other == host).count();
+        if of_host >= MAX_FETCHES_PER_HOST || self.fetches.len() >= MAX_FETCHES {
             return Err("too many documents of clients were asked for; try again in a minute");
         }
-        self.fetched.push_back((now, host.to_owned()));
+        self.fetches.push_back((now, host.to_owned()));
         Ok(())
     }
 }
 
-/// What the person is told of an address that is not fetched.
-const ADDRESS: &str = "the client names itself by an address that brain does not fetch: it must be a plain https:// address with a path \
-                       at a public host, without a port";
+/// The message for an address that is not fetched.
+const INVALID_ADDRESS: &str = "the client names itself by an address that brain does not fetch: it \
+                               must be a plain https:// address with a path at a public host, \
+                               without a port";
 
-/// What the person is told of a document that could not be had. A name that leads inside of this network looks like one that does
-/// not exist.
-fn unread(trouble: &NetError) -> &'static str {
-    match trouble {
-        NetError::InvalidAddress(_) => ADDRESS,
+/// Returns the message for a failed fetch. A host in the local network looks like one that does not
+/// exist.
+fn fetch_error(error: &NetError) -> &'static str {
+    match error {
+        NetError::InvalidAddress(_) => INVALID_ADDRESS,
         NetError::NameNotFound(_) | NetError::NotPublic => {
             "the client's document cannot be fetched: its host has no public address"
         }
@@ -158,7 +168,8 @@ fn unread(trouble: &NetError) -> &'static str {
             "the client's document is elsewhere, and brain does not follow"
         }
         NetError::Status(_) => {
-            "the client's document cannot be fetched: its host refuses it. Register the client yourself: brain clients register"
+            "the client's document cannot be fetched: its host refuses it. Register the client \
+             yourself: brain clients register"
         }
         NetError::Timeout(_) | NetError::ConnectTimeout => {
             "the client's document cannot be fetched: its host does not answer within 5 seconds"
@@ -172,10 +183,10 @@ fn unread(trouble: &NetError) -> &'static str {
     }
 }
 
-/// A document as it is written (RFC 7591 section 2); what is not here does not matter. Values are looked at one by one: an odd one of a
-/// field that brain can do without must not spoil the rest.
+/// The fields of a document that are read (RFC 7591 section 2). Values of any type are accepted, so
+/// that a malformed optional field does not invalidate the document.
 #[derive(Deserialize)]
-struct Written {
+struct RawDocument {
     client_id: Option<Value>,
     client_name: Option<Value>,
     redirect_uris: Option<Value>,
@@ -185,59 +196,59 @@ struct Written {
     client_secret: Option<Value>,
 }
 
-/// What the document at `id` says.
+/// Parses the document at `id`.
 ///
 /// # Errors
-/// Why that is no client.
-fn read(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
-    let written: Written =
+/// Why it does not describe a client.
+fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
+    let raw: RawDocument =
         serde_json::from_slice(body).map_err(|_| "the client's document is not a JSON object")?;
     let text = |value: &Option<Value>| value.as_ref().and_then(Value::as_str).map(str::to_owned);
-    if text(&written.client_id).as_deref() != Some(id) {
+    if text(&raw.client_id).as_deref() != Some(id) {
         return Err(
             "the client's document is about another client: its client_id is not its own address",
         );
     }
-    if written.client_secret.is_some_and(|secret| !secret.is_null()) {
+    if raw.client_secret.is_some_and(|secret| !secret.is_null()) {
         return Err("the client's document has a client_secret, which everybody can read");
     }
-    let name = text(&written.client_name).ok_or("the client's document has no client_name")?;
+    let name = text(&raw.client_name).ok_or("the client's document has no client_name")?;
     let name = validate::name(&name).map_err(
         |_| "the client_name in the client's document is not 1 to 120 visible characters",
     )?;
-    let redirect_uris: Vec<String> = texts(&written.redirect_uris)
+    let redirect_uris: Vec<String> = texts(&raw.redirect_uris)
         .into_iter()
-        .take(MOST_ADDRESSES)
+        .take(MAX_REDIRECT_URIS)
         .filter(|uri| redirect_uri::check(uri).is_ok())
         .collect();
     if redirect_uris.is_empty() {
         return Err(
-            "no redirect address in the client's document can be used: it needs one with https://, or with http:// and \
-                    this machine's name",
+            "no redirect address in the client's document can be used: it needs one with https://, \
+             or with http:// and this machine's name",
         );
     }
-    let mut methods = texts(&written.token_endpoint_auth_method);
-    methods.extend(texts(&written.token_endpoint_auth_methods_supported));
+    let mut methods = texts(&raw.token_endpoint_auth_method);
+    methods.extend(texts(&raw.token_endpoint_auth_methods_supported));
     methods.sort();
     methods.dedup();
     if methods == ["private_key_jwt"] {
         return Err(
-            "the client wants to show who it is by a key of its own (private_key_jwt), which brain does not support. \
-                    Register it yourself: brain clients register",
+            "the client wants to show who it is by a key of its own (private_key_jwt), which brain \
+             does not support. Register it yourself: brain clients register",
         );
     }
-    let named = texts(&written.grant_types);
-    let open = [GrantType::AuthorizationCode, GrantType::RefreshToken];
+    let named = texts(&raw.grant_types);
+    let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
     let wanted =
         |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
-    let grant_types: Vec<GrantType> = open.into_iter().filter(wanted).collect();
+    let grant_types: Vec<GrantType> = allowed.into_iter().filter(wanted).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");
     }
     Ok(ClientMetadata { name, redirect_uris, grant_types })
 }
 
-/// The texts of a list, or the one text; anything else is left out.
+/// Returns the strings of a list, or a single string. Other values are ignored.
 fn texts(value: &Option<Value>) -> Vec<String> {
     match value {
         Some(Value::String(text)) => vec![text.clone()],
@@ -268,12 +279,12 @@ mod tests {
     fn with(name: &str, value: Value) -> Result<ClientMetadata, &'static str> {
         let mut document = document();
         document[name] = value;
-        read(ID, document.to_string().as_bytes())
+        parse(ID, document.to_string().as_bytes())
     }
 
     #[test]
-    fn a_document_says_who_its_client_is() {
-        let client = read(ID, document().to_string().as_bytes()).unwrap();
+    fn a_valid_document_is_parsed() {
+        let client = parse(ID, document().to_string().as_bytes()).unwrap();
         assert_eq!(
             (client.name.as_str(), client.redirect_uris.as_slice()),
             ("An app", &["https://app.example/cb".into()][..])
@@ -290,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn one_odd_redirect_address_does_not_spoil_the_rest() {
+    fn invalid_redirect_addresses_are_ignored() {
         let odd = json!([
             "cursor://x/cb",
             "javascript:alert(1)",
@@ -309,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_something_else_is_refused() {
+    fn an_invalid_document_is_refused() {
         for id in [
             json!("https://app.example/client.json/"),
             json!("https://APP.example/client.json"),
@@ -340,7 +351,7 @@ mod tests {
         let twice =
             format!("{{\"client_id\":\"https://evil.example/c\",{}", &document().to_string()[1..]);
         for body in ["", "[]", "\"x\"", "<html>", "{", "null", twice.as_str()] {
-            assert!(read(ID, body.as_bytes()).is_err(), "{body}");
+            assert!(parse(ID, body.as_bytes()).is_err(), "{body}");
         }
     }
 

@@ -1,24 +1,26 @@
-//! Clients: registered, changed, revoked by the owner.
+//! Operations of the owner on clients: register, list, change and revoke.
 
 use brain_protocol::{
-    Client as Shown, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
+    Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
     ClientUpdate, Clients, Fault, FaultCode, GrantType, Scope, Scopes,
 };
 
 use crate::Access;
-use crate::grant_table::{Client, GrantTable, digest};
+use crate::grant_table::{ClientEntry, GrantTable, digest};
 use crate::redirect_uri::{self, RedirectError};
-use crate::validate::{self, shown, wrong};
+use crate::validate::{self, invalid, printable};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
-/// How long access tokens live unless the owner says otherwise, in seconds.
-pub(crate) const TOKEN_TTL: u32 = 3600;
-/// How long they may live, in seconds.
-const TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
-/// The most redirect addresses of one client.
-pub(crate) const MOST_ADDRESSES: usize = 10;
+/// The default lifetime of access tokens, in seconds.
+pub(crate) const DEFAULT_TOKEN_TTL: u32 = 3600;
+/// The allowed lifetimes of access tokens, in seconds.
+const TOKEN_TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
+/// Redirect addresses of one client.
+pub(crate) const MAX_REDIRECT_URIS: usize = 10;
+/// How a client became known (`registered_by`): the owner registered it.
+pub(crate) const BY_OWNER: &str = "admin";
 
 impl Access {
     /// Registers a client, and returns its secret, which is shown only now.
@@ -28,11 +30,11 @@ impl Access {
     /// store.
     pub fn client_register(&self, request: ClientRegister) -> Result<ClientRegisterReply, Fault> {
         let name = checked_name(&request.name)?;
-        let grant_types = checked_grants(&request)?;
-        check_addresses(&request.redirect_uris, &grant_types)?;
-        let token_ttl = checked_ttl(request.token_ttl.unwrap_or(TOKEN_TTL))?;
+        let grant_types = checked_grant_types(&request)?;
+        check_redirect_uris(&request.redirect_uris, &grant_types)?;
+        let token_ttl = checked_ttl(request.token_ttl.unwrap_or(DEFAULT_TOKEN_TTL))?;
         let sources = self.granted_sources(&request.sources)?;
-        check_reach(request.scopes, &sources)?;
+        check_sources(request.scopes, &sources)?;
         let id = format!("brain_cl_{}", random::text::<16>(&*self.random)?);
         let secret = match request.public {
             true => None,
@@ -46,7 +48,7 @@ impl Access {
             grant_types,
             redirect_uris: request.redirect_uris,
             token_ttl,
-            registered_by: "admin".into(),
+            registered_by: BY_OWNER.into(),
             created_at: self.clock.now(),
             last_used_at: None,
             revoked_at: None,
@@ -72,11 +74,11 @@ impl Access {
     /// None.
     pub fn client_list(&self, request: &ClientList) -> Result<Clients, Fault> {
         let table = self.table();
-        let wanted = |client: &Client| request.all || client.record.revoked_at.is_none();
-        let mut found: Vec<_> = table.clients().filter(|(_, client)| wanted(client)).collect();
+        let is_listed = |client: &ClientEntry| request.all || client.is_active();
+        let mut found: Vec<_> = table.clients().filter(|(_, client)| is_listed(client)).collect();
         found.sort_by_key(|(id, client)| (client.record.created_at, *id));
         Ok(Clients {
-            clients: found.into_iter().map(|(id, client)| client_shown(id, client)).collect(),
+            clients: found.into_iter().map(|(id, client)| client_info(id, client)).collect(),
         })
     }
 
@@ -104,19 +106,19 @@ impl Access {
             token_ttl: ttl.unwrap_or(before.token_ttl),
             ..before.clone()
         };
-        check_reach(after.scopes, &after.sources)?;
+        check_sources(after.scopes, &after.sources)?;
         let status = if after == before { "unchanged" } else { "updated" };
         if after != before {
             tracing::info!(client = id, scopes = %after.scopes, "a client was changed");
             let clients = vec![(id.clone(), Some(after))];
-            // On a full disk a grant can still be made smaller.
+            // The owner can reduce access even if the disk is full.
             let only_reduces_access = true;
             self.apply(
                 &mut lock,
                 GrantUpdate { clients, only_reduces_access, ..GrantUpdate::default() },
             )?;
         }
-        self.client_changed(&id, status, 0)
+        self.client_reply(&id, status, 0)
     }
 
     /// Revokes a client with all its tokens.
@@ -128,7 +130,7 @@ impl Access {
         let mut lock = self.lock();
         let (id, client) = self.named_client(&request.client)?;
         if client.revoked_at.is_some() {
-            return self.client_changed(&id, "revoked", 0);
+            return self.client_reply(&id, "revoked", 0);
         }
         if !request.yes {
             let message = format!(
@@ -146,10 +148,10 @@ impl Access {
         update.clients.push((id.clone(), Some(ClientRecord { revoked_at: Some(now), ..client })));
         self.apply(&mut lock, update)?;
         tracing::info!(client = id, tokens, "a client was revoked");
-        self.client_changed(&id, "revoked", tokens)
+        self.client_reply(&id, "revoked", tokens)
     }
 
-    fn client_changed(
+    fn client_reply(
         &self,
         id: &str,
         status: &str,
@@ -157,7 +159,7 @@ impl Access {
     ) -> Result<ClientReply, Fault> {
         let table = self.table();
         let client = table.client(id).ok_or_else(|| unknown(id))?;
-        Ok(ClientReply { status: status.into(), client: client_shown(id, client), tokens_revoked })
+        Ok(ClientReply { status: status.into(), client: client_info(id, client), tokens_revoked })
     }
 
     fn named_client(&self, text: &str) -> Result<(String, ClientRecord), Fault> {
@@ -165,21 +167,21 @@ impl Access {
     }
 }
 
-/// The client with this id, else the only one with this name: one that is not revoked before those that are.
+/// Returns the client with this id, else the only one with this name. Revoked clients are
+/// considered only if no other has the name.
 fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault> {
     if let Some(client) = table.client(text) {
         return Ok((text.to_owned(), client.record.clone()));
     }
     let named: Vec<_> = table.clients().filter(|(_, client)| client.record.name == text).collect();
-    let active: Vec<_> =
-        named.iter().copied().filter(|(_, c)| c.record.revoked_at.is_none()).collect();
+    let active: Vec<_> = named.iter().copied().filter(|(_, c)| c.is_active()).collect();
     match if active.is_empty() { named } else { active }.as_slice() {
         [] => Err(unknown(text)),
         [(id, client)] => Ok(((*id).clone(), client.record.clone())),
         several => {
             let mut ids: Vec<&str> = several.iter().map(|(id, _)| id.as_str()).collect();
             ids.sort_unstable();
-            let message = format!("{} clients are called \"{}\"", ids.len(), shown(text));
+            let message = format!("{} clients are called \"{}\"", ids.len(), printable(text));
             Err(Fault::new(FaultCode::Conflict, message)
                 .hint(format!("name one by its id: {}", ids.join(", "))))
         }
@@ -187,14 +189,14 @@ fn find(table: &GrantTable, text: &str) -> Result<(String, ClientRecord), Fault>
 }
 
 fn unknown(text: &str) -> Fault {
-    Fault::new(FaultCode::UnknownClient, format!("there is no client \"{}\"", shown(text)))
+    Fault::new(FaultCode::UnknownClient, format!("there is no client \"{}\"", printable(text)))
         .hint("`brain clients list` shows them all")
 }
 
-/// A client as people see it.
-pub(crate) fn client_shown(id: &str, client: &Client) -> Shown {
+/// Returns a client as the owner sees it.
+pub(crate) fn client_info(id: &str, client: &ClientEntry) -> Client {
     let record = &client.record;
-    Shown {
+    Client {
         client_id: id.into(),
         client_name: record.name.clone(),
         scope: record.scopes.to_string(),
@@ -215,21 +217,22 @@ fn grant_names(kinds: &[GrantType]) -> Vec<String> {
 }
 
 pub(crate) fn checked_name(text: &str) -> Result<String, Fault> {
-    validate::name(text).map_err(|why| wrong(why, "give a short name, for example \"my phone\""))
+    validate::name(text)
+        .map_err(|reason| invalid(reason, "give a short name, for example \"my phone\""))
 }
 
 fn checked_ttl(seconds: u32) -> Result<u32, Fault> {
-    if TTL.contains(&seconds) {
+    if TOKEN_TTL.contains(&seconds) {
         return Ok(seconds);
     }
-    Err(wrong(
+    Err(invalid(
         format!("token_ttl is {seconds} seconds"),
         "access tokens live 60 to 2,592,000 seconds (30 days)",
     ))
 }
 
-/// The ways by which the client may come, each once, in their usual order.
-fn checked_grants(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
+/// Returns the grant types of a new client, each once, in their usual order.
+fn checked_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     let wanted = match (request.grant_types.as_slice(), request.public) {
         ([], false) => &[GrantType::ClientCredentials][..],
         ([], true) => &[GrantType::AuthorizationCode, GrantType::RefreshToken][..],
@@ -238,13 +241,13 @@ fn checked_grants(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     let kinds: Vec<GrantType> =
         GrantType::ALL.into_iter().filter(|kind| wanted.contains(kind)).collect();
     if request.public && kinds.contains(&GrantType::ClientCredentials) {
-        return Err(wrong(
+        return Err(invalid(
             "a public client has no secret, so it cannot come with client_credentials",
             "leave away that grant type, or register it with a secret",
         ));
     }
     if kinds == [GrantType::RefreshToken] {
-        return Err(wrong(
+        return Err(invalid(
             "refresh_token alone leads nowhere: a refresh token comes from a consent",
             "add the grant type authorization_code",
         ));
@@ -252,33 +255,33 @@ fn checked_grants(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
     Ok(kinds)
 }
 
-fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
+fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
     let by_consent = kinds.contains(&GrantType::AuthorizationCode);
     if by_consent && uris.is_empty() {
-        return Err(wrong(
+        return Err(invalid(
             "a client that asks for consent needs an address to be sent back to",
             "name at least one redirect_uri, https://… or http://localhost/…",
         ));
     }
     if !by_consent && !uris.is_empty() {
-        return Err(wrong(
+        return Err(invalid(
             "redirect_uris are for clients that ask for consent",
             "add the grant type authorization_code, or leave them away",
         ));
     }
-    if uris.len() > MOST_ADDRESSES {
-        return Err(wrong(format!("{} redirect_uris", uris.len()), "name at most 10"));
+    if uris.len() > MAX_REDIRECT_URIS {
+        return Err(invalid(format!("{} redirect_uris", uris.len()), "name at most 10"));
     }
     for uri in uris {
-        if let Err(flaw) = redirect_uri::check(uri) {
-            let why = match flaw {
-                RedirectError::Refused(why) => why,
+        if let Err(error) = redirect_uri::check(uri) {
+            let reason = match error {
+                RedirectError::Invalid(reason) => reason,
                 RedirectError::PrivateScheme => {
                     "a redirect address begins with https://, or http:// and this machine's name"
                 }
             };
-            return Err(wrong(
-                format!("{why}: \"{}\"", shown(uri)),
+            return Err(invalid(
+                format!("{reason}: \"{}\"", printable(uri)),
                 "register the address exactly as it will be used",
             ));
         }
@@ -286,10 +289,10 @@ fn check_addresses(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// An administrator reaches everything: a list of sources would only pretend otherwise.
-pub(crate) fn check_reach(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
+/// Refuses a list of sources together with the scope `admin`, which reaches every source.
+pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fault> {
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
-        return Err(wrong(
+        return Err(invalid(
             "the scope admin reaches every source, so it cannot be limited to some",
             "leave away the sources, or grant read or write only",
         ));

@@ -1,36 +1,38 @@
-//! What goes by itself: tokens that have ended, clients that were revoked or never came again. And what is written down later: when
-//! a client was let in last.
+//! Removes expired grants, saves the last use of clients, and counts grants for `brain doctor`.
 
 use brain_protocol::Fault;
 
 use crate::Access;
-use crate::grant_table::{Client, is_live};
+use crate::grant_table::{ClientEntry, is_live};
 use crate::registration::DYNAMIC;
 use brain_store::{ClientRecord, GrantUpdate, TokenKind, TokenRecord};
 
-/// A day, in milliseconds.
-const DAY: i64 = 24 * 60 * 60 * 1000;
-/// How long revoked clients and ended personal tokens are still shown, and clients that registered themselves wait, in milliseconds.
-const MEMORY: i64 = 90 * DAY;
-/// Personal tokens that end within this time are worth a word, in milliseconds.
-const SOON: i64 = 14 * DAY;
+/// One day in milliseconds.
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// How long revoked clients, expired personal tokens and unused clients that registered themselves
+/// are kept, in milliseconds.
+const RETENTION_MS: i64 = 90 * DAY_MS;
+/// Personal tokens that expire within this time are reported, in milliseconds.
+const EXPIRY_WARNING_MS: i64 = 14 * DAY_MS;
 
-/// What there is, for `brain doctor`.
+/// The clients and tokens, for `brain doctor`.
+#[derive(Debug, Clone)]
 pub struct AccessSummary {
-    /// Clients that are not revoked.
+    /// The number of active clients.
     pub clients: usize,
-    /// Personal tokens that are good.
+    /// The number of valid personal tokens.
     pub tokens: usize,
-    /// Those of them that end within 14 days: name and when, Unix milliseconds; the first one first.
-    pub ending: Vec<(String, i64)>,
-    /// Those of them that never end, by name.
-    pub endless: Vec<String>,
+    /// Valid personal tokens that expire within 14 days: name and time in Unix milliseconds, the
+    /// earliest first.
+    pub expiring: Vec<(String, i64)>,
+    /// Names of valid personal tokens that never expire.
+    pub without_expiry: Vec<String>,
     /// Why there is no admin token.
-    pub problem: Option<Fault>,
+    pub admin_token_problem: Option<Fault>,
 }
 
 impl Access {
-    /// Counts clients and tokens.
+    /// Summarises clients and tokens.
     #[must_use]
     pub fn summary(&self) -> AccessSummary {
         let now = self.clock.now();
@@ -38,102 +40,102 @@ impl Access {
         let personal = |t: &&TokenRecord| t.kind == TokenKind::Personal && is_live(t, now);
         let tokens: Vec<&TokenRecord> =
             table.tokens().map(|(_, token)| token).filter(personal).collect();
-        let mut ending: Vec<(String, i64)> = tokens
+        let mut expiring: Vec<(String, i64)> = tokens
             .iter()
             .filter_map(|token| {
-                // One that was made for a few days ends as it was meant to.
-                let soon = |end: &i64| *end <= now + SOON && token.created_at + SOON < *end;
-                Some((token.name.clone(), token.expires_at.filter(soon)?))
+                // Tokens with a short lifetime expire as intended.
+                let is_soon = |end: &i64| {
+                    *end <= now + EXPIRY_WARNING_MS && token.created_at + EXPIRY_WARNING_MS < *end
+                };
+                Some((token.name.clone(), token.expires_at.filter(is_soon)?))
             })
             .collect();
-        ending.sort_by_key(|(_, end)| *end);
-        let mut endless: Vec<String> = tokens
+        expiring.sort_by_key(|(_, end)| *end);
+        let mut without_expiry: Vec<String> = tokens
             .iter()
             .filter(|token| token.expires_at.is_none())
             .map(|token| token.name.clone())
             .collect();
-        endless.sort();
+        without_expiry.sort();
         AccessSummary {
-            clients: table
-                .clients()
-                .filter(|(_, client)| client.record.revoked_at.is_none())
-                .count(),
+            clients: table.clients().filter(|(_, client)| client.is_active()).count(),
             tokens: tokens.len(),
-            ending,
-            endless,
-            problem: self.admin_token.problem(),
+            expiring,
+            without_expiry,
+            admin_token_problem: self.admin_token.problem(),
         }
     }
 
-    /// Writes down when clients were let in last. Nothing is lost but minutes when this does not happen.
+    /// Saves the last use of clients. Without it, a restart forgets the uses since the last save.
     ///
     /// # Errors
-    /// When the store fails.
-    pub fn write_uses(&self) -> Result<(), Fault> {
+    /// The fault of the store.
+    pub fn write_last_use(&self) -> Result<(), Fault> {
         let mut lock = self.lock();
         let clients: Vec<(String, Option<ClientRecord>)> = {
             let table = self.table();
             let changed = table
                 .clients()
                 .filter(|(_, client)| client.last_used() > client.record.last_used_at);
-            let written = |client: &Client| ClientRecord {
+            let updated = |client: &ClientEntry| ClientRecord {
                 last_used_at: client.last_used(),
                 ..client.record.clone()
             };
-            changed.map(|(id, client)| (id.clone(), Some(written(client)))).collect()
+            changed.map(|(id, client)| (id.clone(), Some(updated(client)))).collect()
         };
         self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })
     }
 
-    /// Forgets what has ended. Returns how many clients and tokens are gone.
+    /// Removes expired clients and tokens. Returns their number.
     ///
     /// # Errors
-    /// When the store fails; nothing is forgotten then.
+    /// The fault of the store; then nothing is removed.
     pub fn purge(&self) -> Result<usize, Fault> {
         let now = self.clock.now();
         let mut lock = self.lock();
         let mut update = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
         {
             let table = self.table();
-            let gone = table.clients().filter(|(_, client)| client_is_over(client, now));
+            let gone = table.clients().filter(|(_, client)| is_client_expired(client, now));
             update.clients = gone.map(|(id, _)| (id.clone(), None)).collect();
-            let ownerless = |token: &TokenRecord| {
+            let lost_its_client = |token: &TokenRecord| {
                 token
                     .client
                     .as_ref()
                     .is_some_and(|id| update.clients.iter().any(|(gone, _)| gone == id))
             };
-            let gone =
-                table.tokens().filter(|(_, token)| token_is_over(token, now) || ownerless(token));
+            let gone = table
+                .tokens()
+                .filter(|(_, token)| is_token_expired(token, now) || lost_its_client(token));
             update.tokens = gone.map(|(hash, _)| (*hash, None)).collect();
         }
         let count = update.clients.len() + update.tokens.len();
         self.apply(&mut lock, update)?;
         if count > 0 {
-            tracing::debug!(count, "clients and tokens forgotten");
+            tracing::debug!(count, "expired clients and tokens removed");
         }
         Ok(count)
     }
 }
 
-fn client_is_over(client: &Client, now: i64) -> bool {
+fn is_client_expired(client: &ClientEntry, now: i64) -> bool {
     let record = &client.record;
-    let idle = || client.last_used().unwrap_or(record.created_at);
+    let last_active = || client.last_used().unwrap_or(record.created_at);
     match record.revoked_at {
-        Some(at) => at + MEMORY <= now,
-        None => record.registered_by == DYNAMIC && idle() + MEMORY <= now,
+        Some(at) => at + RETENTION_MS <= now,
+        None => record.registered_by == DYNAMIC && last_active() + RETENTION_MS <= now,
     }
 }
 
-fn token_is_over(token: &TokenRecord, now: i64) -> bool {
+fn is_token_expired(token: &TokenRecord, now: i64) -> bool {
     let ended = match (token.revoked_at, token.expires_at) {
         (Some(revoked), Some(end)) => Some(revoked.min(end)),
         (revoked, end) => revoked.or(end),
     };
     match token.kind {
-        TokenKind::Personal => ended.is_some_and(|at| at + MEMORY <= now),
-        TokenKind::Access => ended.is_some_and(|at| at + DAY <= now),
-        // One that was exchanged or revoked is known until it would have ended anyway: who shows it has it from a thief.
+        TokenKind::Personal => ended.is_some_and(|at| at + RETENTION_MS <= now),
+        TokenKind::Access => ended.is_some_and(|at| at + DAY_MS <= now),
+        // An exchanged or revoked token is kept until its expiry, to recognise its reuse.
         TokenKind::Refresh => token.expires_at.is_some_and(|end| end <= now),
     }
 }

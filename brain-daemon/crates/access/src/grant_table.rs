@@ -1,5 +1,6 @@
-//! Clients and tokens in memory: a call is let in without touching the disk. The store has the same rows; both change together,
-//! the store first.
+//! Clients and tokens in memory, so that a call is authenticated without reading the disk.
+//!
+//! The store has the same rows. A change is written to the store first.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,72 +11,79 @@ use sha2::{Digest, Sha256};
 use brain_base::caller::Visibility;
 use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenKind, TokenRecord};
 
-/// When a client was last let in is kept to the minute, in milliseconds.
-const MINUTE: i64 = 60_000;
+/// The resolution of a client's last use, in milliseconds.
+const MINUTE_MS: i64 = 60_000;
 
-/// SHA-256 of a token or secret: what is kept of it. They are 256 random bits, so a slow hash would protect nothing.
+/// Returns the SHA-256 of a token or secret, which is all that is stored of it. Tokens have 256
+/// random bits, so a slow hash would protect nothing.
 pub(crate) fn digest(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// What a list of sources lets somebody see: all when it is empty.
-fn view(sources: &[String]) -> Visibility {
+/// Returns what a grant for these sources can see: everything if the list is empty.
+fn visibility(sources: &[String]) -> Visibility {
     if sources.is_empty() {
         return Visibility::All;
     }
-    // A name that is none shows nothing, rather than everything.
+    // An invalid name shows nothing, rather than everything.
     Visibility::Only(sources.iter().filter_map(|id| SourceId::parse(id.as_str()).ok()).collect())
 }
 
-/// What both show.
-pub(crate) fn common(one: &Visibility, other: &Visibility) -> Visibility {
+/// Returns what both can see.
+pub(crate) fn intersection(one: &Visibility, other: &Visibility) -> Visibility {
     match (one, other) {
-        (Visibility::All, view) | (view, Visibility::All) => view.clone(),
+        (Visibility::All, rest) | (rest, Visibility::All) => rest.clone(),
         (Visibility::Only(sources), other) => Visibility::Only(
             sources.iter().filter(|id| other.shows(id.as_str())).cloned().collect(),
         ),
     }
 }
 
-/// `wanted`, but never more than `granted`.
-pub(crate) fn bounded(granted: Scopes, wanted: Scopes) -> Scopes {
+/// Returns `wanted` if `granted` covers it, else `granted`.
+pub(crate) fn capped(granted: Scopes, wanted: Scopes) -> Scopes {
     if granted.cover(wanted) { wanted } else { granted }
 }
 
-/// A client, with what is worked out beforehand.
-pub(crate) struct Client {
-    /// As it is stored.
+/// A client in memory.
+pub(crate) struct ClientEntry {
+    /// The record in the store.
     pub(crate) record: ClientRecord,
-    /// What it may see.
-    pub(crate) view: Visibility,
-    /// Let in last, Unix milliseconds, to the minute; 0 for never.
-    used: AtomicI64,
+    /// What the client can see.
+    pub(crate) visibility: Visibility,
+    /// The last use in Unix milliseconds, rounded down to the minute; 0 for never.
+    last_used: AtomicI64,
 }
 
-impl Client {
-    /// Notes that it was let in just now.
-    pub(crate) fn note_use(&self, now: i64) {
-        let minute = now - now.rem_euclid(MINUTE);
-        if self.used.load(Ordering::Relaxed) < minute {
-            self.used.fetch_max(minute, Ordering::Relaxed);
+impl ClientEntry {
+    /// Records that the client was authenticated at `now`.
+    pub(crate) fn record_use(&self, now: i64) {
+        let minute = now - now.rem_euclid(MINUTE_MS);
+        if self.last_used.load(Ordering::Relaxed) < minute {
+            self.last_used.fetch_max(minute, Ordering::Relaxed);
         }
     }
 
-    /// When it was let in last, Unix milliseconds.
+    /// Returns the last use in Unix milliseconds.
     pub(crate) fn last_used(&self) -> Option<i64> {
-        Some(self.used.load(Ordering::Relaxed)).filter(|&at| at > 0)
+        Some(self.last_used.load(Ordering::Relaxed)).filter(|&at| at > 0)
+    }
+
+    /// Returns whether the client is not revoked.
+    pub(crate) fn is_active(&self) -> bool {
+        self.record.revoked_at.is_none()
     }
 }
 
-/// A token, with what is worked out beforehand.
-pub(crate) struct Token {
-    /// As it is stored.
+/// A token in memory.
+pub(crate) struct TokenEntry {
+    /// The record in the store.
     pub(crate) record: TokenRecord,
-    /// What it may see, as far as its client may.
-    pub(crate) view: Visibility,
+    /// What the token can see, if its client can see it, too.
+    pub(crate) visibility: Visibility,
 }
 
-/// Whether a token is good at `now`: neither ended nor revoked, and a refresh token was not exchanged.
+/// Returns whether a token is valid at `now`: neither expired nor revoked, and a refresh token not
+/// exchanged.
 pub(crate) fn is_live(token: &TokenRecord, now: i64) -> bool {
     token.revoked_at.is_none()
         && token.used_at.is_none()
@@ -85,11 +93,15 @@ pub(crate) fn is_live(token: &TokenRecord, now: i64) -> bool {
 /// All clients and tokens.
 #[derive(Default)]
 pub(crate) struct GrantTable {
-    clients: HashMap<String, Client>,
-    tokens: HashMap<Hash, Token>,
+    clients: HashMap<String, ClientEntry>,
+    tokens: HashMap<Hash, TokenEntry>,
 }
 
 impl GrantTable {
+    /// Reads clients and tokens from the store.
+    ///
+    /// # Errors
+    /// The fault of the store.
     pub(crate) fn load(store: &Store) -> Result<Self, Fault> {
         let reader = store.read(Visibility::All)?;
         let clients =
@@ -101,56 +113,63 @@ impl GrantTable {
         Ok(table)
     }
 
+    /// Applies an update that is in the store.
     pub(crate) fn apply(&mut self, update: GrantUpdate) {
         for (id, record) in update.clients {
             let before = self.clients.remove(&id).and_then(|client| client.last_used());
             if let Some(record) = record {
-                let used = AtomicI64::new(before.max(record.last_used_at).unwrap_or(0));
-                let view = view(&record.sources);
-                self.clients.insert(id, Client { record, view, used });
+                let last_used = AtomicI64::new(before.max(record.last_used_at).unwrap_or(0));
+                let visibility = visibility(&record.sources);
+                self.clients.insert(id, ClientEntry { record, visibility, last_used });
             }
         }
         for (hash, record) in update.tokens {
             match record {
                 Some(record) => {
-                    let view = view(&record.sources);
-                    self.tokens.insert(hash, Token { record, view });
+                    let visibility = visibility(&record.sources);
+                    self.tokens.insert(hash, TokenEntry { record, visibility });
                 }
                 None => drop(self.tokens.remove(&hash)),
             }
         }
     }
 
-    /// The client with this id, revoked or not.
-    pub(crate) fn client(&self, id: &str) -> Option<&Client> {
+    /// Returns the client with this id, even if it is revoked.
+    pub(crate) fn client(&self, id: &str) -> Option<&ClientEntry> {
         self.clients.get(id)
     }
 
-    /// Every client.
-    pub(crate) fn clients(&self) -> impl Iterator<Item = (&String, &Client)> {
+    /// Returns the client with this id unless it is revoked.
+    pub(crate) fn active_client(&self, id: &str) -> Option<&ClientEntry> {
+        self.client(id).filter(|client| client.is_active())
+    }
+
+    /// Returns all clients.
+    pub(crate) fn clients(&self) -> impl Iterator<Item = (&String, &ClientEntry)> {
         self.clients.iter()
     }
 
-    /// The token with this digest, and the digest that it is kept under.
-    pub(crate) fn token(&self, hash: &Hash) -> Option<(&Hash, &Token)> {
+    /// Returns the token with this digest, and its key in the table.
+    pub(crate) fn token(&self, hash: &Hash) -> Option<(&Hash, &TokenEntry)> {
         self.tokens.get_key_value(hash)
     }
 
-    /// Every token.
+    /// Returns all tokens.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = (&Hash, &TokenRecord)> {
         self.tokens.iter().map(|(hash, token)| (hash, &token.record))
     }
 
-    /// Adds to `update` that all tokens which `which` picks are revoked; how many of them were good until now.
+    /// Adds the revocation of all tokens that `is_affected` selects to `update`. Returns how many of
+    /// them were valid.
     pub(crate) fn revoke(
         &self,
         update: &mut GrantUpdate,
         now: i64,
-        which: impl Fn(&TokenRecord) -> bool,
+        is_affected: impl Fn(&TokenRecord) -> bool,
     ) -> u64 {
         let mut live = 0;
         for (hash, token) in
-            self.tokens().filter(|(_, token)| token.revoked_at.is_none() && which(token))
+            self.tokens().filter(|(_, token)| token.revoked_at.is_none() && is_affected(token))
         {
             live += u64::from(is_live(token, now));
             update
@@ -161,14 +180,15 @@ impl GrantTable {
         live
     }
 
-    /// Adds to `update` that the tokens of a client and kind that are too many are forgotten, those first that are good for
-    /// nothing, then the oldest: no client fills the memory by asking again and again.
+    /// Adds the removal of a client's surplus tokens of one kind to `update`, so that fewer than
+    /// `max` remain: invalid tokens first, then the oldest. This limits the memory that a client
+    /// can use.
     pub(crate) fn trim(
         &self,
         update: &mut GrantUpdate,
         client: &str,
         kind: TokenKind,
-        most: usize,
+        max: usize,
         now: i64,
     ) {
         let of_client = |t: &TokenRecord| t.kind == kind && t.client.as_deref() == Some(client);
@@ -179,11 +199,11 @@ impl GrantTable {
             })
             .map(|(hash, token)| (is_live(token, now), token.created_at, *hash))
             .collect();
-        if rows.len() < most {
+        if rows.len() < max {
             return;
         }
         rows.sort_unstable();
-        let surplus = rows.len() + 1 - most;
+        let surplus = rows.len() + 1 - max;
         update.tokens.extend(rows.into_iter().take(surplus).map(|(_, _, hash)| (hash, None)));
     }
 }

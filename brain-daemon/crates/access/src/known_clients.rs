@@ -1,13 +1,15 @@
-//! Copies of the documents of clients that people use (Client ID Metadata ClientDocuments). These are never fetched: some of the originals
-//! lie behind checks that only a browser passes, and they work where nothing goes out. `documents.rs` fetches the others.
+//! Copies of the metadata documents of widely used clients (Client ID Metadata Documents).
+//!
+//! These documents are never fetched: some of the originals are served to browsers only, and the
+//! copies work without internet access. `client_documents` fetches all others.
 
 use brain_protocol::GrantType;
 
 use crate::client_documents::ClientMetadata;
 
-/// A copy of a document.
-struct Document {
-    /// Its address: the client's id.
+/// A copy of a known.
+struct KnownClient {
+    /// The address of the document, which is the client's id.
     id: &'static str,
     /// `client_name`.
     name: &'static str,
@@ -15,8 +17,8 @@ struct Document {
     redirect_uris: &'static [&'static str],
 }
 
-const DOCUMENTS: &[Document] = &[
-    Document {
+const KNOWN_CLIENTS: &[KnownClient] = &[
+    KnownClient {
         id: "https://claude.ai/oauth/mcp-oauth-client-metadata",
         name: "Claude",
         redirect_uris: &[
@@ -24,22 +26,22 @@ const DOCUMENTS: &[Document] = &[
             "https://claude.com/api/mcp/auth_callback",
         ],
     },
-    Document {
+    KnownClient {
         id: "https://claude.ai/oauth/claude-code-client-metadata",
         name: "Claude Code",
         redirect_uris: &["http://localhost/callback", "http://127.0.0.1/callback"],
     },
-    Document {
+    KnownClient {
         id: "https://chatgpt.com/oauth/client.json",
         name: "ChatGPT",
         redirect_uris: &["https://chatgpt.com/connector_platform_oauth_redirect"],
     },
-    Document {
+    KnownClient {
         id: "https://chatgpt.com/oauth/codex/client.json",
         name: "Codex",
         redirect_uris: &["http://127.0.0.1/callback", "http://localhost/callback"],
     },
-    Document {
+    KnownClient {
         id: "https://vscode.dev/oauth/client-metadata.json",
         name: "Visual Studio Code",
         redirect_uris: &[
@@ -50,12 +52,12 @@ const DOCUMENTS: &[Document] = &[
     },
 ];
 
-/// What the client with this id says of itself, if there is a copy of it.
-pub(crate) fn introduced(id: &str) -> Option<ClientMetadata> {
-    let document = DOCUMENTS.iter().find(|document| document.id == id)?;
+/// Returns the metadata of a known client.
+pub(crate) fn metadata(id: &str) -> Option<ClientMetadata> {
+    let known = KNOWN_CLIENTS.iter().find(|client| client.id == id)?;
     Some(ClientMetadata {
-        name: document.name.into(),
-        redirect_uris: document.redirect_uris.iter().map(|&uri| uri.into()).collect(),
+        name: known.name.into(),
+        redirect_uris: known.redirect_uris.iter().map(|&uri| uri.into()).collect(),
         grant_types: vec![GrantType::AuthorizationCode, GrantType::RefreshToken],
     })
 }
@@ -67,14 +69,14 @@ mod tests {
     use crate::redirect_uri;
 
     #[test]
-    fn every_copy_could_be_registered() {
-        for document in DOCUMENTS {
-            let client = introduced(document.id).unwrap();
-            assert!(!client.redirect_uris.is_empty(), "{}", document.id);
+    fn every_known_client_has_valid_addresses() {
+        for known in KNOWN_CLIENTS {
+            let client = metadata(known.id).unwrap();
+            assert!(!client.redirect_uris.is_empty(), "{}", known.id);
             for uri in &client.redirect_uris {
                 assert_eq!(redirect_uri::check(uri), Ok(()), "{uri}");
             }
         }
-        assert!(introduced("https://claude.ai/oauth/other").is_none());
+        assert!(metadata("https://claude.ai/oauth/other").is_none());
     }
 }

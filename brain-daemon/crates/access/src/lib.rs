@@ -47,13 +47,13 @@ use brain_store::{GrantUpdate, Store};
 pub use expiry::AccessSummary;
 pub use http_addresses::HttpAddresses;
 pub use oauth::{
-    AuthorizeFault, AuthorizeRequest, Consent, Credentials, DynamicClient, Issued, OAuthError,
-    OAuthFault, Offer,
+    AuthorizationGrant, AuthorizeError, AuthorizeRequest, Consent, Credentials, IssuedTokens,
+    OAuthError, OAuthFault, RegistrationRequest,
 };
 
 use admin_token::AdminTokenHolder;
 use client_documents::ClientDocuments;
-use codes::Codes;
+use codes::CodeStore;
 use grant_table::GrantTable;
 use http_addresses::Listening;
 
@@ -88,7 +88,7 @@ pub struct Access {
 /// The right to change clients and tokens, and the authorization codes.
 #[derive(Default)]
 struct ChangeLock {
-    codes: Codes,
+    codes: CodeStore,
 }
 
 impl Access {

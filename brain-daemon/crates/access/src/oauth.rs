@@ -1,38 +1,39 @@
 //! Requests, replies and errors of the OAuth endpoints.
 
-use brain_protocol::{Scopes, Secret};
+use brain_protocol::{Fault, Scopes, Secret};
 
-/// What an OAuth endpoint refuses with: RFC 6749 sections 4.1.2.1 and 5.2, RFC 8707 section 2, RFC 7591 section 3.2.2.
+/// An error code of OAuth: RFC 6749 sections 4.1.2.1 and 5.2, RFC 8707 section 2, RFC 7591 section
+/// 3.2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OAuthError {
-    /// A parameter is missing, twice there, or malformed.
+    /// A parameter is missing, repeated or malformed.
     InvalidRequest,
-    /// Unknown client or wrong secret: nobody is told which.
+    /// The client is unknown or the secret is wrong; the response does not tell which.
     InvalidClient,
-    /// The code or refresh token is none of this client's, or not any more.
+    /// The code or refresh token is unknown, expired, revoked, used, or another client's.
     InvalidGrant,
-    /// The client may not come this way.
+    /// The client is not registered for this grant type.
     UnauthorizedClient,
-    /// There is no such way.
+    /// The grant type is not supported.
     UnsupportedGrantType,
-    /// Only `code` is answered.
+    /// The response type is not `code`.
     UnsupportedResponseType,
-    /// No such scope, or more than is granted.
+    /// The scope does not exist or is not granted.
     InvalidScope,
     /// The resource is not this service.
     InvalidTarget,
-    /// The owner said no.
+    /// The owner refused.
     AccessDenied,
-    /// A redirect URI that cannot be registered.
+    /// A redirect address cannot be registered.
     InvalidRedirectUri,
-    /// Something else that cannot be registered.
+    /// Another field of a client cannot be registered.
     InvalidClientMetadata,
-    /// The store failed.
+    /// The service failed.
     ServerError,
 }
 
 impl OAuthError {
-    /// The code as it stands in `error`.
+    /// Returns the code as it is written in the parameter `error`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -52,136 +53,146 @@ impl OAuthError {
     }
 }
 
-/// A refusal of an OAuth endpoint.
+/// An error response of an OAuth endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OAuthFault {
-    /// For programs.
+    /// The code, for programs.
     pub error: OAuthError,
-    /// For people; no secret, no value that was sent.
+    /// The description, for people. Contains no secrets and no values of the request.
     pub description: String,
 }
 
 impl OAuthFault {
-    /// A refusal.
+    /// Creates an error response.
     pub fn new(error: OAuthError, description: impl Into<String>) -> Self {
         Self { error, description: description.into() }
     }
 }
 
-/// Who calls `/token` or `/revoke`.
+impl From<Fault> for OAuthFault {
+    /// Hides the reason of a fault from the client. It is logged.
+    fn from(fault: Fault) -> Self {
+        tracing::warn!(%fault, "OAuth request failed");
+        Self::new(OAuthError::ServerError, "the service cannot do this at the moment")
+    }
+}
+
+/// The credentials of a client at `/token` or `/revoke`.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     /// `client_id`.
     pub client_id: String,
-    /// `client_secret`; a public client has none.
+    /// `client_secret`. Public clients have none.
     pub secret: Option<Secret>,
 }
 
-/// What somebody offers for an access token.
+/// An authorization grant: what a client exchanges for an access token.
 #[derive(Debug, Clone)]
-pub enum Offer {
-    /// Its own secret (RFC 6749 section 4.4).
+pub enum AuthorizationGrant {
+    /// The client's own credentials (RFC 6749 section 4.4).
     ClientCredentials {
-        /// What it wants; all that it is granted when absent.
+        /// The requested scopes; all granted ones if absent.
         scope: Option<String>,
     },
-    /// What the owner's consent gave it (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
+    /// An authorization code (RFC 6749 section 4.1.3, RFC 7636 section 4.5).
     Code {
         /// The code.
         code: Secret,
-        /// The same as it was asked with.
+        /// The redirect address of the authorization request.
         redirect_uri: Option<String>,
-        /// What the challenge was made of.
+        /// The verifier from which the challenge was made.
         verifier: Option<Secret>,
     },
-    /// A refresh token (RFC 6749 section 6): rotated; one that was exchanged before revokes its family.
+    /// A refresh token (RFC 6749 section 6), which is replaced by a new one.
     Refresh {
         /// The token.
         token: Secret,
-        /// Less than it was granted; all of it when absent.
+        /// The requested scopes; all granted ones if absent.
         scope: Option<String>,
     },
 }
 
 /// Tokens that were issued.
 #[derive(Debug, Clone)]
-pub struct Issued {
-    /// For the next requests.
+pub struct IssuedTokens {
+    /// The access token.
     pub access_token: Secret,
-    /// How long it lives, in seconds.
+    /// The lifetime of the access token, in seconds.
     pub expires_in: u64,
-    /// What it is good for.
+    /// The scopes of the access token.
     pub scopes: Scopes,
-    /// For the next access token; not with client credentials.
+    /// The refresh token. None for client credentials.
     pub refresh_token: Option<Secret>,
 }
 
-/// What a browser brings to `/authorize` (RFC 6749 section 4.1.1, RFC 7636 section 4.3, RFC 8707 section 2.1).
+/// The parameters of `/authorize` (RFC 6749 section 4.1.1, RFC 7636 section 4.3, RFC 8707 section
+/// 2.1).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuthorizeRequest {
     /// Must be `code`.
     pub response_type: Option<String>,
-    /// Who asks.
+    /// The id of the client.
     pub client_id: Option<String>,
-    /// Where the browser goes afterwards; may be left away when the client has one only.
+    /// The address to redirect the browser to. Optional if the client has only one.
     pub redirect_uri: Option<String>,
-    /// What is asked for; what the client is granted when absent.
+    /// The requested scopes; all granted ones if absent.
     pub scope: Option<String>,
-    /// Comes back as it is.
+    /// Returned to the client unchanged.
     pub state: Option<String>,
-    /// Needed.
+    /// The PKCE challenge. Required.
     pub code_challenge: Option<String>,
     /// Must be `S256`.
     pub code_challenge_method: Option<String>,
-    /// What the token is to be good for; may be named several times.
+    /// The resources for which the token is requested.
     pub resource: Vec<String>,
 }
 
-/// What the owner is to agree to.
+/// What the consent page asks the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
-    /// Who asks.
+    /// The id of the client.
     pub client_id: String,
-    /// The host that a client with a document of its own is known by: nobody else can have a document there.
+    /// The host of the client's metadata document, which identifies the client.
     pub client_host: Option<String>,
-    /// What people call it. From outside, unless the owner registered it.
+    /// The name of the client. Untrusted, unless the owner registered the client.
     pub client_name: String,
-    /// How it became a client: `admin`, `dynamic`, `metadata`.
+    /// How the client became known: `admin`, `dynamic`, `metadata`.
     pub registered_by: String,
-    /// Where the browser goes afterwards, checked.
+    /// The validated address to redirect the browser to.
     pub redirect_uri: String,
     /// The host of that address.
     pub redirect_host: String,
-    /// Whether that is this very machine: any program on it could be the one that listens there.
+    /// Whether that address is on this machine, where any program may listen.
     pub loopback: bool,
-    /// What is asked for, and may be granted.
+    /// The scopes that can be granted.
     pub scopes: Scopes,
-    /// The only sources it would see; all when empty.
+    /// The sources to which the client is limited; all if empty.
     pub sources: Vec<String>,
-    /// What the token will be good for.
+    /// The resource of the token.
     pub resource: Option<String>,
 }
 
 /// Why `/authorize` does not ask the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AuthorizeFault {
-    /// Told to the person: client or address are not to be trusted, so nobody is sent there (RFC 6749 section 4.1.2.1).
+pub enum AuthorizeError {
+    /// Shown to the person: the client or the address is not trusted, so the browser is not
+    /// redirected (RFC 6749 section 4.1.2.1).
     Shown(OAuthFault),
-    /// Told to the client, at this whole address.
-    SentBack(String),
+    /// Sent to the client: the address to redirect the browser to.
+    Redirect(String),
 }
 
-/// What a client says of itself (RFC 7591 section 2).
+/// A dynamic registration request (RFC 7591 section 2).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DynamicClient {
-    /// What people are to call it.
+pub struct RegistrationRequest {
+    /// The name of the client.
     pub client_name: Option<String>,
-    /// Where a browser may be sent back to.
+    /// The addresses to which a browser may be redirected.
     pub redirect_uris: Vec<String>,
-    /// What it may ask for.
+    /// The scopes that the client may request.
     pub scope: Option<String>,
-    /// How it wants to come; unknown ones are left out.
+    /// The grant types. Unknown ones are ignored.
     pub grant_types: Vec<String>,
-    /// How it would show who it is: by a secret, or `none`. It gets `none`, and is told so.
+    /// How the client wants to authenticate. It is registered with `none`.
     pub token_endpoint_auth_method: Option<String>,
 }

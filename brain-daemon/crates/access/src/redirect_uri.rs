@@ -1,65 +1,66 @@
-//! Redirect addresses: which may be registered, and which registered one an address is (RFC 6749 section 3.1.2, RFC 8252
-//! sections 7.3 and 8.3, RFC 9700 section 4.1.3).
+//! Redirect addresses: validates them, and compares them with the registered ones (RFC 6749 section
+//! 3.1.2, RFC 8252 sections 7.3 and 8.3, RFC 9700 section 4.1.3).
 //!
-//! Two addresses are one when they are the same text. Only the port of one on this very machine is free, since native programs
-//! take whatever port they get. Texts are compared, never what a parser makes of them: no two parsers agree on everything.
+//! Two addresses match if they are the same text. Only the port of a loopback address may differ,
+//! because native programs listen on any free port. Texts are compared, not parsed addresses,
+//! because parsers differ in details.
 
 use url::Url;
 
-/// The longest address, in bytes.
-const LONGEST: usize = 2000;
+/// The maximum length of an address, in bytes.
+const MAX_LENGTH: usize = 2000;
 /// The names of this machine.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-/// Schemes that let an address do something else than lead a browser to a program.
+/// Schemes that do more than open an address in a browser.
 const HARMFUL: [&str; 9] =
     ["javascript", "data", "vbscript", "file", "blob", "about", "ftp", "ws", "wss"];
 
 /// Why an address cannot be registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RedirectError {
-    /// It is wrong or harmful; what it should be.
-    Refused(&'static str),
-    /// It belongs to a program of its own, such as `cursor://…`: harmless, but any program may take such a name.
+    /// It is invalid or harmful, for this reason.
+    Invalid(&'static str),
+    /// It has a private scheme such as `cursor://`. It is harmless, but any program can claim it.
     PrivateScheme,
 }
 
-/// Refuses what cannot be registered.
+/// Checks that an address can be registered.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Why it cannot.
 pub(crate) fn check(uri: &str) -> Result<(), RedirectError> {
-    if uri.is_empty() || uri.len() > LONGEST {
-        return Err(RedirectError::Refused("a redirect address has 1 to 2,000 characters"));
+    if uri.is_empty() || uri.len() > MAX_LENGTH {
+        return Err(RedirectError::Invalid("a redirect address has 1 to 2,000 characters"));
     }
-    // Not even written as %…: some parsers take control characters out, and then it is another address.
+    // Some parsers drop control characters and thereby change the address.
     if !uri.bytes().all(|b| b.is_ascii_graphic() && !b"\"<>\\^`{|}*".contains(&b)) {
-        return Err(RedirectError::Refused("a redirect address is plain ASCII, without wildcards"));
+        return Err(RedirectError::Invalid("a redirect address is plain ASCII, without wildcards"));
     }
     if uri.contains('#') {
-        return Err(RedirectError::Refused("a redirect address has no fragment"));
+        return Err(RedirectError::Invalid("a redirect address has no fragment"));
     }
     let url =
-        Url::parse(uri).map_err(|_| RedirectError::Refused("a redirect address is absolute"))?;
+        Url::parse(uri).map_err(|_| RedirectError::Invalid("a redirect address is absolute"))?;
     if authority(uri).is_some_and(|authority| authority.contains('@')) || !url.username().is_empty()
     {
-        return Err(RedirectError::Refused("a redirect address names no user"));
+        return Err(RedirectError::Invalid("a redirect address names no user"));
     }
     match url.scheme() {
         "https" if uri.starts_with("https://") && authority(uri).is_some_and(|a| !a.is_empty()) => {
             Ok(())
         }
         "http" if is_loopback(uri) => Ok(()),
-        "https" | "http" => Err(RedirectError::Refused(
+        "https" | "http" => Err(RedirectError::Invalid(
             "a redirect address begins with https://, or with http:// and this machine's name",
         )),
         scheme if HARMFUL.contains(&scheme) || !uri.contains("://") => {
-            Err(RedirectError::Refused("a redirect address begins with https://"))
+            Err(RedirectError::Invalid("a redirect address begins with https://"))
         }
         _ => Err(RedirectError::PrivateScheme),
     }
 }
 
-/// Whether `presented` is the address that was registered.
+/// Returns whether `presented` is the registered address.
 pub(crate) fn matches(registered: &str, presented: &str) -> bool {
     if registered == presented {
         return true;
@@ -67,44 +68,44 @@ pub(crate) fn matches(registered: &str, presented: &str) -> bool {
     matches!((loopback(registered), loopback(presented)), (Some(one), Some(other)) if one == other)
 }
 
-/// Whether the address leads to this very machine, by whatever program listens there.
+/// Returns whether this is a loopback address, at which any local program can listen.
 pub(crate) fn is_loopback(uri: &str) -> bool {
     loopback(uri).is_some()
 }
 
-/// The host that the address leads to, for people.
+/// Returns the host of an address, for display. Empty if it has none.
 pub(crate) fn host(uri: &str) -> String {
     Url::parse(uri).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// The address with parameters added.
-pub(crate) fn with(uri: &str, parameters: &[(&str, String)]) -> String {
+/// Returns an address with added query parameters.
+pub(crate) fn with_parameters(uri: &str, parameters: &[(&str, String)]) -> String {
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
-    let joint = if uri.contains('?') { '&' } else { '?' };
-    format!("{uri}{joint}{query}")
+    let separator = if uri.contains('?') { '&' } else { '?' };
+    format!("{uri}{separator}{query}")
 }
 
-/// What stands between `://` and the path.
+/// Returns the text between `://` and the path.
 fn authority(uri: &str) -> Option<&str> {
     let (_, rest) = uri.split_once("://")?;
     Some(&rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())])
 }
 
-/// Host and what follows the port, when the address leads to this very machine.
+/// Returns the host, and the text after the port, of a loopback address.
 fn loopback(uri: &str) -> Option<(&str, &str)> {
     let rest = uri.strip_prefix("http://")?;
     let host = LOOPBACK.into_iter().find(|host| rest.starts_with(host))?;
     let rest = &rest[host.len()..];
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (port, rest) = rest.split_at(end);
-    let good = match port.strip_prefix(':') {
+    let is_valid = match port.strip_prefix(':') {
         Some(digits) => {
             digits.bytes().all(|b| b.is_ascii_digit())
                 && digits.parse::<u16>().is_ok_and(|port| port > 0)
         }
         None => port.is_empty(),
     };
-    good.then_some((host, rest))
+    is_valid.then_some((host, rest))
 }
 
 #[cfg(test)]
@@ -115,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_registered() {
+    fn only_safe_addresses_can_be_registered() {
         for uri in [
             "https://claude.ai/api/mcp/auth_callback",
             "https://a.example/cb?app=1",
@@ -168,7 +169,7 @@ mod tests {
             long.as_str(),
         ] {
             assert!(
-                matches!(check(uri), Err(RedirectError::Refused(_))),
+                matches!(check(uri), Err(RedirectError::Invalid(_))),
                 "{uri:?}: {:?}",
                 check(uri)
             );
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_port_on_this_machine_is_free_and_nothing_else_of_it() {
+    fn only_the_port_of_a_loopback_address_may_differ() {
         let registered = "http://localhost/callback";
         for port in ["", ":1", ":3118", ":65535"] {
             assert!(matches(registered, &format!("http://localhost{port}/callback")), "{port}");
@@ -240,12 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_added_behind_what_is_there() {
+    fn parameters_are_added_after_existing_ones() {
         let all = [("code", "a b&c".into()), ("iss", "https://b.example".into())];
         let expected = "https://a.example/cb?code=a+b%26c&iss=https%3A%2F%2Fb.example";
-        assert_eq!(with("https://a.example/cb", &all), expected);
+        assert_eq!(with_parameters("https://a.example/cb", &all), expected);
         assert!(
-            with("https://a.example/cb?app=1", &all)
+            with_parameters("https://a.example/cb?app=1", &all)
                 .starts_with("https://a.example/cb?app=1&code=")
         );
     }
@@ -260,9 +261,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Whatever is put into a registered address, or taken out of it: what still matches leads to the same place.
+        /// An edited address that still matches leads to the same place.
         #[test]
-        fn what_matches_leads_to_the_same_place(
+        fn a_matching_address_leads_to_the_same_place(
             which in 0..REGISTERED.len(),
             at in 0_usize..40,
             cut in 0_usize..4,

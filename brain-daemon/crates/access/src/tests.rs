@@ -26,8 +26,8 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::{
-    Access, AuthorizeFault, AuthorizeRequest, Credentials, HttpAddresses, Issued, OAuthError,
-    OAuthFault, Offer, Settings,
+    Access, AuthorizationGrant, AuthorizeError, AuthorizeRequest, Credentials, HttpAddresses,
+    IssuedTokens, OAuthError, OAuthFault, Settings,
 };
 use brain_base::clock::Clock;
 use brain_base::random::Random;
@@ -200,9 +200,13 @@ impl Lab {
         Credentials { client_id: made.client_id, secret: None }
     }
 
-    fn credentials(&self, who: &Credentials, scope: Option<&str>) -> Result<Issued, OAuthFault> {
+    fn credentials(
+        &self,
+        who: &Credentials,
+        scope: Option<&str>,
+    ) -> Result<IssuedTokens, OAuthFault> {
         let scope = scope.map(str::to_owned);
-        self.access().exchange(who, &Offer::ClientCredentials { scope }, &[])
+        self.access().exchange(who, &AuthorizationGrant::ClientCredentials { scope }, &[])
     }
 
     /// The owner agrees to all that is asked for; the code.
@@ -212,8 +216,8 @@ impl Lab {
         Secret::new(parameters(&to).remove("code").unwrap())
     }
 
-    fn redeem(&self, who: &Credentials, code: &Secret) -> Result<Issued, OAuthFault> {
-        let offer = Offer::Code {
+    fn redeem(&self, who: &Credentials, code: &Secret) -> Result<IssuedTokens, OAuthFault> {
+        let offer = AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(CALLBACK.into()),
             verifier: Some(Secret::new(VERIFIER)),
@@ -222,7 +226,7 @@ impl Lab {
     }
 
     /// Consent and exchange in one.
-    fn consented(&self, who: &Credentials) -> Issued {
+    fn consented(&self, who: &Credentials) -> IssuedTokens {
         let code = self.code(&ask(&who.client_id));
         self.redeem(who, &code).unwrap()
     }
@@ -232,9 +236,9 @@ impl Lab {
         who: &Credentials,
         token: &Option<Secret>,
         scope: Option<&str>,
-    ) -> Result<Issued, OAuthFault> {
+    ) -> Result<IssuedTokens, OAuthFault> {
         let (token, scope) = (token.clone().unwrap(), scope.map(str::to_owned));
-        self.access().exchange(who, &Offer::Refresh { token, scope }, &[])
+        self.access().exchange(who, &AuthorizationGrant::Refresh { token, scope }, &[])
     }
 
     fn personal(
@@ -328,18 +332,18 @@ fn error<T: std::fmt::Debug>(result: Result<T, OAuthFault>) -> OAuthError {
 }
 
 /// What the person is told.
-fn told<T: std::fmt::Debug>(result: Result<T, AuthorizeFault>) -> OAuthError {
+fn told<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthError {
     match result.unwrap_err() {
-        AuthorizeFault::Shown(fault) => fault.error,
-        AuthorizeFault::SentBack(address) => panic!("sent to {address}"),
+        AuthorizeError::Shown(fault) => fault.error,
+        AuthorizeError::Redirect(address) => panic!("sent to {address}"),
     }
 }
 
 /// What the client is told, at its own address.
-fn sent_back<T: std::fmt::Debug>(result: Result<T, AuthorizeFault>) -> String {
+fn sent_back<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> String {
     match result.unwrap_err() {
-        AuthorizeFault::Shown(fault) => panic!("shown: {fault:?}"),
-        AuthorizeFault::SentBack(address) => {
+        AuthorizeError::Shown(fault) => panic!("shown: {fault:?}"),
+        AuthorizeError::Redirect(address) => {
             assert!(address.starts_with(&format!("{CALLBACK}?")), "{address}");
             let mut all = parameters(&address);
             assert_eq!((all["iss"].as_str(), all["state"].as_str()), (ISSUER, "st&te 1"));

@@ -1,4 +1,4 @@
-//! Tokens that the owner makes and takes back.
+//! Operations of the owner on personal tokens: create, list and revoke.
 
 use brain_protocol::{
     Fault, FaultCode, Scope, TokenCreate, TokenCreateReply, TokenInfo, TokenList, TokenRevoke,
@@ -6,20 +6,20 @@ use brain_protocol::{
 };
 
 use crate::Access;
-use crate::clients::{check_reach, checked_name};
+use crate::clients::{check_sources, checked_name};
 use crate::grant_table::{GrantTable, digest, is_live};
-use crate::validate::{shown, wrong};
+use crate::validate::{invalid, printable};
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_store::{GrantUpdate, Hash, TokenKind, TokenRecord};
 
-/// A day, in seconds.
+/// One day in seconds.
 const DAY: u64 = 24 * 60 * 60;
-/// How long a token lives when nobody says, in seconds.
-const USUAL: u64 = 90 * DAY;
-/// The same for a token that administers.
-const USUAL_ADMIN: u64 = 30 * DAY;
-/// How long a token may be made for, in seconds: a minute to ten years.
+/// The default lifetime of a token, in seconds.
+const DEFAULT_TTL: u64 = 90 * DAY;
+/// The default lifetime of a token with the scope `admin`, in seconds.
+const DEFAULT_ADMIN_TTL: u64 = 30 * DAY;
+/// The allowed lifetimes, in seconds: one minute to ten years.
 const TTL: std::ops::RangeInclusive<u64> = 60..=10 * 366 * 24 * 60 * 60;
 
 impl Access {
@@ -31,20 +31,23 @@ impl Access {
     pub fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
         let name = checked_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
-        check_reach(request.scopes, &sources)?;
-        let usual = if request.scopes.iter().any(|scope| scope == Scope::Admin) {
-            USUAL_ADMIN
+        check_sources(request.scopes, &sources)?;
+        let default = if request.scopes.iter().any(|scope| scope == Scope::Admin) {
+            DEFAULT_ADMIN_TTL
         } else {
-            USUAL
+            DEFAULT_TTL
         };
-        // 0 says "never", which an absent span no longer does.
-        let lives = Some(request.expires_in.unwrap_or(usual)).filter(|&seconds| seconds != 0);
-        if lives.is_some_and(|seconds| !TTL.contains(&seconds)) {
-            return Err(wrong("a token lives a minute to ten years", "for example 90d, or never"));
+        // 0 means that the token never expires.
+        let lifetime = Some(request.expires_in.unwrap_or(default)).filter(|&seconds| seconds != 0);
+        if lifetime.is_some_and(|seconds| !TTL.contains(&seconds)) {
+            return Err(invalid(
+                "a token lives a minute to ten years",
+                "for example 90d, or never",
+            ));
         }
         let now = self.clock.now();
         let mut lock = self.lock();
-        if active(&self.table(), &name, now).is_some() {
+        if live_token(&self.table(), &name, now).is_some() {
             return Err(Fault::new(
                 FaultCode::Conflict,
                 format!("there is a token called \"{name}\" already"),
@@ -64,7 +67,7 @@ impl Access {
             resource: None,
             family: random::number(&*self.random)?,
             created_at: now,
-            expires_at: lives.map(|seconds| now + 1000 * seconds as i64),
+            expires_at: lifetime.map(|seconds| now + 1000 * seconds as i64),
             used_at: None,
             revoked_at: None,
         };
@@ -82,9 +85,9 @@ impl Access {
     pub fn token_list(&self, request: &TokenList) -> Result<Tokens, Fault> {
         let now = self.clock.now();
         let table = self.table();
-        let wanted =
+        let is_listed =
             |t: &TokenRecord| request.all || (t.kind == TokenKind::Personal && is_live(t, now));
-        let mut found: Vec<_> = table.tokens().filter(|(_, token)| wanted(token)).collect();
+        let mut found: Vec<_> = table.tokens().filter(|(_, token)| is_listed(token)).collect();
         found.sort_by_key(|(hash, token)| (token.created_at, *hash));
         Ok(Tokens {
             tokens: found.into_iter().map(|(hash, token)| info(&table, hash, token)).collect(),
@@ -104,7 +107,7 @@ impl Access {
             let (hash, token) = find(&table, &request.token, now)?;
             let revoked = token.revoked_at.is_none();
             if token.kind == TokenKind::Refresh {
-                // Who has it could have made others with it.
+                // Its holder may have exchanged it for other tokens.
                 table.revoke(&mut update, now, |other| other.family == token.family);
             } else if revoked {
                 update.tokens.push((hash, Some(TokenRecord { revoked_at: Some(now), ..token })));
@@ -126,15 +129,16 @@ impl Access {
     }
 }
 
-/// The personal token of this name that is good.
-fn active(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
+/// Returns the valid personal token with this name.
+fn live_token(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
     let mut tokens = table.tokens();
     let of_name =
         |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
     tokens.find(|(_, token)| of_name(token)).map(|(hash, token)| (*hash, token.clone()))
 }
 
-/// The token that is meant: the good one of this name, the one with this id, else the last one that had this name.
+/// Returns the valid token with this name, else the token with this id, else the newest token that
+/// had this name.
 fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord), Fault> {
     let by_id = || table.tokens().find(|(hash, _)| id(hash) == text);
     let by_name = || {
@@ -144,7 +148,7 @@ fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord),
             .filter(|(_, token)| named(token))
             .max_by_key(|(hash, token)| (token.created_at, *hash))
     };
-    if let Some(found) = active(table, text, now) {
+    if let Some(found) = live_token(table, text, now) {
         return Ok(found);
     }
     let found = by_id().or_else(by_name).map(|(hash, token)| (*hash, token.clone()));
@@ -152,22 +156,22 @@ fn find(table: &GrantTable, text: &str, now: i64) -> Result<(Hash, TokenRecord),
 }
 
 fn unknown(text: &str) -> Fault {
-    // Somebody may have typed the token itself.
+    // The text may be a token, which must not appear in an error.
     let named = if text.starts_with("brain_") {
         "of this name".into()
     } else {
-        format!("\"{}\"", shown(text))
+        format!("\"{}\"", printable(text))
     };
     Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
         .hint("`brain token list --all` shows names and ids; a token itself names nothing")
 }
 
-/// A token's name for people: the beginning of its digest, from which nobody gets back.
+/// Returns the id of a token: the first bytes of its digest.
 fn id(hash: &Hash) -> String {
     hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A token as people see it.
+/// Returns a token as the owner sees it.
 fn info(table: &GrantTable, hash: &Hash, token: &TokenRecord) -> TokenInfo {
     let client =
         token.client.as_deref().and_then(|id| table.client(id)).map(|client| &client.record);

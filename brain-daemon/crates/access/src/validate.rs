@@ -1,20 +1,20 @@
-//! What a client or token may be called, and which sources it may name.
+//! Validates names of clients and tokens, and the sources of grants.
 
 use brain_protocol::{Fault, FaultCode, SourceId};
 
 use crate::Access;
 use brain_base::caller::Visibility;
 
-/// The longest name, in characters.
-const LONGEST: usize = 120;
+/// The maximum length of a name, in characters.
+const MAX_LENGTH: usize = 120;
 
-/// A name as it is kept: 1 to 120 visible characters, without white space around them.
+/// Returns a name without white space around it: 1 to 120 visible characters.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The reason why the name is invalid.
 pub(crate) fn name(text: &str) -> Result<String, &'static str> {
     let text = text.trim();
-    if text.is_empty() || text.chars().count() > LONGEST {
+    if text.is_empty() || text.chars().count() > MAX_LENGTH {
         return Err("a name has 1 to 120 characters");
     }
     if !text.chars().all(is_visible) {
@@ -23,7 +23,8 @@ pub(crate) fn name(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-/// Whether people see a character for what it is: not one that controls, hides or turns what stands beside it.
+/// Returns whether a character is displayed as itself. Control characters, invisible characters
+/// and those that change the text direction are not.
 fn is_visible(c: char) -> bool {
     let hidden = matches!(
         c,
@@ -44,21 +45,21 @@ fn is_visible(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace() || hidden)
 }
 
-/// At most 80 characters of what somebody sent, harmless to print.
-pub(crate) fn shown(text: &str) -> String {
+/// Returns up to 80 characters of untrusted text, escaped for printing.
+pub(crate) fn printable(text: &str) -> String {
     text.chars().take(80).flat_map(char::escape_debug).collect()
 }
 
-/// A field of a request that cannot be.
-pub(crate) fn wrong(message: impl Into<String>, hint: &str) -> Fault {
+/// Returns the fault for an invalid field of a request.
+pub(crate) fn invalid(message: impl Into<String>, hint: &str) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message).hint(hint)
 }
 
 impl Access {
-    /// The sources of a grant: all of them registered, none twice.
+    /// Returns the names of a grant's sources, each once.
     ///
     /// # Errors
-    /// [`FaultCode::UnknownSource`], naming it.
+    /// [`FaultCode::UnknownSource`] if a source is not registered; the fault of the store.
     pub(crate) fn granted_sources(&self, sources: &[SourceId]) -> Result<Vec<String>, Fault> {
         let registered = self.store.read(Visibility::All)?.sources()?;
         let mut out: Vec<String> = Vec::new();
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_visible() {
+    fn a_name_has_visible_characters_only() {
         for good in ["phone", " my phone ", "Zoë’s 電話", "a", "📱"] {
             assert_eq!(name(good), Ok(good.trim().to_owned()));
         }

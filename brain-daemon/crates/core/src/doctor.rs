@@ -13,6 +13,7 @@ use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobS
 
 use super::scheduled::{self, Standing};
 use super::{Brain, Caller, WatchState, collector as collecting, tunnel as tunnelling};
+use brain_access::AccessSummary;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::free_bytes;
@@ -492,26 +493,29 @@ fn backup(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn clients(brain: &Brain) -> Result<Finding, Fault> {
-    let standing = brain.access.summary();
-    if let Some(fault) = standing.problem {
+    access_finding(brain.access.summary())
+}
+
+fn access_finding(access: AccessSummary) -> Result<Finding, Fault> {
+    if let Some(fault) = access.admin_token_problem {
         let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
         return warn(format!("there is no admin token: {}", fault.message), hint);
     }
-    if !standing.ending.is_empty() {
-        let ending: Vec<String> = standing
-            .ending
+    if !access.expiring.is_empty() {
+        let expiring: Vec<String> = access
+            .expiring
             .iter()
             .map(|(name, at)| format!("\"{name}\" at {}", rfc3339(*at)))
             .collect();
         let hint =
             "make new ones: brain token create NAME --scope SCOPES; brain token list has these";
-        return warn(format!("tokens end soon: {}", ending.join(", ")), hint);
+        return warn(format!("tokens end soon: {}", expiring.join(", ")), hint);
     }
-    let endless = match standing.endless.as_slice() {
+    let without_expiry = match access.without_expiry.as_slice() {
         [] => String::new(),
         names => format!("; without an end: {}", names.join(", ")),
     };
-    ok(format!("clients: {}, personal tokens: {}{endless}", standing.clients, standing.tokens))
+    ok(format!("clients: {}, personal tokens: {}{without_expiry}", access.clients, access.tokens))
 }
 
 fn embedding(brain: &Brain) -> Result<Finding, Fault> {
@@ -577,6 +581,25 @@ mod tests {
     use brain_base::clock::SystemClock;
     use brain_base::home::Home;
     use brain_config::Config;
+
+    #[test]
+    fn tokens_that_expire_soon_are_a_warning() {
+        let access = AccessSummary {
+            clients: 1,
+            tokens: 2,
+            expiring: vec![("laptop".into(), 0)],
+            without_expiry: vec!["ci".into()],
+            admin_token_problem: None,
+        };
+        let (status, message, hint) = access_finding(access.clone()).unwrap();
+        assert_eq!(status, CheckStatus::Warn);
+        assert_eq!(message, "tokens end soon: \"laptop\" at 1970-01-01T00:00:00.000Z");
+        assert!(hint.unwrap().contains("brain token create"));
+        let quiet = AccessSummary { expiring: Vec::new(), ..access };
+        let (status, message, _) = access_finding(quiet).unwrap();
+        assert_eq!(status, CheckStatus::Ok);
+        assert_eq!(message, "clients: 1, personal tokens: 2; without an end: ci");
+    }
 
     #[test]
     fn a_check_that_hangs_is_a_finding_and_holds_nobody_up() {

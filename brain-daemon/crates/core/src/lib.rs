@@ -435,7 +435,7 @@ impl Brain {
     /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
     /// for safety.
     pub fn settle(&self) {
-        if let Err(fault) = self.audit.close().and_then(|()| self.access.write_uses()) {
+        if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
         match self.flush_outbox() {

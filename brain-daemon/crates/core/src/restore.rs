@@ -111,8 +111,8 @@ fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64)
         Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
     let waiting = brain.failing_files().map(|why| format!("a page's file is not written: {why}"));
-    let standing = brain.access.summary();
-    let (clients, tokens) = (standing.clients, standing.tokens);
+    let summary = brain.access.summary();
+    let (clients, tokens) = (summary.clients, summary.tokens);
     brain.settle();
     let access = (clients + tokens > 0).then(|| {
         format!(

@@ -111,7 +111,7 @@ fn a_client_that_is_revoked_is_out_at_once_and_stays_out() {
 fn a_token_for_another_service_is_none_of_ours() {
     let mut lab = Lab::new();
     let (who, _) = lab.service("phone", "read", &[]);
-    let offer = Offer::ClientCredentials { scope: None };
+    let offer = AuthorizationGrant::ClientCredentials { scope: None };
     let public =
         lab.access().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
     let local = lab

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn offer(code: &Secret, redirect_uri: Option<&str>, verifier: Option<&str>) -> Offer {
-    Offer::Code {
+fn offer(code: &Secret, redirect_uri: Option<&str>, verifier: Option<&str>) -> AuthorizationGrant {
+    AuthorizationGrant::Code {
         code: code.clone(),
         redirect_uri: redirect_uri.map(str::to_owned),
         verifier: verifier.map(Secret::new),
@@ -44,7 +44,8 @@ fn a_code_needs_the_verifier_the_address_and_its_client() {
     let code = lab.code(&ask(&app.client_id));
     let access = lab.access();
     let uri = Some(CALLBACK);
-    let try_it = |who: &Credentials, offer: Offer| error(access.exchange(who, &offer, &[]));
+    let try_it =
+        |who: &Credentials, offer: AuthorizationGrant| error(access.exchange(who, &offer, &[]));
     assert_eq!(try_it(&app, offer(&code, uri, None)), OAuthError::InvalidRequest);
     for verifier in
         [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)]

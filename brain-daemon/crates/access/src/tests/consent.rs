@@ -1,7 +1,7 @@
 //! What the owner is asked, who is told what instead, and where a browser is sent.
 
 use super::*;
-use crate::DynamicClient;
+use crate::RegistrationRequest;
 
 const CLAUDE: &str = "https://claude.ai/oauth/mcp-oauth-client-metadata";
 const CLAUDE_CODE: &str = "https://claude.ai/oauth/claude-code-client-metadata";
@@ -129,8 +129,11 @@ fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
 #[test]
 fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
     let lab = Lab::new();
-    let client = DynamicClient { redirect_uris: vec![CALLBACK.into()], ..DynamicClient::default() };
-    let good = ask(&lab.access().register_itself(&client).unwrap().client_id);
+    let client = RegistrationRequest {
+        redirect_uris: vec![CALLBACK.into()],
+        ..RegistrationRequest::default()
+    };
+    let good = ask(&lab.access().register_dynamic_client(&client).unwrap().client_id);
     let says = |change: fn(&mut AuthorizeRequest)| {
         let request = with(&good, change);
         assert_eq!(
@@ -165,7 +168,7 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
         // The same port has to be named for the token.
         let code = Secret::new(&*parameters(&to)["code"]);
         let who = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
-        let offer = |uri: &str| Offer::Code {
+        let offer = |uri: &str| AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(uri.into()),
             verifier: Some(Secret::new(VERIFIER)),
@@ -204,10 +207,10 @@ fn a_known_client_becomes_one_when_the_owner_agrees() {
     };
     assert!(listed(&lab).is_empty());
     let admin = with(&claude, |r| r.scope = Some("admin".into()));
-    assert!(matches!(lab.access().consent(&admin), Err(AuthorizeFault::SentBack(_))));
+    assert!(matches!(lab.access().consent(&admin), Err(AuthorizeError::Redirect(_))));
 
     let take = |lab: &Lab| {
-        let offer = Offer::Code {
+        let offer = AuthorizationGrant::Code {
             code: lab.code(&claude),
             redirect_uri: claude.redirect_uri.clone(),
             verifier: Some(Secret::new(VERIFIER)),

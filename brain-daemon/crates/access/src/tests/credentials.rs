@@ -45,7 +45,11 @@ fn only_this_service_may_be_the_target() {
     let (who, _) = lab.service("phone", "read", &[]);
     let to = |resources: &[&str]| {
         let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
-        lab.access().exchange(&who, &Offer::ClientCredentials { scope: None }, &resources)
+        lab.access().exchange(
+            &who,
+            &AuthorizationGrant::ClientCredentials { scope: None },
+            &resources,
+        )
     };
     for ours in [
         "https://brain.example",

@@ -26,11 +26,11 @@ impl Lab {
 
 fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
     match lab.access().consent(request).unwrap_err() {
-        AuthorizeFault::Shown(fault) => {
+        AuthorizeError::Shown(fault) => {
             assert_eq!(fault.error, OAuthError::InvalidClient);
             fault.description
         }
-        AuthorizeFault::SentBack(address) => panic!("sent to {address}"),
+        AuthorizeError::Redirect(address) => panic!("sent to {address}"),
     }
 }
 

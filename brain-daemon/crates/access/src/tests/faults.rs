@@ -44,7 +44,7 @@ fn of_those_who_bring_a_code_at_the_same_moment_one_is_the_first() {
     let lab = Lab::new();
     let app = lab.app("read");
     let code = lab.code(&ask(&app.client_id));
-    let issued: Vec<Issued> = std::thread::scope(|scope| {
+    let issued: Vec<IssuedTokens> = std::thread::scope(|scope| {
         let tries: Vec<_> = (0..8).map(|_| scope.spawn(|| lab.redeem(&app, &code))).collect();
         tries.into_iter().filter_map(|one| one.join().unwrap().ok()).collect()
     });
@@ -57,7 +57,7 @@ fn a_token_that_is_issued_while_its_client_is_revoked_is_worth_nothing() {
     for _ in 0..5 {
         let lab = Lab::new();
         let (who, _) = lab.service("phone", "read", &[]);
-        let issued: Vec<Issued> = std::thread::scope(|scope| {
+        let issued: Vec<IssuedTokens> = std::thread::scope(|scope| {
             let tries: Vec<_> =
                 (0..4).map(|_| scope.spawn(|| lab.credentials(&who, None))).collect();
             lab.revoke_client("phone");

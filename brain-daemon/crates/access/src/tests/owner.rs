@@ -222,7 +222,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     lab.reopen();
     assert!(!lab.access().is_admin_token(first.expose()));
     assert!(admin(&lab, false).unwrap_err().hint.unwrap().contains("chmod 600"));
-    assert!(lab.access().summary().problem.is_some());
+    assert!(lab.access().summary().admin_token_problem.is_some());
     mode(0o600);
     assert_eq!(admin(&lab, false).unwrap().token, first, "no start is needed once it is mended");
     assert!(lab.access().is_admin_token(first.expose()));
@@ -245,15 +245,15 @@ fn the_summary_has_tokens_that_end_within_two_weeks() {
     let summary = lab.access().summary();
     assert_eq!((summary.clients, summary.tokens), (1, 2));
     assert_eq!(
-        (summary.ending.as_slice(), summary.endless.as_slice()),
+        (summary.expiring.as_slice(), summary.without_expiry.as_slice()),
         (&[][..], &["for ever".to_owned()][..])
     );
-    assert!(summary.problem.is_none());
+    assert!(summary.admin_token_problem.is_none());
     lab.advance(DAY);
     lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
-    assert_eq!(lab.access().summary().ending, [("laptop".to_owned(), end)]);
+    assert_eq!(lab.access().summary().expiring, [("laptop".to_owned(), end)]);
     lab.advance(15 * DAY);
-    assert!(lab.access().summary().ending.is_empty(), "it has ended: nothing to do in time");
+    assert!(lab.access().summary().expiring.is_empty(), "it has ended: nothing to do in time");
 }
 
 #[test]

@@ -3,25 +3,25 @@
 use brain_protocol::ClientList;
 
 use super::*;
-use crate::{DynamicClient, registration};
+use crate::{RegistrationRequest, registration};
 
-fn wants(uris: &[&str]) -> DynamicClient {
-    DynamicClient {
+fn wants(uris: &[&str]) -> RegistrationRequest {
+    RegistrationRequest {
         redirect_uris: uris.iter().map(|&uri| uri.to_owned()).collect(),
-        ..DynamicClient::default()
+        ..RegistrationRequest::default()
     }
 }
 
 #[test]
 fn such_a_client_has_no_secret_and_needs_the_owner() {
     let lab = Lab::new();
-    let client = DynamicClient {
+    let client = RegistrationRequest {
         client_name: Some("Cursor".into()),
         grant_types: vec!["authorization_code".into(), "refresh_token".into(), "urn:other".into()],
         token_endpoint_auth_method: Some("none".into()),
         ..wants(&[CALLBACK, "cursor://anysphere.cursor-mcp/oauth/callback"])
     };
-    let made = lab.access().register_itself(&client).unwrap();
+    let made = lab.access().register_dynamic_client(&client).unwrap();
     assert!(made.public && made.client_id.starts_with("brain_cl_"));
     assert_eq!((made.registered_by.as_str(), made.scope.as_str()), ("dynamic", "read write"));
     assert_eq!(made.grant_types, ["authorization_code", "refresh_token"]);
@@ -31,11 +31,16 @@ fn such_a_client_has_no_secret_and_needs_the_owner() {
     assert_eq!(error(lab.redeem(&who, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);
     assert!(lab.is_let_in(&lab.consented(&who).access_token));
     for method in ["client_secret_basic", "client_secret_post"] {
-        let client =
-            DynamicClient { token_endpoint_auth_method: Some(method.into()), ..wants(&[CALLBACK]) };
-        assert!(lab.access().register_itself(&client).unwrap().public, "{method} becomes none");
+        let client = RegistrationRequest {
+            token_endpoint_auth_method: Some(method.into()),
+            ..wants(&[CALLBACK])
+        };
+        assert!(
+            lab.access().register_dynamic_client(&client).unwrap().public,
+            "{method} becomes none"
+        );
     }
-    let nameless = lab.access().register_itself(&wants(&[CALLBACK])).unwrap();
+    let nameless = lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
     assert_eq!(nameless.client_name, "app.example");
 }
 
@@ -58,13 +63,13 @@ fn what_cannot_be_registered_is_refused() {
         &eleven,
     ];
     for uris in uris {
-        let refused = lab.access().register_itself(&wants(uris));
+        let refused = lab.access().register_dynamic_client(&wants(uris));
         assert_eq!(error(refused), OAuthError::InvalidRedirectUri, "{uris:?}");
     }
-    let refuse = |change: fn(&mut DynamicClient)| {
+    let refuse = |change: fn(&mut RegistrationRequest)| {
         let mut client = wants(&[CALLBACK]);
         change(&mut client);
-        error(lab.access().register_itself(&client))
+        error(lab.access().register_dynamic_client(&client))
     };
     let metadata = OAuthError::InvalidClientMetadata;
     assert_eq!(refuse(|c| c.client_name = Some("Cl\u{202e}aude".into())), metadata);
@@ -79,13 +84,13 @@ fn what_cannot_be_registered_is_refused() {
 #[test]
 fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     let lab = Lab::new();
-    let first = lab.access().register_itself(&wants(&[CALLBACK])).unwrap();
+    let first = lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
     lab.consented(&used);
     // As many as there may be, written at once rather than one by one.
     let mut change = brain_store::GrantUpdate::default();
     let record = lab.access().table().client(&first.client_id).unwrap().record.clone();
-    for n in 1..registration::MOST as i64 {
+    for n in 1..registration::MAX_CLIENTS as i64 {
         let created_at = record.created_at + n;
         let record = brain_store::ClientRecord { created_at, last_used_at: None, ..record.clone() };
         change.clients.push((format!("brain_cl_{n}"), Some(record)));
@@ -93,16 +98,16 @@ fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     lab.access().apply(&mut lab.access().lock(), change).unwrap();
     let clients = || lab.access().client_list(&ClientList { all: true }).unwrap().clients;
     assert_eq!(
-        error(lab.access().register_itself(&wants(&[CALLBACK]))),
+        error(lab.access().register_dynamic_client(&wants(&[CALLBACK]))),
         OAuthError::InvalidClientMetadata
     );
     // Whoever says the id of a client does not make it one that is used.
     let idle = Credentials { client_id: "brain_cl_1".into(), secret: None };
     assert_eq!(error(lab.redeem(&idle, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);
     lab.advance(HOUR + 1);
-    lab.access().register_itself(&wants(&[CALLBACK])).unwrap();
+    lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
     let ids: Vec<String> = clients().into_iter().map(|client| client.client_id).collect();
-    assert_eq!(ids.len(), registration::MOST);
+    assert_eq!(ids.len(), registration::MAX_CLIENTS);
     assert!(ids.contains(&first.client_id), "one that is used stays");
     assert!(!ids.contains(&"brain_cl_1".into()) && ids.contains(&"brain_cl_2".into()));
 }

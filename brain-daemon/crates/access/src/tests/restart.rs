@@ -3,7 +3,7 @@
 use brain_protocol::{ClientList, TokenList, TokenRevoke};
 
 use super::*;
-use crate::DynamicClient;
+use crate::RegistrationRequest;
 
 fn clients(lab: &Lab) -> Vec<brain_protocol::Client> {
     lab.access().client_list(&ClientList { all: true }).unwrap().clients
@@ -25,7 +25,7 @@ fn a_start_keeps_every_grant() {
     let code = lab.code(&ask(&app.client_id));
     let before = (clients(&lab), tokens(&lab));
     let caller = lab.access().bearer(access.access_token.expose()).unwrap();
-    lab.access().write_uses().unwrap();
+    lab.access().write_last_use().unwrap();
     lab.reopen();
     let listed = |clients: &[brain_protocol::Client]| -> Vec<_> {
         clients
@@ -93,14 +93,14 @@ fn when_a_client_came_last_is_written_down_now_and_then() {
     // 2026-11-21T10:33:45, to the minute.
     let last = Some("2026-11-21T10:33:00.000Z".to_owned());
     assert_eq!(clients(&lab)[0].last_used_at, last, "it shows at once");
-    lab.access().write_uses().unwrap();
+    lab.access().write_last_use().unwrap();
     lab.advance(10 * MINUTE);
     assert!(lab.is_let_in(&token));
     lab.reopen();
     assert_eq!(clients(&lab)[0].last_used_at, last, "what was not written down is forgotten");
     lab.advance(MINUTE);
     assert!(lab.is_let_in(&token));
-    lab.access().write_uses().unwrap();
+    lab.access().write_last_use().unwrap();
     lab.reopen();
     assert_eq!(clients(&lab)[0].last_used_at.as_deref(), Some("2026-11-21T10:44:00.000Z"));
 }
@@ -139,11 +139,14 @@ fn what_has_ended_is_forgotten_in_time() {
 #[test]
 fn revoked_clients_and_idle_ones_that_registered_themselves_go_after_90_days() {
     let mut lab = Lab::new();
-    let client = DynamicClient { redirect_uris: vec![CALLBACK.into()], ..DynamicClient::default() };
+    let client = RegistrationRequest {
+        redirect_uris: vec![CALLBACK.into()],
+        ..RegistrationRequest::default()
+    };
     let (_, gone) = lab.service("gone", "read", &[]);
     let (_, kept) = lab.service("kept", "read", &[]);
-    let idle = lab.access().register_itself(&client).unwrap();
-    let busy = lab.access().register_itself(&client).unwrap();
+    let idle = lab.access().register_dynamic_client(&client).unwrap();
+    let busy = lab.access().register_dynamic_client(&client).unwrap();
     lab.revoke_client("gone");
     lab.advance(90 * DAY - 1);
     let who = Credentials { client_id: busy.client_id.clone(), secret: None };
@@ -151,7 +154,7 @@ fn revoked_clients_and_idle_ones_that_registered_themselves_go_after_90_days() {
     assert_eq!(lab.access().purge().unwrap(), 0);
     lab.advance(1);
     assert_eq!(lab.access().purge().unwrap(), 2);
-    lab.access().write_uses().unwrap();
+    lab.access().write_last_use().unwrap();
     lab.reopen();
     let left: Vec<String> = clients(&lab).into_iter().map(|client| client.client_id).collect();
     assert!(left.contains(&kept.client_id) && left.contains(&busy.client_id), "{left:?}");

@@ -20,7 +20,7 @@ use super::form::Form;
 use super::page::{self, Shown};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
-use brain_access::{AuthorizeFault, AuthorizeRequest, Consent, OAuthError, OAuthFault};
+use brain_access::{AuthorizeError, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 use brain_base::permission::{CONSENT, permit};
 
 /// What is served.
@@ -237,11 +237,11 @@ impl From<HttpError> for Stop {
     }
 }
 
-impl From<AuthorizeFault> for Stop {
-    fn from(fault: AuthorizeFault) -> Self {
+impl From<AuthorizeError> for Stop {
+    fn from(fault: AuthorizeError) -> Self {
         match fault {
-            AuthorizeFault::Shown(fault) => fault.into(),
-            AuthorizeFault::SentBack(address) => Self::SentBack(address),
+            AuthorizeError::Shown(fault) => fault.into(),
+            AuthorizeError::Redirect(address) => Self::SentBack(address),
         }
     }
 }

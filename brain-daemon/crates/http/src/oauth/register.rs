@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use crate::{AppState, body, client_address};
-use brain_access::{DynamicClient, OAuthError, OAuthFault};
+use brain_access::{OAuthError, OAuthFault, RegistrationRequest};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -107,13 +107,13 @@ async fn register(State(app): State<AppState>, request: Request) -> Result<Respo
         .and_then(|members| metadata(&members))?;
     let now = app.brain.now();
     app.failures.registrations.count(from, "", now).map_err(Refused::too_often)?;
-    let client = app.block(move |brain| brain.access.register_itself(&client)).await??;
+    let client = app.block(move |brain| brain.access.register_dynamic_client(&client)).await??;
     Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }
 
 /// The members that are known. One that is not understood must be passed over (RFC 7591 section 2); one of the wrong shape is an
 /// error.
-fn metadata(members: &Map<String, Value>) -> Result<DynamicClient, OAuthFault> {
+fn metadata(members: &Map<String, Value>) -> Result<RegistrationRequest, OAuthFault> {
     let text = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -132,7 +132,7 @@ fn metadata(members: &Map<String, Value>) -> Result<DynamicClient, OAuthFault> {
     };
     let redirect_uris = texts("redirect_uris")
         .map_err(|fault| OAuthFault::new(OAuthError::InvalidRedirectUri, fault.description))?;
-    Ok(DynamicClient {
+    Ok(RegistrationRequest {
         client_name: text("client_name")?,
         redirect_uris,
         scope: text("scope")?,
@@ -150,7 +150,7 @@ fn invalid(description: impl Into<String>) -> OAuthFault {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<DynamicClient, OAuthError> {
+    fn read(text: &str) -> Result<RegistrationRequest, OAuthError> {
         metadata(&body::object(text.as_bytes()).unwrap()).map_err(|fault| fault.error)
     }
 
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(client.redirect_uris, ["https://a.example/c"]);
         assert_eq!((client.client_name.as_deref(), client.scope), (Some("A"), None));
         assert_eq!(client.grant_types, ["authorization_code", "urn:x"]);
-        assert_eq!(read("{}").unwrap(), DynamicClient::default());
+        assert_eq!(read("{}").unwrap(), RegistrationRequest::default());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::answer::{OAuthErrorBody, Refused, uncached};
 use super::form::{Form, credentials};
 use crate::{AppState, client_address, dispatch};
-use brain_access::{Issued, OAuthError, OAuthFault, Offer};
+use brain_access::{AuthorizationGrant, IssuedTokens, OAuthError, OAuthFault};
 
 /// What is served.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -39,8 +39,8 @@ struct TokenAnswer {
     refresh_token: Option<Secret>,
 }
 
-impl From<Issued> for TokenAnswer {
-    fn from(issued: Issued) -> Self {
+impl From<IssuedTokens> for TokenAnswer {
+    fn from(issued: IssuedTokens) -> Self {
         Self {
             access_token: issued.access_token,
             token_type: "Bearer",
@@ -146,7 +146,7 @@ async fn token(State(app): State<AppState>, request: Request) -> Result<Response
 }
 
 /// What a client offers.
-fn offer(form: &Form) -> Result<Offer, OAuthFault> {
+fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
     let needed = |name: &str| {
         form.secret(name).ok_or_else(|| {
             OAuthFault::new(OAuthError::InvalidRequest, format!("{name} is missing"))
@@ -157,16 +157,17 @@ fn offer(form: &Form) -> Result<Offer, OAuthFault> {
         .ok_or_else(|| OAuthFault::new(OAuthError::InvalidRequest, "grant_type is missing"))?;
     Ok(match GrantType::parse(kind) {
         Some(GrantType::ClientCredentials) => {
-            Offer::ClientCredentials { scope: form.text("scope") }
+            AuthorizationGrant::ClientCredentials { scope: form.text("scope") }
         }
-        Some(GrantType::AuthorizationCode) => Offer::Code {
+        Some(GrantType::AuthorizationCode) => AuthorizationGrant::Code {
             code: needed("code")?,
             redirect_uri: form.text("redirect_uri"),
             verifier: form.secret("code_verifier"),
         },
-        Some(GrantType::RefreshToken) => {
-            Offer::Refresh { token: needed("refresh_token")?, scope: form.text("scope") }
-        }
+        Some(GrantType::RefreshToken) => AuthorizationGrant::Refresh {
+            token: needed("refresh_token")?,
+            scope: form.text("scope"),
+        },
         None => {
             let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
             let description = format!("grant_type must be one of {}", known.join(", "));
