@@ -173,14 +173,15 @@ impl Lab {
         self.clock.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// A client with a secret, which comes with it.
-    fn service(
+    /// Registers a client with a secret.
+    fn confidential_client(
         &self,
         name: &str,
         scopes: &str,
         sources: &[&str],
     ) -> (Credentials, ClientRegisterReply) {
-        let request = ClientRegister { sources: ids(sources), ..wish(name, scopes) };
+        let request =
+            ClientRegister { sources: ids(sources), ..registration_request(name, scopes) };
         let made = self.access().client_register(request).unwrap();
         (
             Credentials { client_id: made.client_id.clone(), secret: made.client_secret.clone() },
@@ -188,60 +189,60 @@ impl Lab {
         )
     }
 
-    /// A client without a secret, which asks for consent.
-    fn app(&self, scopes: &str) -> Credentials {
+    /// Registers a public client, which asks for consent.
+    fn public_client(&self, scopes: &str) -> Credentials {
         let request = ClientRegister {
             public: true,
             redirect_uris: vec![CALLBACK.into()],
-            ..wish("app", scopes)
+            ..registration_request("app", scopes)
         };
         let made = self.access().client_register(request).unwrap();
         assert!(made.client_secret.is_none());
         Credentials { client_id: made.client_id, secret: None }
     }
 
-    fn credentials(
+    fn client_credentials(
         &self,
-        who: &Credentials,
+        credentials: &Credentials,
         scope: Option<&str>,
     ) -> Result<IssuedTokens, OAuthFault> {
         let scope = scope.map(str::to_owned);
-        self.access().exchange(who, &AuthorizationGrant::ClientCredentials { scope }, &[])
+        self.access().exchange(credentials, &AuthorizationGrant::ClientCredentials { scope }, &[])
     }
 
-    /// The owner agrees to all that is asked for; the code.
+    /// Consents to all requested scopes and returns the code.
     fn code(&self, request: &AuthorizeRequest) -> Secret {
         let scopes = self.access().consent(request).unwrap().scopes;
         let to = self.access().approve(request, scopes).unwrap();
         Secret::new(parameters(&to).remove("code").unwrap())
     }
 
-    fn redeem(&self, who: &Credentials, code: &Secret) -> Result<IssuedTokens, OAuthFault> {
+    fn redeem(&self, credentials: &Credentials, code: &Secret) -> Result<IssuedTokens, OAuthFault> {
         let offer = AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(CALLBACK.into()),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        self.access().exchange(who, &offer, &[])
+        self.access().exchange(credentials, &offer, &[])
     }
 
-    /// Consent and exchange in one.
-    fn consented(&self, who: &Credentials) -> IssuedTokens {
-        let code = self.code(&ask(&who.client_id));
-        self.redeem(who, &code).unwrap()
+    /// Consents and exchanges the code.
+    fn consent_and_redeem(&self, credentials: &Credentials) -> IssuedTokens {
+        let code = self.code(&authorize_request(&credentials.client_id));
+        self.redeem(credentials, &code).unwrap()
     }
 
     fn refresh(
         &self,
-        who: &Credentials,
+        credentials: &Credentials,
         token: &Option<Secret>,
         scope: Option<&str>,
     ) -> Result<IssuedTokens, OAuthFault> {
         let (token, scope) = (token.clone().unwrap(), scope.map(str::to_owned));
-        self.access().exchange(who, &AuthorizationGrant::Refresh { token, scope }, &[])
+        self.access().exchange(credentials, &AuthorizationGrant::Refresh { token, scope }, &[])
     }
 
-    fn personal(
+    fn personal_token(
         &self,
         name: &str,
         scopes: &str,
@@ -277,7 +278,7 @@ impl Lab {
             .tokens_revoked
     }
 
-    fn is_let_in(&self, token: &Secret) -> bool {
+    fn is_accepted(&self, token: &Secret) -> bool {
         match self.access().bearer(token.expose()) {
             Ok(_) => true,
             Err(fault) => {
@@ -293,7 +294,7 @@ fn ids(names: &[&str]) -> Vec<SourceId> {
     names.iter().map(|&name| SourceId::parse(name).unwrap()).collect()
 }
 
-fn wish(name: &str, scopes: &str) -> ClientRegister {
+fn registration_request(name: &str, scopes: &str) -> ClientRegister {
     ClientRegister {
         name: name.into(),
         scopes: Scopes::parse(scopes).unwrap(),
@@ -309,8 +310,8 @@ fn challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()))
 }
 
-/// A good request for consent.
-fn ask(client: &str) -> AuthorizeRequest {
+/// A valid request for consent.
+fn authorize_request(client: &str) -> AuthorizeRequest {
     AuthorizeRequest {
         response_type: Some("code".into()),
         client_id: Some(client.into()),
@@ -331,16 +332,16 @@ fn error<T: std::fmt::Debug>(result: Result<T, OAuthFault>) -> OAuthError {
     result.unwrap_err().error
 }
 
-/// What the person is told.
-fn told<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthError {
+/// Returns the error that is shown to the person.
+fn shown_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthError {
     match result.unwrap_err() {
         AuthorizeError::Shown(fault) => fault.error,
         AuthorizeError::Redirect(address) => panic!("sent to {address}"),
     }
 }
 
-/// What the client is told, at its own address.
-fn sent_back<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> String {
+/// Returns the error that is sent to the client's address.
+fn redirected_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> String {
     match result.unwrap_err() {
         AuthorizeError::Shown(fault) => panic!("shown: {fault:?}"),
         AuthorizeError::Redirect(address) => {

@@ -1,4 +1,4 @@
-//! Who is let in with a bearer token, and as whom.
+//! Bearer tokens: which caller they authenticate.
 
 use super::*;
 use brain_base::caller::{Caller, Scope};
@@ -8,10 +8,10 @@ fn sees(caller: &Caller, source: &str) -> bool {
 }
 
 #[test]
-fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
+fn a_token_authenticates_its_holder_with_its_scopes() {
     let lab = Lab::new();
-    let (who, made) = lab.service("phone", "read", &["work"]);
-    let token = lab.credentials(&who, None).unwrap().access_token;
+    let (credentials, made) = lab.confidential_client("phone", "read", &["work"]);
+    let token = lab.client_credentials(&credentials, None).unwrap().access_token;
     let caller = lab.access().bearer(token.expose()).unwrap();
     assert_eq!(
         (caller.name.as_str(), caller.scopes()),
@@ -19,7 +19,7 @@ fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
     );
     assert!(sees(&caller, "work") && !sees(&caller, "default"));
 
-    let personal = lab.personal("laptop", "write", None).unwrap();
+    let personal = lab.personal_token("laptop", "write", None).unwrap();
     let caller = lab.access().bearer(personal.expose()).unwrap();
     assert_eq!((caller.name.as_str(), caller.scopes()), ("token:laptop", Scope::Write.into()));
     assert!(sees(&caller, "work") && sees(&caller, "default"));
@@ -32,12 +32,12 @@ fn everybody_comes_under_their_own_name_with_what_they_are_granted() {
 }
 
 #[test]
-fn whatever_is_wrong_with_a_token_nobody_is_told_which() {
+fn all_invalid_tokens_get_the_same_error() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let issued = lab.consented(&app);
-    let ended = lab.personal("short", "read", Some(60)).unwrap();
-    let revoked = lab.personal("gone", "read", None).unwrap();
+    let app = lab.public_client("read");
+    let issued = lab.consent_and_redeem(&app);
+    let ended = lab.personal_token("short", "read", Some(60)).unwrap();
+    let revoked = lab.personal_token("gone", "read", None).unwrap();
     lab.access().token_revoke(&brain_protocol::TokenRevoke { token: "gone".into() }).unwrap();
     lab.advance(MINUTE);
     let refresh = issued.refresh_token.unwrap();
@@ -57,26 +57,26 @@ fn whatever_is_wrong_with_a_token_nobody_is_told_which() {
     }
     said.dedup();
     assert_eq!(said.len(), 1, "{said:?}");
-    assert!(lab.is_let_in(&issued.access_token));
+    assert!(lab.is_accepted(&issued.access_token));
 }
 
 #[test]
-fn a_token_ends_to_the_millisecond() {
+fn a_token_expires_to_the_millisecond() {
     let lab = Lab::new();
-    let (who, _) = lab.service("phone", "read", &[]);
-    let issued = lab.credentials(&who, None).unwrap();
+    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
+    let issued = lab.client_credentials(&credentials, None).unwrap();
     assert_eq!(issued.expires_in, 3600);
     lab.advance(HOUR - 1);
-    assert!(lab.is_let_in(&issued.access_token));
+    assert!(lab.is_accepted(&issued.access_token));
     lab.advance(1);
-    assert!(!lab.is_let_in(&issued.access_token));
+    assert!(!lab.is_accepted(&issued.access_token));
 }
 
 #[test]
-fn what_the_owner_changes_counts_for_tokens_that_are_out_already() {
+fn a_change_of_a_client_applies_to_issued_tokens() {
     let lab = Lab::new();
-    let (who, made) = lab.service("phone", "read write", &["work", "home"]);
-    let token = lab.credentials(&who, None).unwrap().access_token;
+    let (credentials, made) = lab.confidential_client("phone", "read write", &["work", "home"]);
+    let token = lab.client_credentials(&credentials, None).unwrap().access_token;
     assert_eq!(lab.update(&made.client_id, Some("read"), Some(&["home"])).unwrap(), "updated");
     let caller = lab.access().bearer(token.expose()).unwrap();
     assert_eq!(caller.scopes(), Scope::Read.into());
@@ -90,38 +90,43 @@ fn what_the_owner_changes_counts_for_tokens_that_are_out_already() {
 }
 
 #[test]
-fn a_client_that_is_revoked_is_out_at_once_and_stays_out() {
+fn a_revoked_client_is_rejected_at_once_and_after_a_restart() {
     let mut lab = Lab::new();
-    let (who, made) = lab.service("phone", "read write", &[]);
-    let (other, _) = lab.service("other", "read", &[]);
-    let tokens =
-        [lab.credentials(&who, None).unwrap(), lab.credentials(&who, Some("read")).unwrap()];
-    let kept = lab.credentials(&other, None).unwrap().access_token;
+    let (credentials, made) = lab.confidential_client("phone", "read write", &[]);
+    let (other, _) = lab.confidential_client("other", "read", &[]);
+    let tokens = [
+        lab.client_credentials(&credentials, None).unwrap(),
+        lab.client_credentials(&credentials, Some("read")).unwrap(),
+    ];
+    let kept = lab.client_credentials(&other, None).unwrap().access_token;
     assert_eq!(lab.revoke_client("phone"), 2);
     for _ in 0..2 {
-        assert!(tokens.iter().all(|issued| !lab.is_let_in(&issued.access_token)));
-        assert_eq!(error(lab.credentials(&who, None)), OAuthError::InvalidClient);
-        assert!(lab.is_let_in(&kept));
+        assert!(tokens.iter().all(|issued| !lab.is_accepted(&issued.access_token)));
+        assert_eq!(error(lab.client_credentials(&credentials, None)), OAuthError::InvalidClient);
+        assert!(lab.is_accepted(&kept));
         lab.reopen();
     }
     assert_eq!(lab.revoke_client(&made.client_id), 0, "once is enough");
 }
 
 #[test]
-fn a_token_for_another_service_is_none_of_ours() {
+fn a_token_for_another_service_is_rejected() {
     let mut lab = Lab::new();
-    let (who, _) = lab.service("phone", "read", &[]);
+    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
     let offer = AuthorizationGrant::ClientCredentials { scope: None };
-    let public =
-        lab.access().exchange(&who, &offer, &[format!("{ISSUER}/mcp")]).unwrap().access_token;
-    let local = lab
+    let public = lab
         .access()
-        .exchange(&who, &offer, &["http://localhost:3131/mcp".into()])
+        .exchange(&credentials, &offer, &[format!("{ISSUER}/mcp")])
         .unwrap()
         .access_token;
-    assert!(lab.is_let_in(&public) && lab.is_let_in(&local));
+    let local = lab
+        .access()
+        .exchange(&credentials, &offer, &["http://localhost:3131/mcp".into()])
+        .unwrap()
+        .access_token;
+    assert!(lab.is_accepted(&public) && lab.is_accepted(&local));
     lab.settings.base_url = Some("https://moved.example".into());
     lab.reopen();
-    assert!(!lab.is_let_in(&public), "the service has another name now");
-    assert!(lab.is_let_in(&local));
+    assert!(!lab.is_accepted(&public), "the service has another name now");
+    assert!(lab.is_accepted(&local));
 }

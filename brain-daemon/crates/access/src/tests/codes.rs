@@ -11,10 +11,11 @@ fn offer(code: &Secret, redirect_uri: Option<&str>, verifier: Option<&str>) -> A
 }
 
 #[test]
-fn what_the_owner_agreed_to_is_what_the_client_gets() {
+fn a_code_grants_what_the_owner_consented_to() {
     let lab = Lab::new();
-    let app = lab.app("read write");
-    let request = AuthorizeRequest { scope: Some("write read".into()), ..ask(&app.client_id) };
+    let app = lab.public_client("read write");
+    let request =
+        AuthorizeRequest { scope: Some("write read".into()), ..authorize_request(&app.client_id) };
     assert_eq!(lab.access().consent(&request).unwrap().scopes, Scopes::READ_WRITE);
     let to = lab.access().approve(&request, Scopes::parse("read").unwrap()).unwrap();
     assert!(to.starts_with(&format!("{CALLBACK}?code=brain_co_")), "{to}");
@@ -34,18 +35,19 @@ fn what_the_owner_agreed_to_is_what_the_client_gets() {
 }
 
 fn told_scope(lab: &Lab, request: &AuthorizeRequest) -> OAuthError {
-    told(lab.access().approve(request, Scopes::READ_WRITE))
+    shown_error(lab.access().approve(request, Scopes::READ_WRITE))
 }
 
 #[test]
-fn a_code_needs_the_verifier_the_address_and_its_client() {
+fn a_code_needs_its_verifier_address_and_client() {
     let lab = Lab::new();
-    let (app, other) = (lab.app("read"), lab.app("read"));
-    let code = lab.code(&ask(&app.client_id));
+    let (app, other) = (lab.public_client("read"), lab.public_client("read"));
+    let code = lab.code(&authorize_request(&app.client_id));
     let access = lab.access();
     let uri = Some(CALLBACK);
-    let try_it =
-        |who: &Credentials, offer: AuthorizationGrant| error(access.exchange(who, &offer, &[]));
+    let try_it = |credentials: &Credentials, offer: AuthorizationGrant| {
+        error(access.exchange(credentials, &offer, &[]))
+    };
     assert_eq!(try_it(&app, offer(&code, uri, None)), OAuthError::InvalidRequest);
     for verifier in
         [&challenge(VERIFIER), "", &VERIFIER[1..], &VERIFIER.to_lowercase(), &"a".repeat(43)]
@@ -74,19 +76,22 @@ fn a_code_needs_the_verifier_the_address_and_its_client() {
 }
 
 #[test]
-fn a_code_that_named_no_address_needs_none() {
+fn a_code_needs_no_address_if_the_request_named_none() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let request = AuthorizeRequest { redirect_uri: None, ..ask(&app.client_id) };
+    let app = lab.public_client("read");
+    let request = AuthorizeRequest { redirect_uri: None, ..authorize_request(&app.client_id) };
     let code = lab.code(&request);
     assert!(lab.access().exchange(&app, &offer(&code, None, Some(VERIFIER)), &[]).is_ok());
 }
 
 #[test]
-fn a_code_is_good_for_sixty_seconds() {
+fn a_code_is_valid_for_60_s() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let (early, late) = (lab.code(&ask(&app.client_id)), lab.code(&ask(&app.client_id)));
+    let app = lab.public_client("read");
+    let (early, late) = (
+        lab.code(&authorize_request(&app.client_id)),
+        lab.code(&authorize_request(&app.client_id)),
+    );
     lab.advance(MINUTE - 1);
     assert!(lab.redeem(&app, &early).is_ok());
     lab.advance(1);
@@ -94,43 +99,43 @@ fn a_code_is_good_for_sixty_seconds() {
 }
 
 #[test]
-fn a_code_that_comes_twice_takes_its_tokens_along() {
+fn a_second_use_of_a_code_revokes_its_tokens() {
     let lab = Lab::new();
-    let (app, other) = (lab.app("read"), lab.app("read"));
-    let code = lab.code(&ask(&app.client_id));
+    let (app, other) = (lab.public_client("read"), lab.public_client("read"));
+    let code = lab.code(&authorize_request(&app.client_id));
     let issued = lab.redeem(&app, &code).unwrap();
-    let bystander = lab.consented(&app);
+    let bystander = lab.consent_and_redeem(&app);
     assert_eq!(error(lab.redeem(&other, &code)), OAuthError::InvalidGrant);
-    assert!(lab.is_let_in(&issued.access_token), "another client cannot take them away");
+    assert!(lab.is_accepted(&issued.access_token), "another client cannot take them away");
     lab.advance(2 * MINUTE);
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
-    assert!(!lab.is_let_in(&issued.access_token));
+    assert!(!lab.is_accepted(&issued.access_token));
     assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
-    assert!(lab.is_let_in(&bystander.access_token), "another consent is another family");
+    assert!(lab.is_accepted(&bystander.access_token), "another consent is another family");
 }
 
 #[test]
-fn a_replay_takes_along_what_came_of_the_refresh_token_too() {
+fn a_second_use_of_a_code_revokes_refreshed_tokens() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let code = lab.code(&ask(&app.client_id));
+    let app = lab.public_client("read");
+    let code = lab.code(&authorize_request(&app.client_id));
     let first = lab.redeem(&app, &code).unwrap();
     lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidGrant);
-    assert!(!lab.is_let_in(&second.access_token));
+    assert!(!lab.is_accepted(&second.access_token));
 }
 
 #[test]
-fn a_code_of_a_client_that_was_revoked_meanwhile_is_worth_nothing() {
+fn a_code_of_a_revoked_client_is_invalid() {
     let lab = Lab::new();
-    let app = lab.app("read write");
-    let code = lab.code(&ask(&app.client_id));
+    let app = lab.public_client("read write");
+    let code = lab.code(&authorize_request(&app.client_id));
     lab.revoke_client(&app.client_id);
     assert_eq!(error(lab.redeem(&app, &code)), OAuthError::InvalidClient);
     // Nor is it worth more than the client is granted by then.
-    let app = lab.app("read write");
-    let code = lab.code(&ask(&app.client_id));
+    let app = lab.public_client("read write");
+    let code = lab.code(&authorize_request(&app.client_id));
     lab.update(&app.client_id, Some("read"), None).unwrap();
     assert_eq!(lab.redeem(&app, &code).unwrap().scopes.to_string(), "read");
 }

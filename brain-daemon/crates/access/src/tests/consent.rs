@@ -1,4 +1,4 @@
-//! What the owner is asked, who is told what instead, and where a browser is sent.
+//! Consent: what the owner is asked, and where errors go.
 
 use super::*;
 use crate::RegistrationRequest;
@@ -13,11 +13,11 @@ fn with(request: &AuthorizeRequest, change: impl Fn(&mut AuthorizeRequest)) -> A
 }
 
 #[test]
-fn the_owner_sees_who_asks_for_what() {
+fn the_consent_page_shows_client_scopes_and_sources() {
     let lab = Lab::new();
-    let app = lab.app("read write");
+    let app = lab.public_client("read write");
     lab.update(&app.client_id, None, Some(&["work"])).unwrap();
-    let request = with(&ask(&app.client_id), |r| {
+    let request = with(&authorize_request(&app.client_id), |r| {
         r.scope = Some("read".into());
         r.resource = vec!["https://brain.example/mcp".into()];
     });
@@ -33,15 +33,15 @@ fn the_owner_sees_who_asks_for_what() {
 }
 
 #[test]
-fn nobody_is_sent_to_an_address_that_was_not_registered() {
+fn an_unregistered_address_is_never_redirected_to() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let good = ask(&app.client_id);
+    let app = lab.public_client("read");
+    let good = authorize_request(&app.client_id);
     for client in
         [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")]
     {
         let request = with(&good, |r| r.client_id = client.map(str::to_owned));
-        let error = told(lab.access().consent(&request));
+        let error = shown_error(lab.access().consent(&request));
         assert!(
             matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest),
             "{client:?}"
@@ -63,47 +63,53 @@ fn nobody_is_sent_to_an_address_that_was_not_registered() {
         "",
     ] {
         let request = with(&good, |r| r.redirect_uri = Some(uri.into()));
-        assert_eq!(told(lab.access().consent(&request)), OAuthError::InvalidRequest, "{uri}");
         assert_eq!(
-            told(lab.access().approve(&request, Scopes::READ_WRITE)),
+            shown_error(lab.access().consent(&request)),
+            OAuthError::InvalidRequest,
+            "{uri}"
+        );
+        assert_eq!(
+            shown_error(lab.access().approve(&request, Scopes::READ_WRITE)),
             OAuthError::InvalidRequest
         );
-        assert_eq!(told(lab.access().deny(&request)), OAuthError::InvalidRequest);
+        assert_eq!(shown_error(lab.access().deny(&request)), OAuthError::InvalidRequest);
         // However wrong the rest is.
         let worse = with(&request, |r| r.response_type = Some("token".into()));
-        assert_eq!(told(lab.access().consent(&worse)), OAuthError::InvalidRequest);
+        assert_eq!(shown_error(lab.access().consent(&worse)), OAuthError::InvalidRequest);
     }
-    let (service, _) = lab.service("service", "read", &[]);
-    let request = ask(&service.client_id);
+    let (service, _) = lab.confidential_client("service", "read", &[]);
+    let request = authorize_request(&service.client_id);
     assert_eq!(
-        told(lab.access().consent(&request)),
+        shown_error(lab.access().consent(&request)),
         OAuthError::InvalidRequest,
         "it has no address at all"
     );
     lab.revoke_client(&app.client_id);
-    assert_eq!(told(lab.access().consent(&good)), OAuthError::InvalidClient);
+    assert_eq!(shown_error(lab.access().consent(&good)), OAuthError::InvalidClient);
 }
 
 #[test]
-fn an_address_may_be_left_away_when_there_is_one_only() {
+fn the_address_is_optional_if_the_client_has_one_only() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let request = with(&ask(&app.client_id), |r| r.redirect_uri = None);
+    let app = lab.public_client("read");
+    let request = with(&authorize_request(&app.client_id), |r| r.redirect_uri = None);
     assert_eq!(lab.access().consent(&request).unwrap().redirect_uri, CALLBACK);
     let uris = vec![CALLBACK.into(), "https://app.example/other".into()];
-    let two = ClientRegister { public: true, redirect_uris: uris, ..wish("two", "read") };
+    let two =
+        ClientRegister { public: true, redirect_uris: uris, ..registration_request("two", "read") };
     let id = lab.access().client_register(two).unwrap().client_id;
-    let request = with(&ask(&id), |r| r.redirect_uri = None);
-    assert_eq!(told(lab.access().consent(&request)), OAuthError::InvalidRequest);
+    let request = with(&authorize_request(&id), |r| r.redirect_uri = None);
+    assert_eq!(shown_error(lab.access().consent(&request)), OAuthError::InvalidRequest);
 }
 
 #[test]
-fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
+fn errors_are_sent_to_the_address_of_a_trusted_client() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let good = ask(&app.client_id);
-    let says =
-        |change: fn(&mut AuthorizeRequest)| sent_back(lab.access().consent(&with(&good, change)));
+    let app = lab.public_client("read");
+    let good = authorize_request(&app.client_id);
+    let says = |change: fn(&mut AuthorizeRequest)| {
+        redirected_error(lab.access().consent(&with(&good, change)))
+    };
     assert_eq!(says(|r| r.response_type = None), "invalid_request");
     assert_eq!(says(|r| r.response_type = Some("token".into())), "unsupported_response_type");
     assert_eq!(says(|r| r.response_type = Some("code token".into())), "unsupported_response_type");
@@ -127,20 +133,20 @@ fn a_client_that_asks_wrongly_is_told_so_at_its_address() {
 }
 
 #[test]
-fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
+fn errors_of_a_dynamic_client_are_shown_to_the_person() {
     let lab = Lab::new();
     let client = RegistrationRequest {
         redirect_uris: vec![CALLBACK.into()],
         ..RegistrationRequest::default()
     };
-    let good = ask(&lab.access().register_dynamic_client(&client).unwrap().client_id);
+    let good = authorize_request(&lab.access().register_dynamic_client(&client).unwrap().client_id);
     let says = |change: fn(&mut AuthorizeRequest)| {
         let request = with(&good, change);
         assert_eq!(
-            told(lab.access().approve(&request, Scopes::READ_WRITE)),
-            told(lab.access().deny(&request))
+            shown_error(lab.access().approve(&request, Scopes::READ_WRITE)),
+            shown_error(lab.access().deny(&request))
         );
-        told(lab.access().consent(&request))
+        shown_error(lab.access().consent(&request))
     };
     assert_eq!(
         says(|r| r.response_type = Some("token".into())),
@@ -157,9 +163,10 @@ fn a_client_that_registered_itself_cannot_have_people_sent_away_by_an_error() {
 }
 
 #[test]
-fn a_program_on_this_machine_may_listen_on_any_port() {
+fn a_loopback_address_may_have_any_port() {
     let lab = Lab::new();
-    let at = |uri: &str| with(&ask(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
+    let at =
+        |uri: &str| with(&authorize_request(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
     for uri in ["http://localhost:3118/callback", "http://127.0.0.1:50123/callback"] {
         let consent = lab.access().consent(&at(uri)).unwrap();
         assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
@@ -167,7 +174,7 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
         assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
         // The same port has to be named for the token.
         let code = Secret::new(&*parameters(&to)["code"]);
-        let who = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
+        let credentials = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
         let offer = |uri: &str| AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(uri.into()),
@@ -175,24 +182,28 @@ fn a_program_on_this_machine_may_listen_on_any_port() {
         };
         let other = uri.replace(":3118", ":3119").replace(":50123", ":3119");
         assert_eq!(
-            error(lab.access().exchange(&who, &offer(&other), &[])),
+            error(lab.access().exchange(&credentials, &offer(&other), &[])),
             OAuthError::InvalidGrant
         );
-        assert!(lab.access().exchange(&who, &offer(uri), &[]).is_ok());
+        assert!(lab.access().exchange(&credentials, &offer(uri), &[]).is_ok());
     }
     for uri in [
         "http://localhost:3118/other",
         "http://localhost.evil.example/callback",
         "https://localhost/callback",
     ] {
-        assert_eq!(told(lab.access().consent(&at(uri))), OAuthError::InvalidRequest, "{uri}");
+        assert_eq!(
+            shown_error(lab.access().consent(&at(uri))),
+            OAuthError::InvalidRequest,
+            "{uri}"
+        );
     }
 }
 
 #[test]
-fn a_known_client_becomes_one_when_the_owner_agrees() {
+fn a_known_client_is_registered_by_consent() {
     let mut lab = Lab::new();
-    let claude = with(&ask(CLAUDE), |r| {
+    let claude = with(&authorize_request(CLAUDE), |r| {
         r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into());
     });
     let consent = lab.access().consent(&claude).unwrap();
@@ -221,14 +232,17 @@ fn a_known_client_becomes_one_when_the_owner_agrees() {
     };
     let issued = take(&lab);
     lab.reopen();
-    assert!(lab.is_let_in(&issued.access_token));
+    assert!(lab.is_accepted(&issued.access_token));
     assert_eq!(listed(&lab)[0].registered_by, "metadata");
     assert!(listed(&lab)[0].public);
-    // Its id is the same for ever: after the owner has thrown it out only the owner can let it in again.
+    // A revoked client with a document needs the owner's consent again.
     assert_eq!(lab.revoke_client(CLAUDE), 2);
-    assert!(!lab.is_let_in(&issued.access_token));
+    assert!(!lab.is_accepted(&issued.access_token));
     let again = take(&lab);
-    assert!(lab.is_let_in(&again.access_token) && !lab.is_let_in(&issued.access_token));
-    let who = Credentials { client_id: CLAUDE.into(), secret: None };
-    assert_eq!(error(lab.refresh(&who, &issued.refresh_token, None)), OAuthError::InvalidGrant);
+    assert!(lab.is_accepted(&again.access_token) && !lab.is_accepted(&issued.access_token));
+    let credentials = Credentials { client_id: CLAUDE.into(), secret: None };
+    assert_eq!(
+        error(lab.refresh(&credentials, &issued.refresh_token, None)),
+        OAuthError::InvalidGrant
+    );
 }

@@ -1,11 +1,11 @@
-//! `client_credentials`: scopes exactly as asked for, resources, and what a stranger learns.
+//! `client_credentials`: scopes, resources, and errors.
 
 use super::*;
 
 #[test]
-fn the_scope_is_granted_as_it_was_asked_for() {
+fn the_requested_scopes_are_granted() {
     let lab = Lab::new();
-    let (who, made) = lab.service("phone", "write, read", &[]);
+    let (credentials, made) = lab.confidential_client("phone", "write, read", &[]);
     assert_eq!(made.scope, "read write");
     for (asked, granted) in [
         (None, "read write"),
@@ -15,7 +15,7 @@ fn the_scope_is_granted_as_it_was_asked_for() {
         // Clients ask for what a challenge names; what is not granted is left out, and said.
         (Some("read admin"), "read"),
     ] {
-        let issued = lab.credentials(&who, asked).unwrap();
+        let issued = lab.client_credentials(&credentials, asked).unwrap();
         assert_eq!(issued.scopes.to_string(), granted, "{asked:?}");
         assert!(issued.refresh_token.is_none());
         let caller = lab.access().bearer(issued.access_token.expose()).unwrap();
@@ -23,7 +23,7 @@ fn the_scope_is_granted_as_it_was_asked_for() {
     }
     for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
         assert_eq!(
-            error(lab.credentials(&who, Some(asked))),
+            error(lab.client_credentials(&credentials, Some(asked))),
             OAuthError::InvalidScope,
             "{asked:?}"
         );
@@ -31,22 +31,25 @@ fn the_scope_is_granted_as_it_was_asked_for() {
 }
 
 #[test]
-fn a_client_cannot_go_on_with_more_than_it_is_granted_now() {
+fn a_client_gets_only_its_current_scopes() {
     let lab = Lab::new();
-    let (who, _) = lab.service("phone", "write", &[]);
+    let (credentials, _) = lab.confidential_client("phone", "write", &[]);
     lab.update("phone", Some("read"), None).unwrap();
-    assert_eq!(lab.credentials(&who, None).unwrap().scopes.to_string(), "read");
-    assert_eq!(error(lab.credentials(&who, Some("write"))), OAuthError::InvalidScope);
+    assert_eq!(lab.client_credentials(&credentials, None).unwrap().scopes.to_string(), "read");
+    assert_eq!(
+        error(lab.client_credentials(&credentials, Some("write"))),
+        OAuthError::InvalidScope
+    );
 }
 
 #[test]
-fn only_this_service_may_be_the_target() {
+fn only_this_service_can_be_the_resource() {
     let lab = Lab::new();
-    let (who, _) = lab.service("phone", "read", &[]);
+    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
     let to = |resources: &[&str]| {
         let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
         lab.access().exchange(
-            &who,
+            &credentials,
             &AuthorizationGrant::ClientCredentials { scope: None },
             &resources,
         )
@@ -90,54 +93,57 @@ fn only_this_service_may_be_the_target() {
 }
 
 #[test]
-fn a_stranger_and_a_wrong_secret_look_the_same() {
+fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
     let lab = Lab::new();
-    let (who, made) = lab.service("phone", "read", &[]);
-    let (_, other) = lab.service("other", "read", &[]);
-    let app = lab.app("read");
-    lab.service("gone", "read", &[]);
+    let (credentials, made) = lab.confidential_client("phone", "read", &[]);
+    let (_, other) = lab.confidential_client("other", "read", &[]);
+    let app = lab.public_client("read");
+    lab.confidential_client("gone", "read", &[]);
     let mut said = Vec::new();
     let mut cannot = |id: &str, secret: Option<&str>| {
-        let who = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
-        said.push(lab.credentials(&who, None).unwrap_err());
+        let credentials = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
+        said.push(lab.client_credentials(&credentials, None).unwrap_err());
     };
     let secret = made.client_secret.clone().unwrap();
     cannot("brain_cl_nobody", Some(secret.expose()));
     cannot("", Some(""));
-    cannot(&who.client_id, None);
-    cannot(&who.client_id, Some(""));
-    cannot(&who.client_id, Some(&secret.expose()[1..]));
-    cannot(&who.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
+    cannot(&credentials.client_id, None);
+    cannot(&credentials.client_id, Some(""));
+    cannot(&credentials.client_id, Some(&secret.expose()[1..]));
+    cannot(&credentials.client_id, Some(other.client_secret.as_ref().unwrap().expose()));
     cannot(&app.client_id, Some("a secret of which nobody knows"));
     cannot("https://claude.ai/oauth/mcp-oauth-client-metadata", None);
     said.dedup();
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!(said[0].error, OAuthError::InvalidClient);
-    assert!(lab.credentials(&who, None).is_ok());
+    assert!(lab.client_credentials(&credentials, None).is_ok());
 }
 
 #[test]
-fn nobody_comes_by_a_way_that_is_not_theirs() {
+fn a_client_can_use_only_its_grant_types() {
     let lab = Lab::new();
-    let (who, _) = lab.service("phone", "read", &[]);
-    let app = lab.app("read");
+    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
+    let app = lab.public_client("read");
     let empty = Credentials { secret: Some(Secret::new("")), ..app.clone() };
-    assert_eq!(error(lab.credentials(&app, None)), OAuthError::UnauthorizedClient);
-    assert_eq!(error(lab.credentials(&empty, None)), OAuthError::UnauthorizedClient);
-    assert_eq!(error(lab.redeem(&who, &Secret::new("brain_co_x"))), OAuthError::UnauthorizedClient);
+    assert_eq!(error(lab.client_credentials(&app, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(error(lab.client_credentials(&empty, None)), OAuthError::UnauthorizedClient);
     assert_eq!(
-        error(lab.refresh(&who, &Some(Secret::new("brain_rt_x")), None)),
+        error(lab.redeem(&credentials, &Secret::new("brain_co_x"))),
+        OAuthError::UnauthorizedClient
+    );
+    assert_eq!(
+        error(lab.refresh(&credentials, &Some(Secret::new("brain_rt_x")), None)),
         OAuthError::UnauthorizedClient
     );
 }
 
 #[test]
-fn a_client_that_asks_again_and_again_fills_no_memory() {
+fn the_number_of_tokens_of_a_client_is_limited() {
     let lab = Lab::new();
-    let (who, _) = lab.service("phone", "read", &[]);
-    let (quiet, _) = lab.service("quiet", "read", &[]);
-    let kept = lab.credentials(&quiet, None).unwrap().access_token;
-    let first = lab.credentials(&who, None).unwrap().access_token;
+    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
+    let (quiet, _) = lab.confidential_client("quiet", "read", &[]);
+    let kept = lab.client_credentials(&quiet, None).unwrap().access_token;
+    let first = lab.client_credentials(&credentials, None).unwrap().access_token;
     // As many as a client may have, written at once rather than one by one.
     let mut change = brain_store::GrantUpdate::default();
     {
@@ -156,11 +162,11 @@ fn a_client_that_asks_again_and_again_fills_no_memory() {
     lab.advance(2000);
     let count = || {
         let all = lab.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
-        all.iter().filter(|t| t.client_id.as_deref() == Some(&who.client_id)).count()
+        all.iter().filter(|t| t.client_id.as_deref() == Some(&credentials.client_id)).count()
     };
-    lab.credentials(&who, None).unwrap();
-    assert_eq!((count(), lab.is_let_in(&first)), (1000, true));
-    let last = lab.credentials(&who, None).unwrap().access_token;
-    assert_eq!((count(), lab.is_let_in(&first)), (1000, false), "the oldest one made room");
-    assert!(lab.is_let_in(&last) && lab.is_let_in(&kept));
+    lab.client_credentials(&credentials, None).unwrap();
+    assert_eq!((count(), lab.is_accepted(&first)), (1000, true));
+    let last = lab.client_credentials(&credentials, None).unwrap().access_token;
+    assert_eq!((count(), lab.is_accepted(&first)), (1000, false), "the oldest one made room");
+    assert!(lab.is_accepted(&last) && lab.is_accepted(&kept));
 }

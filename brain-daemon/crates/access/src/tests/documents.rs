@@ -1,4 +1,4 @@
-//! Clients with a document of their own: fetched, kept, asked for again, and never as often as somebody likes.
+//! Clients with a metadata document: fetched, cached and limited.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::*;
 const APP: &str = "https://app.example/client.json";
 
 /// A document at this address, as a client of good will has it.
-fn written(id: &str, uris: &[&str]) -> Document {
+fn document(id: &str, uris: &[&str]) -> Document {
     let text = json!({ "client_id": id, "client_name": "An app", "redirect_uris": uris });
     Document { body: text.to_string().into_bytes(), max_age: None }
 }
@@ -35,53 +35,64 @@ fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
 }
 
 #[test]
-fn a_client_comes_in_by_its_document() {
+fn a_client_is_registered_by_its_document() {
     let lab = Lab::new();
-    lab.put(APP, Ok(written(APP, &[CALLBACK, "cursor://x/cb"])));
-    let consent = lab.access().consent(&ask(APP)).unwrap();
+    lab.put(APP, Ok(document(APP, &[CALLBACK, "cursor://x/cb"])));
+    let consent = lab.access().consent(&authorize_request(APP)).unwrap();
     assert_eq!(
         (consent.client_name.as_str(), consent.registered_by.as_str()),
         ("An app", "metadata")
     );
     assert_eq!(consent.client_host.as_deref(), Some("app.example"));
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
-    let who = Credentials { client_id: APP.into(), secret: None };
-    let issued = lab.consented(&who);
-    assert!(lab.is_let_in(&issued.access_token));
+    let credentials = Credentials { client_id: APP.into(), secret: None };
+    let issued = lab.consent_and_redeem(&credentials);
+    assert!(lab.is_accepted(&issued.access_token));
     assert_eq!(lab.fetches(), 1, "page, decision and exchange are served by one fetch");
-    assert!(lab.refresh(&who, &issued.refresh_token, None).is_ok());
+    assert!(lab.refresh(&credentials, &issued.refresh_token, None).is_ok());
 
     lab.revoke_client(APP);
-    assert!(!lab.is_let_in(&issued.access_token));
-    assert!(lab.is_let_in(&lab.consented(&who).access_token), "it may ask again");
+    assert!(!lab.is_accepted(&issued.access_token));
+    assert!(
+        lab.is_accepted(&lab.consent_and_redeem(&credentials).access_token),
+        "it may ask again"
+    );
 }
 
 #[test]
-fn a_client_is_what_its_document_says_today() {
+fn a_client_follows_its_document() {
     let lab = Lab::new();
-    lab.put(APP, Ok(written(APP, &[CALLBACK])));
-    let who = Credentials { client_id: APP.into(), secret: None };
-    lab.consented(&who);
-    lab.put(APP, Ok(written(APP, &["https://app.example/new"])));
-    assert!(lab.access().consent(&ask(APP)).is_ok(), "the former one is kept for a day");
+    lab.put(APP, Ok(document(APP, &[CALLBACK])));
+    let credentials = Credentials { client_id: APP.into(), secret: None };
+    lab.consent_and_redeem(&credentials);
+    lab.put(APP, Ok(document(APP, &["https://app.example/new"])));
+    assert!(
+        lab.access().consent(&authorize_request(APP)).is_ok(),
+        "the former one is kept for a day"
+    );
     lab.advance(DAY);
     assert_eq!(
-        told(lab.access().consent(&ask(APP))),
+        shown_error(lab.access().consent(&authorize_request(APP))),
         OAuthError::InvalidRequest,
         "the address was given up"
     );
-    let moved =
-        AuthorizeRequest { redirect_uri: Some("https://app.example/new".into()), ..ask(APP) };
+    let moved = AuthorizeRequest {
+        redirect_uri: Some("https://app.example/new".into()),
+        ..authorize_request(APP)
+    };
     lab.access().approve(&moved, Scopes::READ_WRITE).unwrap();
     // What cannot be had any more stays what the owner agreed to last.
     lab.put(APP, Err(NetError::ConnectionRefused));
     lab.advance(DAY);
     assert!(lab.access().consent(&moved).is_ok());
-    assert_eq!(told(lab.access().consent(&ask(APP))), OAuthError::InvalidRequest);
+    assert_eq!(
+        shown_error(lab.access().consent(&authorize_request(APP))),
+        OAuthError::InvalidRequest
+    );
 }
 
 #[test]
-fn a_document_is_kept_as_long_as_it_says_within_bounds() {
+fn a_document_is_cached_for_its_max_age_within_limits() {
     for (fresh, kept) in [
         (None, DAY),
         (Some(2 * 24 * 3600), DAY),
@@ -91,19 +102,19 @@ fn a_document_is_kept_as_long_as_it_says_within_bounds() {
     ] {
         let lab = Lab::new();
         let fresh = fresh.map(Duration::from_secs);
-        lab.put(APP, Ok(Document { max_age: fresh, ..written(APP, &[CALLBACK]) }));
+        lab.put(APP, Ok(Document { max_age: fresh, ..document(APP, &[CALLBACK]) }));
         for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
             lab.advance(turned);
-            lab.access().consent(&ask(APP)).unwrap();
+            lab.access().consent(&authorize_request(APP)).unwrap();
             assert_eq!(lab.fetches(), fetches, "{fresh:?} {turned}");
         }
     }
 }
 
 #[test]
-fn what_is_wrong_is_told_and_remembered_for_a_minute() {
+fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
     let lab = Lab::new();
-    let other = written("https://other.example/client.json", &[CALLBACK]);
+    let other = document("https://other.example/client.json", &[CALLBACK]);
     for (n, (found, told)) in [
         (Err(NetError::NotPublic), "no public address"),
         (Err(NetError::NameNotFound("x".into())), "no public address"),
@@ -117,82 +128,88 @@ fn what_is_wrong_is_told_and_remembered_for_a_minute() {
     {
         let id = format!("https://app{n}.example/client.json");
         lab.put(&id, found);
-        assert!(why(&lab, &ask(&id)).contains(told), "{told}");
-        lab.put(&id, Ok(written(&id, &[CALLBACK])));
-        assert!(why(&lab, &ask(&id)).contains(told), "{told}, again");
+        assert!(why(&lab, &authorize_request(&id)).contains(told), "{told}");
+        lab.put(&id, Ok(document(&id, &[CALLBACK])));
+        assert!(why(&lab, &authorize_request(&id)).contains(told), "{told}, again");
         assert_eq!(lab.fetches(), n + 1);
     }
     lab.advance(MINUTE);
-    assert!(lab.access().consent(&ask("https://app0.example/client.json")).is_ok());
+    assert!(lab.access().consent(&authorize_request("https://app0.example/client.json")).is_ok());
 }
 
 #[test]
-fn nobody_makes_a_hammer_of_us() {
+fn fetches_are_limited_by_host_and_in_total() {
     let lab = Lab::new();
     let at = |host: usize, n: usize| format!("https://host{host}.example/{n}");
     for n in 0..40 {
-        let refused = why(&lab, &ask(&at(0, n)));
+        let refused = why(&lab, &authorize_request(&at(0, n)));
         assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
     }
     assert_eq!(lab.fetches(), 5, "of one host");
     for host in 1..40 {
-        why(&lab, &ask(&at(host, 0)));
+        why(&lab, &authorize_request(&at(host, 0)));
     }
     assert_eq!(lab.fetches(), 20, "in all");
     // Neither the copies nor what is kept needs a fetch.
     let claude = "https://claude.ai/oauth/claude-code-client-metadata";
     let local = AuthorizeRequest {
         redirect_uri: Some("http://localhost:1234/callback".into()),
-        ..ask(claude)
+        ..authorize_request(claude)
     };
     assert!(lab.access().consent(&local).is_ok());
     lab.advance(MINUTE);
-    why(&lab, &ask(&at(99, 0)));
+    why(&lab, &authorize_request(&at(99, 0)));
     assert_eq!(lab.fetches(), 21);
 }
 
 #[test]
-fn nothing_is_fetched_without_need() {
+fn an_invalid_request_causes_no_fetch() {
     let lab = Lab::new();
     for id in
         ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"]
     {
-        assert_eq!(told(lab.access().consent(&ask(id))), OAuthError::InvalidClient, "{id}");
+        assert_eq!(
+            shown_error(lab.access().consent(&authorize_request(id))),
+            OAuthError::InvalidClient,
+            "{id}"
+        );
     }
-    let plain = AuthorizeRequest { code_challenge_method: Some("plain".into()), ..ask(APP) };
-    assert_eq!(told(lab.access().consent(&plain)), OAuthError::InvalidRequest);
+    let plain =
+        AuthorizeRequest { code_challenge_method: Some("plain".into()), ..authorize_request(APP) };
+    assert_eq!(shown_error(lab.access().consent(&plain)), OAuthError::InvalidRequest);
     assert_eq!(lab.fetches(), 0);
 }
 
 #[test]
-fn errors_do_not_lead_people_to_an_address_that_only_a_document_names() {
+fn errors_are_not_sent_to_an_address_from_a_document() {
     let lab = Lab::new();
-    lab.put(APP, Ok(written(APP, &[CALLBACK])));
-    let wrong = AuthorizeRequest { scope: Some("admin".into()), ..ask(APP) };
-    assert_eq!(told(lab.access().consent(&wrong)), OAuthError::InvalidScope);
-    lab.consented(&Credentials { client_id: APP.into(), secret: None });
+    lab.put(APP, Ok(document(APP, &[CALLBACK])));
+    let wrong = AuthorizeRequest { scope: Some("admin".into()), ..authorize_request(APP) };
+    assert_eq!(shown_error(lab.access().consent(&wrong)), OAuthError::InvalidScope);
+    lab.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
     assert_eq!(
-        told(lab.access().consent(&wrong)),
+        shown_error(lab.access().consent(&wrong)),
         OAuthError::InvalidScope,
         "nor after it was let in once"
     );
 }
 
 #[test]
-fn fetching_can_be_switched_off() {
+fn fetching_can_be_disabled() {
     let mut lab = Lab::new();
-    lab.put(APP, Ok(written(APP, &[CALLBACK])));
-    lab.consented(&Credentials { client_id: APP.into(), secret: None });
+    lab.put(APP, Ok(document(APP, &[CALLBACK])));
+    lab.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
     lab.settings.fetch_client_documents = false;
     lab.reopen();
     let fetches = lab.fetches();
     let other = "https://other.example/client.json";
-    lab.put(other, Ok(written(other, &[CALLBACK])));
-    assert!(why(&lab, &ask(other)).contains("http.client_documents"));
-    assert!(lab.access().consent(&ask(APP)).is_ok(), "who was let in stays");
+    lab.put(other, Ok(document(other, &[CALLBACK])));
+    assert!(why(&lab, &authorize_request(other)).contains("http.client_documents"));
+    assert!(lab.access().consent(&authorize_request(APP)).is_ok(), "who was let in stays");
     let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
     let callback = "https://claude.ai/api/mcp/auth_callback";
-    let copy = AuthorizeRequest { redirect_uri: Some(callback.into()), ..ask(claude) };
+    let copy =
+        AuthorizeRequest { redirect_uri: Some(callback.into()), ..authorize_request(claude) };
     assert_eq!(lab.access().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
     assert_eq!(lab.fetches(), fetches);
 }

@@ -1,4 +1,4 @@
-//! What the owner asks for: clients, tokens, the owner's own token.
+//! Operations of the owner: clients, tokens, the admin token.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -15,14 +15,14 @@ fn refused(lab: &Lab, request: ClientRegister) -> FaultCode {
 }
 
 #[test]
-fn a_client_is_registered_exactly_as_it_was_asked_for() {
+fn a_client_is_registered_as_requested() {
     let lab = Lab::new();
     let request = ClientRegister {
         sources: ids(&["work", "home", "work"]),
         grant_types: vec![GrantType::RefreshToken, GrantType::AuthorizationCode],
         redirect_uris: vec![CALLBACK.into()],
         token_ttl: Some(60),
-        ..wish(" My phone ", "write")
+        ..registration_request(" My phone ", "write")
     };
     let made = lab.access().client_register(request).unwrap();
     assert_eq!(
@@ -43,12 +43,15 @@ fn a_client_is_registered_exactly_as_it_was_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_registered_is_refused_with_the_reason() {
+fn an_invalid_registration_by_the_owner_is_refused() {
     let lab = Lab::new();
-    let good = || wish("x", "read");
+    let good = || registration_request("x", "read");
     let codes = vec![GrantType::AuthorizationCode];
-    assert_eq!(refused(&lab, wish("", "read")), FaultCode::InvalidRequest);
-    assert_eq!(refused(&lab, wish("a\u{202e}b", "read")), FaultCode::InvalidRequest);
+    assert_eq!(refused(&lab, registration_request("", "read")), FaultCode::InvalidRequest);
+    assert_eq!(
+        refused(&lab, registration_request("a\u{202e}b", "read")),
+        FaultCode::InvalidRequest
+    );
     assert_eq!(
         refused(&lab, ClientRegister { sources: ids(&["nowhere"]), ..good() }),
         FaultCode::UnknownSource
@@ -81,7 +84,7 @@ fn what_cannot_be_registered_is_refused_with_the_reason() {
             ..good()
         },
         ClientRegister { grant_types: codes, redirect_uris: vec![CALLBACK.into(); 11], ..good() },
-        ClientRegister { sources: ids(&["work"]), ..wish("x", "admin") },
+        ClientRegister { sources: ids(&["work"]), ..registration_request("x", "admin") },
     ];
     for request in wrong {
         assert_eq!(refused(&lab, request.clone()), FaultCode::InvalidRequest, "{request:?}");
@@ -90,10 +93,10 @@ fn what_cannot_be_registered_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_client_is_named_by_its_id_or_by_a_name_that_only_one_has() {
+fn a_client_is_found_by_id_or_by_unique_name() {
     let lab = Lab::new();
-    let (_, one) = lab.service("phone", "read", &[]);
-    let (_, two) = lab.service("phone", "read", &[]);
+    let (_, one) = lab.confidential_client("phone", "read", &[]);
+    let (_, two) = lab.confidential_client("phone", "read", &[]);
     let revoke = |client: &str, yes| {
         lab.access()
             .client_revoke(&ClientRevoke { client: client.into(), yes })
@@ -120,14 +123,14 @@ fn a_client_is_named_by_its_id_or_by_a_name_that_only_one_has() {
 }
 
 #[test]
-fn personal_tokens_have_names_of_their_own() {
+fn the_names_of_valid_personal_tokens_are_unique() {
     let lab = Lab::new();
-    let first = lab.personal("laptop", "read write", Some(90 * 24 * 3600)).unwrap();
+    let first = lab.personal_token("laptop", "read write", Some(90 * 24 * 3600)).unwrap();
     assert!(first.expose().starts_with("brain_pt_"));
-    assert_eq!(lab.personal(" laptop ", "read", None), Err(FaultCode::Conflict));
-    assert_eq!(lab.personal("", "read", None), Err(FaultCode::InvalidRequest));
+    assert_eq!(lab.personal_token(" laptop ", "read", None), Err(FaultCode::Conflict));
+    assert_eq!(lab.personal_token("", "read", None), Err(FaultCode::InvalidRequest));
     for seconds in [1, 59, u64::MAX] {
-        assert_eq!(lab.personal("x", "read", Some(seconds)), Err(FaultCode::InvalidRequest));
+        assert_eq!(lab.personal_token("x", "read", Some(seconds)), Err(FaultCode::InvalidRequest));
     }
     let unknown = TokenCreate {
         name: "x".into(),
@@ -149,25 +152,25 @@ fn personal_tokens_have_names_of_their_own() {
         typed.code == FaultCode::UnknownToken && !format!("{typed:?}").contains(first.expose())
     );
     assert_eq!(status("laptop").unwrap(), "revoked");
-    assert!(!lab.is_let_in(&first));
+    assert!(!lab.is_accepted(&first));
     assert_eq!(status("laptop").unwrap(), "already_revoked");
-    let second = lab.personal("laptop", "read", Some(60)).unwrap();
+    let second = lab.personal_token("laptop", "read", Some(60)).unwrap();
     assert_eq!((list(false).len(), list(true).len()), (1, 2));
     lab.advance(MINUTE);
     assert_eq!((list(false).len(), list(true).len()), (0, 2), "it has ended");
-    assert!(!lab.is_let_in(&second));
-    lab.personal("laptop", "read", None).unwrap();
+    assert!(!lab.is_accepted(&second));
+    lab.personal_token("laptop", "read", None).unwrap();
 
     // A client's tokens are named by their ids.
-    let (who, _) = lab.service("phone", "read", &["work"]);
-    let access = lab.credentials(&who, None).unwrap().access_token;
+    let (credentials, _) = lab.confidential_client("phone", "read", &["work"]);
+    let access = lab.client_credentials(&credentials, None).unwrap().access_token;
     let shown = list(true).into_iter().find(|token| token.kind == "access").unwrap();
     assert_eq!(
         (shown.name.as_str(), shown.sources.as_slice()),
         ("phone", &["work".to_owned()][..])
     );
     assert_eq!(status(&shown.id).unwrap(), "revoked");
-    assert!(!lab.is_let_in(&access));
+    assert!(!lab.is_accepted(&access));
 }
 
 fn admin(lab: &Lab, rotate: bool) -> Result<AdminTokenReply, Fault> {
@@ -175,7 +178,7 @@ fn admin(lab: &Lab, rotate: bool) -> Result<AdminTokenReply, Fault> {
 }
 
 #[test]
-fn the_admin_token_is_made_once_and_changed_on_demand() {
+fn the_admin_token_is_created_once_and_rotated_on_demand() {
     let mut lab = Lab::new();
     let path = lab.admin_token_path();
     let first = admin(&lab, false).unwrap();
@@ -187,13 +190,13 @@ fn the_admin_token_is_made_once_and_changed_on_demand() {
     let second = admin(&lab, true).unwrap();
     assert!(second.rotated && lab.access().is_admin_token(second.token.expose()));
     assert!(!lab.access().is_admin_token(first.token.expose()));
-    assert!(!lab.is_let_in(&first.token));
+    assert!(!lab.is_accepted(&first.token));
     lab.reopen();
     assert!(lab.access().is_admin_token(second.token.expose()));
 }
 
 #[test]
-fn an_admin_token_from_elsewhere_is_not_brains_to_change() {
+fn an_admin_token_from_outside_the_home_is_not_rotated() {
     let mut lab = Lab::new();
     let own = "a-token-that-the-owner-has-chosen";
     lab.admin_token_variable = Some(own.into());
@@ -236,11 +239,11 @@ fn an_admin_token_that_others_can_read_is_not_used() {
 }
 
 #[test]
-fn the_summary_has_tokens_that_end_within_two_weeks() {
+fn the_summary_has_tokens_that_expire_within_14_days() {
     let lab = Lab::new();
-    lab.service("phone", "read", &[]);
-    lab.personal("for ever", "read", Some(0)).unwrap();
-    lab.personal("laptop", "read", Some(15 * 24 * 3600)).unwrap();
+    lab.confidential_client("phone", "read", &[]);
+    lab.personal_token("for ever", "read", Some(0)).unwrap();
+    lab.personal_token("laptop", "read", Some(15 * 24 * 3600)).unwrap();
     let end = lab.clock.now() + 15 * DAY;
     let summary = lab.access().summary();
     assert_eq!((summary.clients, summary.tokens), (1, 2));
@@ -250,19 +253,19 @@ fn the_summary_has_tokens_that_end_within_two_weeks() {
     );
     assert!(summary.admin_token_problem.is_none());
     lab.advance(DAY);
-    lab.personal("for a day", "read", Some(24 * 3600)).unwrap();
+    lab.personal_token("for a day", "read", Some(24 * 3600)).unwrap();
     assert_eq!(lab.access().summary().expiring, [("laptop".to_owned(), end)]);
     lab.advance(15 * DAY);
     assert!(lab.access().summary().expiring.is_empty(), "it has ended: nothing to do in time");
 }
 
 #[test]
-fn tokens_end_after_90_days_and_those_of_admin_after_30() {
+fn tokens_expire_after_90_days_and_admin_ones_after_30() {
     let lab = Lab::new();
-    let usual = lab.personal("laptop", "read write", None).unwrap();
-    let admin = lab.personal("boss", "admin", None).unwrap();
-    let endless = lab.personal("for ever", "admin", Some(0)).unwrap();
-    let let_in = || [&usual, &admin, &endless].map(|token| lab.is_let_in(token));
+    let usual = lab.personal_token("laptop", "read write", None).unwrap();
+    let admin = lab.personal_token("boss", "admin", None).unwrap();
+    let endless = lab.personal_token("for ever", "admin", Some(0)).unwrap();
+    let let_in = || [&usual, &admin, &endless].map(|token| lab.is_accepted(token));
     lab.advance(30 * DAY - 1);
     assert_eq!(let_in(), [true, true, true]);
     lab.advance(1);

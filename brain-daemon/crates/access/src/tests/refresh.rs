@@ -1,19 +1,19 @@
-//! Refresh tokens: rotation, reuse, the reply that got lost, and taking tokens back (RFC 7009).
+//! Refresh tokens: rotation, reuse, the grace period, and revocation (RFC 7009).
 
 use brain_protocol::TokenRevoke;
 
 use super::*;
 
 #[test]
-fn each_refresh_token_is_exchanged_for_the_next_one() {
+fn a_refresh_token_is_exchanged_for_a_new_pair() {
     let lab = Lab::new();
-    let app = lab.app("read write");
-    let mut issued = lab.consented(&app);
+    let app = lab.public_client("read write");
+    let mut issued = lab.consent_and_redeem(&app);
     for _ in 0..5 {
         lab.advance(20 * DAY);
         let next = lab.refresh(&app, &issued.refresh_token, None).unwrap();
         assert_ne!(next.refresh_token, issued.refresh_token);
-        assert!(lab.is_let_in(&next.access_token));
+        assert!(lab.is_accepted(&next.access_token));
         issued = next;
     }
     lab.advance(30 * DAY - 1);
@@ -27,80 +27,80 @@ fn each_refresh_token_is_exchanged_for_the_next_one() {
 }
 
 #[test]
-fn a_refresh_token_that_comes_again_revokes_its_family() {
+fn reuse_of_a_refresh_token_revokes_its_family() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let bystander = lab.consented(&app);
-    let first = lab.consented(&app);
+    let app = lab.public_client("read");
+    let bystander = lab.consent_and_redeem(&app);
+    let first = lab.consent_and_redeem(&app);
     lab.advance(HOUR / 2);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.advance(10_000);
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
     for token in [&first.access_token, &second.access_token] {
-        assert!(!lab.is_let_in(token));
+        assert!(!lab.is_accepted(token));
     }
     assert_eq!(error(lab.refresh(&app, &second.refresh_token, None)), OAuthError::InvalidGrant);
-    assert!(lab.is_let_in(&bystander.access_token));
+    assert!(lab.is_accepted(&bystander.access_token));
     assert!(lab.refresh(&app, &bystander.refresh_token, None).is_ok());
 }
 
 #[test]
-fn processes_that_share_a_refresh_token_renew_it_side_by_side() {
+fn processes_can_renew_a_shared_refresh_token_within_10_s() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let shared = lab.consented(&app);
+    let app = lab.public_client("read");
+    let shared = lab.consent_and_redeem(&app);
     lab.advance(HOUR);
     let one = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     lab.advance(9_999);
     let other = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     assert!(one.refresh_token != other.refresh_token && one.access_token != other.access_token);
-    assert!(lab.is_let_in(&one.access_token) && lab.is_let_in(&other.access_token));
+    assert!(lab.is_accepted(&one.access_token) && lab.is_accepted(&other.access_token));
     // Each of them goes on by itself.
     lab.advance(MINUTE);
     let next = lab.refresh(&app, &one.refresh_token, None).unwrap();
     lab.advance(MINUTE);
     let others = lab.refresh(&app, &other.refresh_token, None).unwrap();
-    assert!(lab.is_let_in(&next.access_token) && lab.is_let_in(&others.access_token));
+    assert!(lab.is_accepted(&next.access_token) && lab.is_accepted(&others.access_token));
     // They are one family still.
     assert_eq!(error(lab.refresh(&app, &one.refresh_token, None)), OAuthError::InvalidGrant);
     for issued in [&one, &other, &next, &others] {
-        assert!(!lab.is_let_in(&issued.access_token));
+        assert!(!lab.is_accepted(&issued.access_token));
         assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
     }
 }
 
 #[test]
-fn one_may_be_slower_than_the_other_goes_on() {
+fn a_shared_token_can_be_renewed_after_its_successor_was_used() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let shared = lab.consented(&app);
+    let app = lab.public_client("read");
+    let shared = lab.consent_and_redeem(&app);
     lab.advance(1000);
     let quick = lab.refresh(&app, &shared.refresh_token, None).unwrap();
     let quicker = lab.refresh(&app, &quick.refresh_token, None).unwrap();
     lab.advance(5000);
     let slow = lab.refresh(&app, &shared.refresh_token, None).unwrap();
-    assert!(lab.is_let_in(&quicker.access_token) && lab.is_let_in(&slow.access_token));
+    assert!(lab.is_accepted(&quicker.access_token) && lab.is_accepted(&slow.access_token));
 }
 
 #[test]
-fn the_ten_seconds_count_from_the_first_exchange() {
+fn the_grace_period_begins_with_the_first_exchange() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let first = lab.consented(&app);
+    let app = lab.public_client("read");
+    let first = lab.consent_and_redeem(&app);
     lab.advance(1000);
     lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.advance(6_000);
     let again = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.advance(6_000);
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
-    assert!(!lab.is_let_in(&again.access_token));
+    assert!(!lab.is_accepted(&again.access_token));
 }
 
 #[test]
-fn what_was_taken_back_is_not_given_anew() {
+fn a_revoked_family_cannot_be_renewed_in_the_grace_period() {
     let lab = Lab::new();
-    let app = lab.app("read");
-    let first = lab.consented(&app);
+    let app = lab.public_client("read");
+    let first = lab.consent_and_redeem(&app);
     lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.access().revoke(&app, second.refresh_token.as_ref().unwrap()).unwrap();
@@ -108,17 +108,19 @@ fn what_was_taken_back_is_not_given_anew() {
 }
 
 #[test]
-fn under_another_address_the_client_asks_again() {
+fn tokens_for_a_former_address_cannot_be_refreshed() {
     let mut lab = Lab::new();
-    let app = lab.app("read");
-    let request =
-        AuthorizeRequest { resource: vec![format!("{ISSUER}/mcp")], ..ask(&app.client_id) };
+    let app = lab.public_client("read");
+    let request = AuthorizeRequest {
+        resource: vec![format!("{ISSUER}/mcp")],
+        ..authorize_request(&app.client_id)
+    };
     let code = lab.code(&request);
     let issued = lab.redeem(&app, &code).unwrap();
     lab.advance(1000);
     lab.settings.base_url = Some("https://other.example".into());
     lab.reopen();
-    assert!(!lab.is_let_in(&issued.access_token));
+    assert!(!lab.is_accepted(&issued.access_token));
     assert_eq!(error(lab.refresh(&app, &issued.refresh_token, None)), OAuthError::InvalidGrant);
     lab.settings.base_url = Some(ISSUER.into());
     lab.reopen();
@@ -126,25 +128,25 @@ fn under_another_address_the_client_asks_again() {
 }
 
 #[test]
-fn reuse_is_found_out_after_a_start_too() {
+fn reuse_is_detected_after_a_restart() {
     let mut lab = Lab::new();
-    let app = lab.app("read");
-    let first = lab.consented(&app);
+    let app = lab.public_client("read");
+    let first = lab.consent_and_redeem(&app);
     lab.advance(1000);
     let second = lab.refresh(&app, &first.refresh_token, None).unwrap();
     lab.advance(MINUTE);
     lab.reopen();
-    assert!(lab.is_let_in(&second.access_token));
+    assert!(lab.is_accepted(&second.access_token));
     assert_eq!(error(lab.refresh(&app, &first.refresh_token, None)), OAuthError::InvalidGrant);
     lab.reopen();
-    assert!(!lab.is_let_in(&second.access_token));
+    assert!(!lab.is_accepted(&second.access_token));
 }
 
 #[test]
-fn a_refresh_token_belongs_to_its_client() {
+fn a_refresh_token_works_only_for_its_client() {
     let lab = Lab::new();
-    let (app, other) = (lab.app("read"), lab.app("read"));
-    let issued = lab.consented(&app);
+    let (app, other) = (lab.public_client("read"), lab.public_client("read"));
+    let issued = lab.consent_and_redeem(&app);
     for _ in 0..2 {
         assert_eq!(
             error(lab.refresh(&other, &issued.refresh_token, None)),
@@ -161,10 +163,10 @@ fn a_refresh_token_belongs_to_its_client() {
 }
 
 #[test]
-fn less_may_be_asked_for_and_the_rest_is_not_lost() {
+fn a_refresh_with_fewer_scopes_keeps_the_granted_ones() {
     let lab = Lab::new();
-    let app = lab.app("read write");
-    let issued = lab.consented(&app);
+    let app = lab.public_client("read write");
+    let issued = lab.consent_and_redeem(&app);
     lab.advance(1000);
     let less = lab.refresh(&app, &issued.refresh_token, Some("read")).unwrap();
     assert_eq!(less.scopes.to_string(), "read");
@@ -178,7 +180,8 @@ fn less_may_be_asked_for_and_the_rest_is_not_lost() {
     let all = lab.refresh(&app, &less.refresh_token, None).unwrap();
     assert_eq!(all.scopes, Scopes::READ_WRITE);
     // What was agreed to bounds it, whatever the client may ask for by now.
-    let request = AuthorizeRequest { scope: Some("read".into()), ..ask(&app.client_id) };
+    let request =
+        AuthorizeRequest { scope: Some("read".into()), ..authorize_request(&app.client_id) };
     let code = lab.code(&request);
     let small = lab.redeem(&app, &code).unwrap();
     assert_eq!(
@@ -193,13 +196,13 @@ fn a_client_without_the_grant_gets_no_refresh_token() {
     let request = ClientRegister {
         grant_types: vec![GrantType::AuthorizationCode],
         redirect_uris: vec![CALLBACK.into()],
-        ..wish("once", "read")
+        ..registration_request("once", "read")
     };
     let made = lab.access().client_register(request).unwrap();
-    let who = Credentials { client_id: made.client_id, secret: made.client_secret };
-    assert!(lab.consented(&who).refresh_token.is_none());
-    let unproven = Credentials { secret: None, ..who.clone() };
-    let code = lab.code(&ask(&who.client_id));
+    let credentials = Credentials { client_id: made.client_id, secret: made.client_secret };
+    assert!(lab.consent_and_redeem(&credentials).refresh_token.is_none());
+    let unproven = Credentials { secret: None, ..credentials.clone() };
+    let code = lab.code(&authorize_request(&credentials.client_id));
     assert_eq!(
         error(lab.redeem(&unproven, &code)),
         OAuthError::InvalidClient,
@@ -208,31 +211,31 @@ fn a_client_without_the_grant_gets_no_refresh_token() {
 }
 
 #[test]
-fn a_client_takes_its_own_tokens_back() {
+fn a_client_can_revoke_only_its_own_tokens() {
     let lab = Lab::new();
-    let (app, other) = (lab.app("read"), lab.app("read"));
-    let (one, two) = (lab.consented(&app), lab.consented(&app));
-    let back = |who: &Credentials, token: &Secret| lab.access().revoke(who, token);
+    let (app, other) = (lab.public_client("read"), lab.public_client("read"));
+    let (one, two) = (lab.consent_and_redeem(&app), lab.consent_and_redeem(&app));
+    let back = |credentials: &Credentials, token: &Secret| lab.access().revoke(credentials, token);
     back(&other, &one.access_token).unwrap();
     back(&other, one.refresh_token.as_ref().unwrap()).unwrap();
-    assert!(lab.is_let_in(&one.access_token), "a stranger's word is no error, and does nothing");
+    assert!(lab.is_accepted(&one.access_token), "a stranger's word is no error, and does nothing");
     let stranger = Credentials { client_id: "brain_cl_nobody".into(), secret: None };
     assert_eq!(error(back(&stranger, &one.access_token)), OAuthError::InvalidClient);
 
     back(&app, &one.access_token).unwrap();
-    assert!(!lab.is_let_in(&one.access_token));
+    assert!(!lab.is_accepted(&one.access_token));
     let again = lab.refresh(&app, &one.refresh_token, None).unwrap();
     back(&app, again.refresh_token.as_ref().unwrap()).unwrap();
-    assert!(!lab.is_let_in(&again.access_token), "with the refresh token goes the family");
+    assert!(!lab.is_accepted(&again.access_token), "with the refresh token goes the family");
     for token in [again.refresh_token.as_ref().unwrap(), &one.access_token, &Secret::new("unknown")]
     {
         back(&app, token).unwrap();
     }
-    assert!(lab.is_let_in(&two.access_token));
+    assert!(lab.is_accepted(&two.access_token));
 
-    let personal = lab.personal("laptop", "read", None).unwrap();
+    let personal = lab.personal_token("laptop", "read", None).unwrap();
     back(&app, &personal).unwrap();
-    assert!(lab.is_let_in(&personal), "that one is the owner's");
+    assert!(lab.is_accepted(&personal), "that one is the owner's");
     lab.access().token_revoke(&TokenRevoke { token: "laptop".into() }).unwrap();
-    assert!(!lab.is_let_in(&personal));
+    assert!(!lab.is_accepted(&personal));
 }

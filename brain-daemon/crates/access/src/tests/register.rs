@@ -1,11 +1,11 @@
-//! Clients that register themselves.
+//! Dynamic client registration.
 
 use brain_protocol::ClientList;
 
 use super::*;
 use crate::{RegistrationRequest, registration};
 
-fn wants(uris: &[&str]) -> RegistrationRequest {
+fn request_with(uris: &[&str]) -> RegistrationRequest {
     RegistrationRequest {
         redirect_uris: uris.iter().map(|&uri| uri.to_owned()).collect(),
         ..RegistrationRequest::default()
@@ -13,39 +13,42 @@ fn wants(uris: &[&str]) -> RegistrationRequest {
 }
 
 #[test]
-fn such_a_client_has_no_secret_and_needs_the_owner() {
+fn a_dynamic_client_has_no_secret_and_needs_consent() {
     let lab = Lab::new();
     let client = RegistrationRequest {
         client_name: Some("Cursor".into()),
         grant_types: vec!["authorization_code".into(), "refresh_token".into(), "urn:other".into()],
         token_endpoint_auth_method: Some("none".into()),
-        ..wants(&[CALLBACK, "cursor://anysphere.cursor-mcp/oauth/callback"])
+        ..request_with(&[CALLBACK, "cursor://anysphere.cursor-mcp/oauth/callback"])
     };
     let made = lab.access().register_dynamic_client(&client).unwrap();
     assert!(made.public && made.client_id.starts_with("brain_cl_"));
     assert_eq!((made.registered_by.as_str(), made.scope.as_str()), ("dynamic", "read write"));
     assert_eq!(made.grant_types, ["authorization_code", "refresh_token"]);
     assert_eq!(made.redirect_uris, [CALLBACK], "the odd one is left out");
-    let who = Credentials { client_id: made.client_id, secret: None };
-    assert_eq!(error(lab.credentials(&who, None)), OAuthError::UnauthorizedClient);
-    assert_eq!(error(lab.redeem(&who, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);
-    assert!(lab.is_let_in(&lab.consented(&who).access_token));
+    let credentials = Credentials { client_id: made.client_id, secret: None };
+    assert_eq!(error(lab.client_credentials(&credentials, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(
+        error(lab.redeem(&credentials, &Secret::new("brain_co_guess"))),
+        OAuthError::InvalidGrant
+    );
+    assert!(lab.is_accepted(&lab.consent_and_redeem(&credentials).access_token));
     for method in ["client_secret_basic", "client_secret_post"] {
         let client = RegistrationRequest {
             token_endpoint_auth_method: Some(method.into()),
-            ..wants(&[CALLBACK])
+            ..request_with(&[CALLBACK])
         };
         assert!(
             lab.access().register_dynamic_client(&client).unwrap().public,
             "{method} becomes none"
         );
     }
-    let nameless = lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
+    let nameless = lab.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     assert_eq!(nameless.client_name, "app.example");
 }
 
 #[test]
-fn what_cannot_be_registered_is_refused() {
+fn an_invalid_dynamic_registration_is_refused() {
     let lab = Lab::new();
     let eleven = vec![CALLBACK; 11];
     let uris: [&[&str]; 12] = [
@@ -63,11 +66,11 @@ fn what_cannot_be_registered_is_refused() {
         &eleven,
     ];
     for uris in uris {
-        let refused = lab.access().register_dynamic_client(&wants(uris));
+        let refused = lab.access().register_dynamic_client(&request_with(uris));
         assert_eq!(error(refused), OAuthError::InvalidRedirectUri, "{uris:?}");
     }
     let refuse = |change: fn(&mut RegistrationRequest)| {
-        let mut client = wants(&[CALLBACK]);
+        let mut client = request_with(&[CALLBACK]);
         change(&mut client);
         error(lab.access().register_dynamic_client(&client))
     };
@@ -82,11 +85,11 @@ fn what_cannot_be_registered_is_refused() {
 }
 
 #[test]
-fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
+fn at_the_limit_an_unused_dynamic_client_is_replaced() {
     let lab = Lab::new();
-    let first = lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
+    let first = lab.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let used = Credentials { client_id: first.client_id.clone(), secret: None };
-    lab.consented(&used);
+    lab.consent_and_redeem(&used);
     // As many as there may be, written at once rather than one by one.
     let mut change = brain_store::GrantUpdate::default();
     let record = lab.access().table().client(&first.client_id).unwrap().record.clone();
@@ -98,14 +101,14 @@ fn their_number_is_bounded_and_those_that_nobody_wanted_make_room() {
     lab.access().apply(&mut lab.access().lock(), change).unwrap();
     let clients = || lab.access().client_list(&ClientList { all: true }).unwrap().clients;
     assert_eq!(
-        error(lab.access().register_dynamic_client(&wants(&[CALLBACK]))),
+        error(lab.access().register_dynamic_client(&request_with(&[CALLBACK]))),
         OAuthError::InvalidClientMetadata
     );
     // Whoever says the id of a client does not make it one that is used.
     let idle = Credentials { client_id: "brain_cl_1".into(), secret: None };
     assert_eq!(error(lab.redeem(&idle, &Secret::new("brain_co_guess"))), OAuthError::InvalidGrant);
     lab.advance(HOUR + 1);
-    lab.access().register_dynamic_client(&wants(&[CALLBACK])).unwrap();
+    lab.access().register_dynamic_client(&request_with(&[CALLBACK])).unwrap();
     let ids: Vec<String> = clients().into_iter().map(|client| client.client_id).collect();
     assert_eq!(ids.len(), registration::MAX_CLIENTS);
     assert!(ids.contains(&first.client_id), "one that is used stays");
