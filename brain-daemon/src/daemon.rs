@@ -104,8 +104,8 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
     let addresses = listeners.addresses();
     brain.access.set_http_addresses(addresses.clone());
-    brain.set_socket(path.clone());
-    brain.note_socket();
+    brain.files.set_socket(path.clone());
+    brain.files.note_socket();
     let mut terminate = listen_for(SignalKind::terminate())?;
     let mut interrupt = listen_for(SignalKind::interrupt())?;
     // Closing the terminal must not end the daemon.
@@ -117,10 +117,10 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let watched = Arc::downgrade(&brain);
     let on_end = move || {
         if let Some(brain) = watched.upgrade() {
-            brain.wake_tunnel_watchdog();
+            brain.tunnel.wake_tunnel_watchdog();
         }
     };
-    brain.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
+    brain.tunnel.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
     let socket =
         tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));

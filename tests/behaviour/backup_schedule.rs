@@ -67,7 +67,7 @@ impl Lab {
 
     /// Looks whether one is due, as the timer does; the name of what was made.
     fn look(&self) -> Result<Option<String>, FaultCode> {
-        let made = self.brain.as_ref().unwrap().backup_due().map_err(|fault| fault.code)?;
+        let made = self.brain.as_ref().unwrap().copies.backup_due().map_err(|fault| fault.code)?;
         Ok(made.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()))
     }
 
@@ -138,7 +138,7 @@ fn without_a_directory_there_are_none_and_all_is_well() {
 fn only_its_own_old_ones_are_removed() {
     let lab = Lab::new("every = \"1h\"\nkeep = 1\n");
     let other = Lab::new("");
-    other.brain.as_ref().unwrap().backup_due().unwrap();
+    other.brain.as_ref().unwrap().copies.backup_due().unwrap();
     // Another brain's, whose number is its own; what only looks like one; what a person made.
     let mut stranger = Lab::new("");
     stranger.fresh_id = 8;

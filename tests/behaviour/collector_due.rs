@@ -73,7 +73,7 @@ impl Lab {
 
     /// Whether a run was due, which then was made and is complete.
     fn due(&self) -> bool {
-        self.brain().collect_due().unwrap().is_some_and(|run| run.status == "complete")
+        self.brain().collector.collect_due().unwrap().is_some_and(|run| run.status == "complete")
     }
 
     fn pass(&self, minutes: i64) {
@@ -114,7 +114,7 @@ fn an_account_that_is_lost_with_a_damaged_state_is_told_each_time() {
     assert!(state.exists());
     for _ in 0..2 {
         lab.pass(30);
-        let fault = lab.brain().collect_due().unwrap_err();
+        let fault = lab.brain().collector.collect_due().unwrap_err();
         assert_eq!(fault.code, FaultCode::NotSetUp);
         assert!(fault.message.contains("state.json is damaged"), "{fault:?}");
     }
@@ -178,7 +178,7 @@ fn a_run_that_fails_is_a_fault_with_the_way_out_and_the_next_one_is_tried() {
     lab.setup();
     lab.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
     lab.pass(30);
-    let fault = lab.brain().collect_due().unwrap_err();
+    let fault = lab.brain().collector.collect_due().unwrap_err();
     assert_eq!(fault.code, FaultCode::ServiceFailed);
     assert!(
         fault.message.contains("credits") && fault.hint.unwrap().contains("brain collector status")

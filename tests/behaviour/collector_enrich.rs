@@ -223,7 +223,7 @@ fn only_who_is_notable_gets_a_page() {
     lab.collect(Stream::Searches, post(19, BOB, "me again"));
     assert_eq!(lab.enrich().pages, []);
     lab.hands.turn(10 * DAY);
-    lab.brain.purge_due().unwrap();
+    lab.brain.pages.purge_due().unwrap();
     for n in 0..3 {
         lab.collect(Stream::Searches, post(60 + n, BOB, "and again"));
     }

@@ -174,7 +174,7 @@ const ARTICLE: &str =
 
 /// Makes pages of what was taken in; their source_uri and source_kind.
 fn pages(lab: &Lab) -> Vec<(String, String)> {
-    while lab.brain().process_queue(128).unwrap() > 0 {}
+    while lab.brain().ingest.process_queue(128).unwrap() > 0 {}
     let ask =
         |request| lab.brain().answer(&Caller::local(0), request, &brain_core::Silent).unwrap();
     let Reply::Pages(list) = ask(Request::List(List { limit: 100, ..List::default() })) else {

@@ -54,7 +54,7 @@ impl Lab {
 
     pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<Accepted, Fault> {
         let (tell, hear) = channel();
-        self.brain().ingest(caller, item, move |result| tell.send(result).unwrap());
+        self.brain().ingest.ingest(caller, item, move |result| tell.send(result).unwrap());
         hear.recv().unwrap()
     }
 
@@ -63,7 +63,7 @@ impl Lab {
     }
 
     pub(crate) fn process_queue(&self) -> usize {
-        self.brain().process_queue(CHUNK).unwrap()
+        self.brain().ingest.process_queue(CHUNK).unwrap()
     }
 
     pub(crate) fn page(&self, slug: &str) -> Page {

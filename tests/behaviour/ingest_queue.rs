@@ -94,7 +94,7 @@ fn the_same_content_is_a_duplicate_for_24_hours_whether_it_is_a_page_yet_or_not(
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
     lab.process_queue();
     lab.clock.turn(24 * HOUR - 1);
-    lab.brain().remove_expired_jobs().unwrap();
+    lab.brain().ingest.remove_expired_jobs().unwrap();
     let late = lab.send(text("one thought")).unwrap();
     assert_eq!((late.status.as_str(), late.job_id), ("duplicate", first.job_id));
     assert_eq!(lab.show(&late).status, JobState::Stored, "what a duplicate names can be asked for");
@@ -201,10 +201,10 @@ fn jobs_are_forgotten_when_nobody_can_mean_them_any_more() {
     let first = lab.send(text("first")).unwrap();
     lab.process_queue();
     lab.clock.turn(24 * HOUR + 10 * 60_000 - 1);
-    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 0, 1)));
+    assert_eq!((lab.brain().ingest.remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 0, 1)));
     let second = lab.send(text("first")).unwrap();
     lab.clock.turn(1);
-    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (1, (1, 0, 0)));
+    assert_eq!((lab.brain().ingest.remove_expired_jobs().unwrap(), lab.counts()), (1, (1, 0, 0)));
     assert_eq!(lab.show_as(&phone(), &first).unwrap_err(), FaultCode::UnknownJob);
     // The second is what the content leads to by now.
     assert_eq!(lab.send(text("first")).unwrap().job_id, second.job_id);
@@ -333,7 +333,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     assert_eq!(lab.send(text("poison")).unwrap().status, "duplicate");
     lab.clock.turn(999);
     assert_eq!(lab.process_queue(), 0, "one second has not gone");
-    assert_eq!(lab.brain().ms_until_due().unwrap(), Some(1));
+    assert_eq!(lab.brain().ingest.ms_until_due().unwrap(), Some(1));
     lab.clock.turn(1);
     assert_eq!(lab.process_queue(), 2);
     assert_eq!(
@@ -343,7 +343,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     );
     lab.reopen();
     lab.clock.turn(2000);
-    assert_eq!((lab.process_queue(), lab.brain().ms_until_due().unwrap()), (2, None));
+    assert_eq!((lab.process_queue(), lab.brain().ingest.ms_until_due().unwrap()), (2, None));
     let job = lab.show(&poison);
     assert_eq!((job.status, job.attempts, job.retry_at), (JobState::Failed, 3, None));
     assert_eq!(job.finished_at.as_deref(), Some(rfc3339(lab.clock.now()).as_str()));
@@ -361,7 +361,7 @@ fn an_item_that_fails_is_tried_three_times_and_harms_nobody_beside_it() {
     ))
     .unwrap();
     lab.clock.turn(4 * 24 * HOUR);
-    lab.brain().purge_due().unwrap();
+    lab.brain().pages.purge_due().unwrap();
     assert_eq!((lab.retry(), lab.process_queue()), (2, 3));
     assert_eq!(lab.show(&poison).slug.as_deref(), Some(in_the_way[2].as_str()));
     assert_eq!(lab.show(&anew).slug, lab.show(&poison).slug, "the same content is one page");
@@ -377,9 +377,9 @@ fn what_failed_is_kept_for_seven_days() {
         lab.clock.turn(2000);
     }
     lab.clock.turn(7 * 24 * HOUR - 2001);
-    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 1, 0)));
+    assert_eq!((lab.brain().ingest.remove_expired_jobs().unwrap(), lab.counts()), (0, (0, 1, 0)));
     lab.clock.turn(1);
-    assert_eq!((lab.brain().remove_expired_jobs().unwrap(), lab.counts()), (1, (0, 0, 0)));
+    assert_eq!((lab.brain().ingest.remove_expired_jobs().unwrap(), lab.counts()), (1, (0, 0, 0)));
     assert_eq!(lab.show_as(&phone(), &long).unwrap_err(), FaultCode::UnknownJob);
     assert_eq!(lab.queue_check().0, "ok");
 }
@@ -411,7 +411,7 @@ fn the_list_goes_from_the_newest_on_in_parts() {
     let lab = Lab::new();
     let sent: Vec<_> =
         (0..5).map(|n| lab.send(text(&format!("item {n}"))).unwrap().job_id).collect();
-    assert_eq!(lab.brain().process_queue(2).unwrap(), 2, "the oldest first");
+    assert_eq!(lab.brain().ingest.process_queue(2).unwrap(), 2, "the oldest first");
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let list = JobList { state: Some(JobState::Queued), limit: 2, after };
@@ -444,7 +444,7 @@ fn what_waits_is_in_a_backup_and_goes_on_from_there() {
     std::fs::create_dir_all(lab.dir.path().join("second/home")).unwrap();
     std::fs::copy(&file, lab.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = lab.clock.open(&lab.dir.path().join("second"), 8);
-    assert_eq!(brain.process_queue(CHUNK).unwrap(), 1);
+    assert_eq!(brain.ingest.process_queue(CHUNK).unwrap(), 1);
     let state = |of: &Accepted| match brain.answer(
         &phone(),
         Request::JobShow(JobShow { id: of.job_id }),

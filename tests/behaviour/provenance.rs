@@ -131,7 +131,7 @@ impl Lab {
     fn edit_file(&self, of: &Page, change: impl FnOnce(&str) -> String) {
         let place = self.file(of);
         std::fs::write(&place, change(&read(&place))).unwrap();
-        self.brain().sync_paths(&of.source_id, &[place]).unwrap();
+        self.brain().sync.sync_paths(&of.source_id, &[place]).unwrap();
     }
 
     fn file(&self, of: &Page) -> PathBuf {

@@ -82,7 +82,7 @@ impl Lab {
     }
 
     fn purge(&self) -> usize {
-        self.brain.as_ref().unwrap().purge_due().unwrap()
+        self.brain.as_ref().unwrap().pages.purge_due().unwrap()
     }
 
     fn deleted(&self) -> usize {
@@ -248,7 +248,7 @@ fn the_purge_leaves_a_file_that_came_back_to_its_place() {
     lab.put("a", "x\n");
     let text = fs::read(&place).unwrap();
     lab.delete("a");
-    lab.brain.as_ref().unwrap().flush_outbox().unwrap();
+    lab.brain.as_ref().unwrap().files.flush_outbox().unwrap();
     fs::write(&place, &text).unwrap();
     lab.clock.turn(73 * HOUR);
     assert_eq!(lab.purge(), 1);
@@ -309,7 +309,7 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
         .unwrap();
     fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
     assert_eq!(sync().removed, 1);
-    lab.brain.as_ref().unwrap().flush_outbox().unwrap();
+    lab.brain.as_ref().unwrap().files.flush_outbox().unwrap();
     lab.clock.turn(73 * HOUR);
     assert_eq!(lab.purge(), 2);
     assert!(!dir.join(".trash/by-brain.md").exists(), "what brain sent there goes");
@@ -375,13 +375,17 @@ fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
 
     fs::remove_file(dir.join(".trash")).unwrap();
     let brain = lab.brain.as_ref().unwrap();
-    assert_eq!(brain.replay_outbox(), 0);
-    brain.flush_outbox().unwrap();
+    assert_eq!(brain.files.replay_outbox(), 0);
+    brain.files.flush_outbox().unwrap();
     assert_eq!(lab.purge(), 210);
-    brain.flush_outbox().unwrap();
+    brain.files.flush_outbox().unwrap();
     assert!(stuck.iter().all(|slug| !dir.join(format!("{slug}.md")).exists()));
     assert!(!dir.join(".trash/n0.md").exists());
-    assert_eq!((lab.deleted(), sync(), brain.replay_outbox()), (0, 0, 0), "nothing is left to do");
+    assert_eq!(
+        (lab.deleted(), sync(), brain.files.replay_outbox()),
+        (0, 0, 0),
+        "nothing is left to do"
+    );
 }
 
 /// The watcher takes in a large removal in small parts.
@@ -398,11 +402,11 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
     let path = dir.to_str().unwrap().to_owned();
     lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
     let brain = lab.brain.as_ref().unwrap();
-    assert_eq!(brain.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
+    assert_eq!(brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
     let remove = |numbers: std::ops::Range<usize>| {
         let places: Vec<_> = numbers.map(place).collect();
         places.iter().for_each(|place| fs::remove_file(place).unwrap());
-        let report = brain.sync_paths(&id, &places).unwrap();
+        let report = brain.sync.sync_paths(&id, &places).unwrap();
         (report.removed, report.held_back)
     };
     assert_eq!(remove(0..15), (15, 0));
@@ -413,7 +417,7 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
         (5, 15),
         "much later is another matter, and those that waited wait on"
     );
-    let report = brain.sync_paths(&id, std::slice::from_ref(&dir)).unwrap();
+    let report = brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap();
     assert_eq!(
         (report.removed, report.held_back),
         (15, 0),

@@ -35,7 +35,7 @@ fn what_failed_is_taken_in_as_it_was_sent() {
     }
     forget(&lab, &in_the_way[0]);
     lab.clock.turn(4 * 24 * 60 * 60 * 1000);
-    lab.brain().purge_due().unwrap();
+    lab.brain().pages.purge_due().unwrap();
     let again = replay(&lab, &sent).unwrap();
     assert_eq!(again.status, "queued");
     lab.process_queue();

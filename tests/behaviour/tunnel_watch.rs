@@ -56,7 +56,7 @@ impl Lab {
     /// The daemon ends and starts again.
     fn reopen(&mut self) {
         if let Some(brain) = self.brain.take() {
-            brain.stop_tunnel_agent();
+            brain.tunnel.stop_tunnel_agent();
         }
         let home = Home::at(self.dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
@@ -68,11 +68,12 @@ impl Lab {
         };
         let brain =
             Brain::open_with(home, config, Arc::new(self.time.clone()), 7, outside).unwrap();
-        brain.set_starter(Arc::new(self.programs.clone()));
+        brain.tunnel.set_starter(Arc::new(self.programs.clone()));
         let brain = Arc::new(brain);
         let listening = Arc::downgrade(&brain);
-        let listener =
-            move |host: &str, question: &str| listening.upgrade()?.tunnel_proof(host, question);
+        let listener = move |host: &str, question: &str| {
+            listening.upgrade()?.tunnel.tunnel_proof(host, question)
+        };
         *self.net.listener.lock().unwrap() = Some(Arc::new(listener));
         self.brain = Some(brain);
     }
@@ -105,7 +106,7 @@ impl Lab {
 
     /// Looks, lets the time pass until the next look, and gives how long that is.
     fn watch(&self) -> u64 {
-        let ms = self.brain().check_tunnel().unwrap();
+        let ms = self.brain().tunnel.check_tunnel().unwrap();
         self.time.pass(i64::try_from(ms).unwrap());
         ms
     }
@@ -134,7 +135,7 @@ fn names(steps: &[Step]) -> Vec<(&str, &str)> {
 #[test]
 fn without_a_tunnel_nothing_is_done_and_the_way_to_one_is_told() {
     let lab = Lab::new("");
-    assert_eq!(lab.brain().check_tunnel(), None);
+    assert_eq!(lab.brain().tunnel.check_tunnel(), None);
     let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.url), ("off", None));
     assert!(status.hint.unwrap().contains("tunnel.provider"));
@@ -146,7 +147,7 @@ fn without_a_tunnel_nothing_is_done_and_the_way_to_one_is_told() {
 #[test]
 fn it_is_started_by_itself_and_its_address_is_the_brains() {
     let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    assert_eq!(lab.brain().public_address(), None);
+    assert_eq!(lab.brain().tunnel.public_address(), None);
     assert_eq!(lab.watch(), 5_000);
     assert_eq!(lab.programs.started(), ["ngrok http 8765 --log stdout --log-format logfmt"]);
     assert_eq!(
@@ -155,7 +156,7 @@ fn it_is_started_by_itself_and_its_address_is_the_brains() {
     );
     lab.up("https://a.ngrok.app");
     assert_eq!(lab.watch(), 120_000);
-    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
     let status = lab.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.starts, status.adopted), ("up", 1, false));
     assert_eq!(status.up_since.as_deref(), Some("2026-11-21T10:00:05.000Z"));
@@ -164,19 +165,19 @@ fn it_is_started_by_itself_and_its_address_is_the_brains() {
     lab.net.answers.gone(API);
     lab.watch();
     assert_ne!(lab.state(), "up");
-    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
 }
 
 #[test]
 fn a_fixed_name_or_a_configured_address_is_the_brains_before_anything_is_up() {
     let fixed = Lab::new("[tunnel]\nprovider = \"ngrok\"\ndomain = \"https://B.ngrok.app/\"\n");
-    assert_eq!(fixed.brain().public_address().as_deref(), Some("https://b.ngrok.app"));
+    assert_eq!(fixed.brain().tunnel.public_address().as_deref(), Some("https://b.ngrok.app"));
     fixed.watch();
     assert!(fixed.programs.started()[0].contains("--url https://b.ngrok.app"));
     let own = Lab::new(
         "[http]\nbase_url = \"https://brain.example.org\"\n[tunnel]\nprovider = \"ngrok\"\ndomain = \"b.ngrok.app\"\n",
     );
-    assert_eq!(own.brain().public_address().as_deref(), Some("https://brain.example.org"));
+    assert_eq!(own.brain().tunnel.public_address().as_deref(), Some("https://brain.example.org"));
 }
 
 #[test]
@@ -261,21 +262,21 @@ fn an_agent_that_lies_is_not_believed() {
         ("unreachable", Some("https://evil.example"))
     );
     assert!(status.message.contains("not proved"), "{}", status.message);
-    assert_eq!(lab.brain().public_address(), None, "requests to that name are not accepted");
+    assert_eq!(lab.brain().tunnel.public_address(), None, "requests to that name are not accepted");
     assert_eq!((lab.number().as_str(), lab.net.number.changes()), (OLD, 0));
     let setup = lab.setup();
     assert_eq!(names(&setup.steps).last(), Some(&("reachable", "failed")), "{setup:#?}");
     // One that was proved stays the brain's while its agent lies.
     lab.up("https://a.ngrok.app");
     lab.watch();
-    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
     lab.up("https://evil.example");
     lab.net.answers.put("https://evil.example/health", 200, &impostor());
     lab.watch();
-    assert_eq!(lab.brain().public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
     assert_eq!(lab.number(), "https://a.ngrok.app/voice");
     // Nobody else is answered: the question is asked once, and is over.
-    assert_eq!(lab.brain().tunnel_proof("a.ngrok.app", ""), None);
+    assert_eq!(lab.brain().tunnel.tunnel_proof("a.ngrok.app", ""), None);
 }
 
 #[test]
@@ -400,7 +401,7 @@ fn the_daemons_end_ends_its_own_agent_and_starts_none() {
     let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
     lab.watch();
     lab.brain().begin_stop();
-    lab.brain().stop_tunnel_agent();
+    lab.brain().tunnel.stop_tunnel_agent();
     assert_eq!(lab.programs.stopped(), 1);
     lab.watch();
     assert_eq!(lab.programs.started().len(), 1);

@@ -30,7 +30,7 @@ pub async fn backup(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: Canc
             continue;
         }
         let (brain, minutes) = (Arc::clone(&brain), Arc::clone(&minutes));
-        let check = tokio::task::spawn_blocking(move || match brain.backup_due() {
+        let check = tokio::task::spawn_blocking(move || match brain.copies.backup_due() {
             Ok(Some(_)) => {}
             Ok(None) => minutes.release(NAME),
             Err(fault) => {

@@ -54,16 +54,17 @@ pub async fn collector(brain: Arc<Brain>, minutes: Arc<MinuteAllocator>, stop: C
     run_event.notify_one();
     let running = async {
         if runs {
-            let run = task(RUN, FALLBACK, |brain| Ok(brain.collect_due()?.is_some()));
+            let run = task(RUN, FALLBACK, |brain| Ok(brain.collector.collect_due()?.is_some()));
             run.run_on_trigger(&run_event).await;
         }
     };
     let rating = async {
         if patterns {
-            let posts = task(RATINGS, RATINGS_FALLBACK, Brain::collector_patterns);
+            let posts =
+                task(RATINGS, RATINGS_FALLBACK, |brain| brain.collector.collector_patterns());
             tokio::join!(
-                trigger_ratings(&posts, &rating_event, brain.collected()),
-                posts.run_until_idle(brain.collected())
+                trigger_ratings(&posts, &rating_event, brain.collector.collected()),
+                posts.run_until_idle(brain.collector.collected())
             );
         }
     };
@@ -96,7 +97,9 @@ async fn run_trigger(
 
 async fn has_token(brain: &Arc<Brain>) -> bool {
     let brain = Arc::clone(brain);
-    tokio::task::spawn_blocking(move || brain.collector_has_token()).await.unwrap_or(false)
+    tokio::task::spawn_blocking(move || brain.collector.collector_has_token())
+        .await
+        .unwrap_or(false)
 }
 
 /// Forwards the trigger of ratings to `event` in a free minute.

@@ -17,7 +17,7 @@ pub async fn collector_stream(brain: Arc<Brain>, stop: CancellationToken) {
     }
     loop {
         let brain = Arc::clone(&brain);
-        if tokio::task::spawn_blocking(move || brain.collector_stream()).await.is_ok() {
+        if tokio::task::spawn_blocking(move || brain.collector.collector_stream()).await.is_ok() {
             return;
         }
         tracing::error!("collector stream panicked");

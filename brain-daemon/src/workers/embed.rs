@@ -16,7 +16,7 @@ const DEBOUNCE: Duration = Duration::from_millis(200);
 pub async fn embed(brain: Arc<Brain>, stop: CancellationToken) {
     while !stop.is_cancelled() {
         let worker = Arc::clone(&brain);
-        let round = tokio::task::spawn_blocking(move || worker.embed_in_background());
+        let round = tokio::task::spawn_blocking(move || worker.embedding.embed_in_background());
         let pause = round.await.unwrap_or_else(|_| {
             tracing::error!("embedding round panicked");
             RETRY
@@ -27,7 +27,7 @@ pub async fn embed(brain: Arc<Brain>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause) => {}
-            () = brain.embed_wakeup() => {
+            () = brain.embedding.embed_wakeup() => {
                 tokio::select! {
                     () = stop.cancelled() => return,
                     () = tokio::time::sleep(DEBOUNCE) => {}

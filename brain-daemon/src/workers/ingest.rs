@@ -35,7 +35,7 @@ pub async fn ingest(brain: Arc<Brain>, stop: CancellationToken) {
     let mut rate = ArrivalRate::new(Instant::now());
     let mut cleanup_at = Instant::now();
     while !stop.is_cancelled() {
-        let batch = rate.batch(Instant::now(), brain.ingest_load());
+        let batch = rate.batch(Instant::now(), brain.ingest.ingest_load());
         let cleanup = cleanup_at <= Instant::now();
         let worker = Arc::clone(&brain);
         let round = tokio::task::spawn_blocking(move || run_round(&worker, batch, cleanup));
@@ -59,7 +59,7 @@ pub async fn ingest(brain: Arc<Brain>, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(time) => {}
-            () = brain.item_arrives(), if until_arrival => {}
+            () = brain.ingest.item_arrives(), if until_arrival => {}
         }
     }
 }
@@ -75,7 +75,7 @@ enum Wait {
 /// Writes a batch of pages. With `cleanup`, also removes a few expired jobs, and returns whether
 /// there were any.
 fn run_round(brain: &Brain, batch: Batch, cleanup: bool) -> (Wait, bool) {
-    let removed = if cleanup { brain.remove_expired_jobs() } else { Ok(0) };
+    let removed = if cleanup { brain.ingest.remove_expired_jobs() } else { Ok(0) };
     let removed = removed.unwrap_or_else(|fault| {
         tracing::warn!(%fault, "expired ingest jobs not removed");
         0
@@ -83,8 +83,8 @@ fn run_round(brain: &Brain, batch: Batch, cleanup: bool) -> (Wait, bool) {
     let wait_for = |due_ms: Option<u64>| {
         Wait::UntilArrival(due_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT))
     };
-    let wait = match brain.process_queue(batch.max_pages) {
-        Ok(0) => match brain.ms_until_due() {
+    let wait = match brain.ingest.process_queue(batch.max_pages) {
+        Ok(0) => match brain.ingest.ms_until_due() {
             Ok(due_ms) => wait_for(due_ms),
             Err(fault) => failed(&fault),
         },

@@ -15,7 +15,7 @@ const AFTER_DEFECT: Duration = Duration::from_secs(2 * 60);
 pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
     loop {
         let checked = Arc::clone(&brain);
-        let check = tokio::task::spawn_blocking(move || checked.check_tunnel());
+        let check = tokio::task::spawn_blocking(move || checked.tunnel.check_tunnel());
         let result = tokio::select! {
             () = stop.cancelled() => break,
             result = check => result,
@@ -30,11 +30,11 @@ pub async fn tunnel(brain: Arc<Brain>, stop: CancellationToken) {
         };
         tokio::select! {
             () = stop.cancelled() => break,
-            () = brain.tunnel_wakeup() => {}
+            () = brain.tunnel.tunnel_wakeup() => {}
             () = sleep(wait) => {}
         }
     }
     // Waits for a check in progress. If it outlasts the shutdown, it ends with the process, and so
     // does the agent.
-    let _ = tokio::task::spawn_blocking(move || brain.stop_tunnel_agent()).await;
+    let _ = tokio::task::spawn_blocking(move || brain.tunnel.stop_tunnel_agent()).await;
 }

@@ -43,11 +43,11 @@ async fn leave_read_only(brain: Arc<Brain>, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        if !brain.is_read_only() {
+        if !brain.files.is_read_only() {
             continue;
         }
         let brain = Arc::clone(&brain);
-        if tokio::task::spawn_blocking(move || brain.leave_read_only()).await.is_err() {
+        if tokio::task::spawn_blocking(move || brain.files.leave_read_only()).await.is_err() {
             tracing::error!("check for a writable file system panicked");
         }
     }
@@ -99,11 +99,11 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
         count = count.wrapping_add(1);
         let (brain, stopping) = (Arc::clone(&brain), stop.clone());
         let round = tokio::task::spawn_blocking(move || {
-            if let Err(fault) = brain.flush_outbox() {
+            if let Err(fault) = brain.files.flush_outbox() {
                 tracing::warn!(%fault, "outbox not flushed");
             }
-            if count.is_multiple_of(RETRY_EVERY) && brain.has_failing_files() {
-                brain.replay_outbox();
+            if count.is_multiple_of(RETRY_EVERY) && brain.files.has_failing_files() {
+                brain.files.replay_outbox();
             }
             if count.is_multiple_of(LAST_USE_EVERY)
                 && let Err(fault) = brain.access.write_last_use()
@@ -112,7 +112,7 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
             }
             if count.is_multiple_of(PURGE_EVERY) {
                 let purged = [
-                    brain.purge_due().map(drop),
+                    brain.pages.purge_due().map(drop),
                     brain.access.purge().map(drop),
                     purge_audit(&brain, &stopping),
                 ];
@@ -120,7 +120,7 @@ async fn run_rounds(brain: Arc<Brain>, stop: CancellationToken) {
                     tracing::warn!(%fault, "purge failed");
                 }
             }
-            brain.check_links_at_rest(links)
+            brain.pages.check_links_at_rest(links)
         });
         match round.await {
             Ok(seen) => links = seen,

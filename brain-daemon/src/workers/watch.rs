@@ -41,11 +41,11 @@ pub async fn watch(brain: Arc<Brain>, stop: CancellationToken) {
 }
 
 async fn listen(brain: Arc<Brain>, stop: CancellationToken) {
-    let mut changed = brain.sources_changed();
+    let mut changed = brain.sources.sources_changed();
     loop {
         changed.mark_unchanged();
         let (heard, mut events) = unbounded_channel();
-        let sources = brain.watched_sources();
+        let sources = brain.sources.watched_sources();
         let mut watch = Watch::new(sources, &heard);
         watch.tell(&brain);
         // What happened while nobody watched.
@@ -78,7 +78,7 @@ async fn listen(brain: Arc<Brain>, stop: CancellationToken) {
 fn sync(brain: &Brain, work: Vec<(SourceId, Vec<PathBuf>)>) -> bool {
     let mut all = true;
     for (source, paths) in work {
-        match brain.sync_paths(&source, &paths) {
+        match brain.sync.sync_paths(&source, &paths) {
             Ok(report) if report.status == "done" => {
                 let changes = report.added
                     + report.updated
@@ -192,7 +192,7 @@ impl Watch {
 
     /// Lets `doctor` know.
     fn tell(&self, brain: &Brain) {
-        brain.note_watch(match &self.problem {
+        brain.sources.note_watch(match &self.problem {
             Some(problem) => WatchState::Failing(problem.clone()),
             None => WatchState::Watching { directories: self.dirs.len() },
         });

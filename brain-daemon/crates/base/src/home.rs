@@ -1,13 +1,17 @@
 //! Paths of one brain: its home directory, its socket, and free space on their disk.
 
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The home directory and the paths in it. Two homes share nothing.
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
+    /// The directory itself, wherever it is moved to; see [`Home::hold`].
+    held: Option<Arc<File>>,
 }
 
 impl Home {
@@ -23,7 +27,7 @@ impl Home {
     /// Returns the home at `root`.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
-        Self { root }
+        Self { root, held: None }
     }
 
     /// Returns the directory.
@@ -111,6 +115,32 @@ impl Home {
         // Pages are stored even if their files cannot be written; writes report that.
         let _ = create_private_dir(&self.pages());
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
+    }
+
+    /// Opens the directory, so that [`Home::is_here`] notices when it is moved or replaced.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened.
+    pub fn hold(self) -> io::Result<Self> {
+        let held = Some(Arc::new(File::open(&self.root)?));
+        Ok(Self { held, ..self })
+    }
+
+    /// Returns whether the path of the home still leads to the directory that is held.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.is_at(&self.root)
+    }
+
+    /// Returns whether `path` leads to the directory that is held, wherever that is now.
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
+        let id = |meta: Metadata| (meta.dev(), meta.ino());
+        let Some(held) = &self.held else { return path == self.root };
+        match (held.metadata(), std::fs::metadata(path)) {
+            (Ok(held), Ok(there)) => id(held) == id(there),
+            _ => false,
+        }
     }
 
     /// Returns whether the home is on a read-only file system.

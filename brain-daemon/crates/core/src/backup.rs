@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
 
-use super::{Brain, Caller, Progress};
+use super::{BackupService, Caller, Progress};
 use brain_base::clock::rfc3339;
 use brain_store::{SCHEMA, StoreError, VerifyReport, verify};
 
-impl Brain {
+impl BackupService {
     pub(super) fn backup(
         &self,
         _caller: &Caller,
@@ -26,8 +26,9 @@ impl Brain {
         target: &Path,
         progress: &dyn Progress,
     ) -> Result<VerifyReport, Fault> {
-        let heard = |done, total| progress.at(done, total) && !self.is_stopping();
-        let sound = self.store.back_up(target, self.clock.now(), &heard).map_err(target_fault)?;
+        let heard = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let sound =
+            self.store.back_up(target, self.env.clock.now(), &heard).map_err(target_fault)?;
         tracing::info!(file = %target.display(), pages = sound.pages, bytes = sound.bytes, "backup written");
         Ok(sound)
     }
@@ -39,7 +40,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<BackupReply, Fault> {
         let path = absolute(&request.path)?;
-        let heard = |done, total| progress.at(done, total) && !self.is_stopping();
+        let heard = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
         let sound = verify(&path, &heard).map_err(backup_fault)?;
         Ok(reply("sound", &path, &sound))
     }

@@ -6,7 +6,7 @@
 
 use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
 
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_base::caller::Visibility;
 use brain_page as page;
 use brain_store::{BrokenLinkEntry, LinkRecord, PageEntry, Reader, StoreError};
@@ -15,7 +15,7 @@ const MAX_LIMIT: u32 = 1000;
 /// How many pages that may be meant are named for each link.
 const MAX_CANDIDATES: usize = 10;
 
-impl Brain {
+impl PageService {
     pub(super) fn broken_links(
         &self,
         caller: &Caller,
@@ -23,14 +23,14 @@ impl Brain {
     ) -> Result<BrokenLinksReply, Fault> {
         let mut reader = self.store.read(caller.visibility())?;
         let only = match &request.source {
-            Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+            Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let mut broken = reader.broken_links(only.as_ref(), limit)?;
         if broken.is_none() {
             drop(reader);
-            if let Err(error) = self.store.check_links(&|| !self.is_stopping()) {
+            if let Err(error) = self.store.check_links(&|| !self.stop.is_cancelled()) {
                 tracing::info!(%error, "links cannot be checked; every page is read instead");
             }
             reader = self.store.read(caller.visibility())?;
@@ -62,7 +62,7 @@ impl Brain {
             let is_due = before.seq == seq && !is_tried && !self.store.is_read_only();
             if is_due && reader.broken_links(None, 0)?.is_none() {
                 drop(reader);
-                self.store.check_links(&|| !self.is_stopping())?;
+                self.store.check_links(&|| !self.stop.is_cancelled())?;
             }
             Ok(LinksAtRest { seq, is_tried: is_due || is_tried })
         };

@@ -7,7 +7,7 @@ use super::intake::{
     origin_uri, place, read_document, stored_document, title_of, type_of, written_page,
 };
 use super::provenance::{CAPTURE_CLI, Door, STAMPS, receive};
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{Document, Frontmatter, content_digest, hex};
 use brain_store::{Draft, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
@@ -50,7 +50,7 @@ pub(super) struct Outcome {
     pub(super) captured_at: Option<String>,
 }
 
-impl Brain {
+impl PageService {
     pub(super) fn capture(&self, caller: &Caller, request: Capture) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
@@ -87,7 +87,7 @@ impl Brain {
         let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.visibility())?;
-        let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
+        let (source, _) = crate::sources::resolve(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
         let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
         let prepared =
@@ -142,10 +142,10 @@ impl Brain {
     ) -> WriteReply {
         let Outcome { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
-            let place = self.file_place(&source, &record.source_path);
-            (!self.is_failing(record.id) && place.exists(), place)
+            let place = self.files.file_place(&source, &record.source_path);
+            (!self.files.is_failing(record.id) && place.exists(), place)
         } else {
-            let report = self.agree(&source, &record);
+            let report = self.files.agree(&source, &record);
             warnings.extend(report.warnings());
             (report.written, report.path)
         };

@@ -68,10 +68,10 @@ impl Brain {
         _caller: &Caller,
         request: &Doctor,
     ) -> Result<DoctorReply, Fault> {
-        if request.fix && self.is_home_here() {
-            self.replay_outbox();
+        if request.fix && self.env.home.is_here() {
+            self.files.replay_outbox();
             // What cannot be mended shows in the checks.
-            if let Err(fault) = self.purge_due().and_then(|_| self.flush_outbox()) {
+            if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {
                 tracing::warn!(%fault, "doctor");
             }
             self.index.flush();
@@ -131,12 +131,12 @@ impl Brain {
 
     /// Gives the socket that this daemon made the mode that it was made with.
     fn close_socket_to_others(&self) {
-        let path = self.config.socket(&self.home);
+        let path = self.env.config.socket(&self.env.home);
         let ours = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
             meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw()
         });
         if ours
-            && !self.config.socket_is_passed()
+            && !self.env.config.socket_is_passed()
             && let Err(error) =
                 std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
         {
@@ -176,8 +176,8 @@ fn fail(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, 
 
 fn daemon(brain: &Brain) -> Result<Finding, Fault> {
     let version = brain_protocol::VERSION;
-    if !brain.is_home_here() {
-        return fail(brain.moved_home(), brain.way_back());
+    if !brain.env.home.is_here() {
+        return fail(crate::home_place::moved_home(&brain.env.home), crate::home_place::way_back());
     }
     ok(format!(
         "version {version}, process {}, up {} s",
@@ -187,8 +187,8 @@ fn daemon(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn socket(brain: &Brain) -> Result<Finding, Fault> {
-    let path = brain.config.socket(&brain.home);
-    let passed = brain.config.socket_is_passed();
+    let path = brain.env.config.socket(&brain.env.home);
+    let passed = brain.env.config.socket_is_passed();
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
         if passed {
             // A user's manager sets this variable, the system's does not.
@@ -312,7 +312,7 @@ fn index(brain: &Brain) -> Result<Finding, Fault> {
     if docs != pages {
         return warn(
             format!("the index has {docs} pages, the store {pages}"),
-            format!("brain stop && rm -r {}", quoted(&brain.home.index())),
+            format!("brain stop && rm -r {}", quoted(&brain.env.home.index())),
         );
     }
     let rebuilt = brain
@@ -325,12 +325,12 @@ fn index(brain: &Brain) -> Result<Finding, Fault> {
 fn outbox(brain: &Brain) -> Result<Finding, Fault> {
     let rows = brain.store.read(Visibility::All)?.counts()?.outbox;
     let waiting = brain.waiting_files(rows);
-    let failing = brain.failing_files();
-    if let (None, [.., last]) = (&failing, brain.kept_saves().as_slice()) {
+    let failing = brain.files.failing_files();
+    if let (None, [.., last]) = (&failing, brain.files.kept_saves().as_slice()) {
         let message = format!(
             "{} saves of other programs came while brain wrote the same file, and are kept as versions: the last one is \
              version {} of {}",
-            brain.kept_saves().len(),
+            brain.files.kept_saves().len(),
             last.conflict.kept_version,
             last.conflict.slug
         );
@@ -368,8 +368,8 @@ fn queue(brain: &Brain) -> Result<Finding, Fault> {
         );
         return warn(message, "brain jobs list --state failed");
     }
-    match reader.next_due_job(brain.clock.now())? {
-        Some(at) if at + QUEUE_GRACE_MS < brain.clock.now() => {
+    match reader.next_due_job(brain.env.clock.now())? {
+        Some(at) if at + QUEUE_GRACE_MS < brain.env.clock.now() => {
             let message =
                 format!("{} items wait, one of them since {}", counts.waiting, rfc3339(at));
             warn(message, "brain jobs list --state queued")
@@ -402,7 +402,7 @@ fn spool(brain: &Brain) -> Result<Finding, Fault> {
 fn purge(brain: &Brain) -> Result<Finding, Fault> {
     let oldest = brain.store.read(Visibility::All)?.oldest_deletion()?;
     match oldest {
-        Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < brain.clock.now() => {
+        Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < brain.env.clock.now() => {
             warn(format!("pages deleted at {} are still there", rfc3339(at)), "brain doctor --fix")
         }
         Some(at) => ok(format!("the next one is due at {}", rfc3339(at + RECOVERY_MS))),
@@ -416,8 +416,10 @@ fn sources(brain: &Brain) -> Result<Finding, Fault> {
         let found: Vec<String> = found.iter().map(|(id, why)| format!("{id}: {why}")).collect();
         found.join("; ")
     };
-    let unusable: Vec<_> =
-        sources.iter().filter_map(|(id, record)| Some((id, brain.unusable(record)?))).collect();
+    let unusable: Vec<_> = sources
+        .iter()
+        .filter_map(|(id, record)| Some((id, brain.sources.unusable(record)?)))
+        .collect();
     if !unusable.is_empty() {
         return fail(named(unusable), "brain sources list");
     }
@@ -433,7 +435,7 @@ fn sources(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn watcher(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.watched.state() {
+    match brain.sources.watched.state() {
         WatchState::Off => ok("off (`sources.watch`)"),
         WatchState::Watching { directories } => ok(format!("{directories} directories")),
         WatchState::Failing(problem) => warn(
@@ -444,15 +446,18 @@ fn watcher(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn disk(brain: &Brain) -> Result<Finding, Fault> {
-    let free = free_bytes(brain.home.root()).map_err(|e| {
-        Fault::new(brain_protocol::FaultCode::Io, format!("{}: {e}", brain.home.root().display()))
+    let free = free_bytes(brain.env.home.root()).map_err(|e| {
+        Fault::new(
+            brain_protocol::FaultCode::Io,
+            format!("{}: {e}", brain.env.home.root().display()),
+        )
     })?;
-    let message = format!("{} MB free for {}", free / 1_000_000, brain.home.root().display());
-    if let Some(notice) = brain.read_only_notice() {
+    let message = format!("{} MB free for {}", free / 1_000_000, brain.env.home.root().display());
+    if let Some(notice) = brain.files.read_only_notice() {
         return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
     }
-    let hint = format!("df -h {}", quoted(brain.home.root()));
-    if free < brain.config.store.min_free_mb * 1_000_000 {
+    let hint = format!("df -h {}", quoted(brain.env.home.root()));
+    if free < brain.env.config.store.min_free_mb * 1_000_000 {
         fail(format!("{message}: writes are refused"), hint)
     } else if free < LOW_ROOM {
         warn(message, hint)
@@ -462,18 +467,19 @@ fn disk(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn backup(brain: &Brain) -> Result<Finding, Fault> {
-    let Some(dir) = brain.config.backup_dir(&brain.home) else {
+    let Some(dir) = brain.env.config.backup_dir(&brain.env.home) else {
         return ok("none by schedule: backup.dir is not set");
     };
-    let by_hand =
-        || format!("brain backup {}", dir.join(scheduled::by_hand(brain.clock.now())).display());
+    let by_hand = || {
+        format!("brain backup {}", dir.join(scheduled::by_hand(brain.env.clock.now())).display())
+    };
     let told = |newest: Option<i64>| {
         newest.map_or_else(
             || "there is none".into(),
             |at| format!("the last one is of {}", rfc3339(at)),
         )
     };
-    match brain.backup_standing()? {
+    match brain.copies.backup_standing()? {
         Standing::Off => ok("none by schedule"),
         Standing::Good(None) => ok("the first one is about to be made"),
         Standing::Good(newest) => ok(told(newest)),
@@ -519,7 +525,7 @@ fn access_finding(access: AccessSummary) -> Result<Finding, Fault> {
 }
 
 fn embedding(brain: &Brain) -> Result<Finding, Fault> {
-    let standing = brain.meaning_status();
+    let standing = brain.embedding.meaning_status();
     let Some(model) = standing.model else {
         return ok(
             "none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant",
@@ -538,28 +544,28 @@ fn embedding(brain: &Brain) -> Result<Finding, Fault> {
 }
 
 fn collector(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.collector_health()? {
+    match brain.collector.collector_health()? {
         collecting::CollectorHealth::Healthy(how) => ok(how),
         collecting::CollectorHealth::Unhealthy { problem, hint } => warn(problem, hint),
     }
 }
 
 fn tunnel(brain: &Brain) -> Result<Finding, Fault> {
-    match brain.tunnel_health()? {
+    match brain.tunnel.tunnel_health()? {
         tunnelling::TunnelHealth::Healthy(how) => ok(how),
         tunnelling::TunnelHealth::Unhealthy { problem, hint } => warn(problem, hint),
     }
 }
 
 fn language_model(brain: &Brain) -> Result<Finding, Fault> {
-    Ok(match brain.llm_standing() {
+    Ok(match brain.models.llm_standing() {
         Ok(how) => (CheckStatus::Ok, how, None),
         Err((problem, hint)) => (CheckStatus::Warn, problem, Some(hint)),
     })
 }
 
 fn clock(brain: &Brain) -> Result<Finding, Fault> {
-    let now = brain.clock.now();
+    let now = brain.env.clock.now();
     let mut newest = None;
     brain.store.read(Visibility::All)?.newest(u64::MAX, |(_, _, record)| {
         newest = Some(record.updated_at);

@@ -15,7 +15,7 @@ use brain_protocol::{
 };
 
 use super::backup::{absolute, target_fault};
-use super::{Brain, Caller, Progress};
+use super::{BackupService, Caller, Progress};
 use brain_page as page;
 use brain_store::{Content, Reader, StoreError};
 
@@ -34,7 +34,7 @@ struct Listed {
     path: String,
 }
 
-impl Brain {
+impl BackupService {
     pub(super) fn export(
         &self,
         caller: &Caller,
@@ -45,7 +45,7 @@ impl Brain {
         let reader = self.store.read(caller.visibility())?;
         let sources = reader.sources()?;
         let only = match &request.source {
-            Some(named) => Some(self.source(caller, &reader, Some(named))?.0),
+            Some(named) => Some(crate::sources::resolve(caller, &reader, Some(named))?.0),
             None => None,
         };
         let mut pages = Vec::new();
@@ -71,7 +71,7 @@ impl Brain {
         let total = pages.len() as u64;
         while !left.is_empty() {
             let done = total - left.len() as u64;
-            if !progress.at(done, total) || self.is_stopping() {
+            if !progress.at(done, total) || self.env.stop.is_cancelled() {
                 let message = format!("the export ended early, after {done} of {total} pages");
                 return Err(Fault::new(FaultCode::Cancelled, message)
                     .hint(format!("empty {} and export again", target.root.display())));
@@ -132,7 +132,7 @@ impl Brain {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let mut own = own.map(Path::to_owned).filter(|own| place.starts_with(real(own)));
         // The home may have been moved since the start.
-        let home = || place.ancestors().find(|dir| self.is_home(dir)).map(Path::to_owned);
+        let home = || place.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
         let Some(own) = own.next().or_else(home) else { return Ok(()) };
         let message =
             format!("{} is inside {}, which is brain's own", dir.display(), own.display());

@@ -7,11 +7,11 @@ use brain_protocol::{
 
 use super::intake::{clean_tags, stored_document, written_page};
 use super::provenance::STAMPS;
-use super::{Brain, Caller, no_page, typed};
+use super::{Caller, PageService, no_page, typed};
 use brain_page::{self as page, Document, is_link_key};
 use brain_store::{PageRecord, StoreError, WrittenPage};
 
-impl Brain {
+impl PageService {
     pub(super) fn tags(&self, caller: &Caller, request: Tags) -> Result<TagsReply, Fault> {
         let Some(slug) = request.slug else {
             if !request.add.is_empty() || !request.remove.is_empty() {
@@ -23,7 +23,9 @@ impl Brain {
             }
             let reader = self.store.read(caller.visibility())?;
             let source = match &request.source {
-                Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+                Some(_) => {
+                    Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0)
+                }
                 None => None,
             };
             let counts = reader.tag_counts(source.as_ref())?;
@@ -65,7 +67,7 @@ impl Brain {
             Ok(())
         })?;
         let warnings = match &changed {
-            Some(applied) => self.agree(&source, &applied.record).warnings(),
+            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
         let tags = match &changed {
@@ -102,7 +104,7 @@ impl Brain {
             Ok(())
         })?;
         let warnings = match &changed {
-            Some(applied) => self.agree(&source, &applied.record).warnings(),
+            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
         let status = match (&changed, remove) {

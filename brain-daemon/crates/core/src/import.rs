@@ -18,7 +18,7 @@ use super::intake::{read_document, written_page};
 use super::provenance::{IMPORT, has_claims, receive_claims};
 use super::put::{Effect, effect};
 use super::sources::overlap;
-use super::{Brain, Caller, Progress};
+use super::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
 use brain_page::Frontmatter;
 use brain_store::files::{self, MarkdownFile};
@@ -80,7 +80,7 @@ impl Tally {
     }
 }
 
-impl Brain {
+impl SyncService {
     pub(super) fn import(
         &self,
         caller: &Caller,
@@ -88,10 +88,14 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<ImportReply, Fault> {
         let began = Instant::now();
-        let own = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
+        let own =
+            self.env.home.root().canonicalize().unwrap_or_else(|_| self.env.home.root().to_owned());
         let dir = directory(&request.path, &own)?;
-        let (source, record) =
-            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
+        let (source, record) = crate::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
         if record.path.as_ref().is_some_and(|own| overlap(&dir, Path::new(own))) {
             let message =
                 format!("{} has the files of the source \"{source}\" itself", request.path);
@@ -107,7 +111,7 @@ impl Brain {
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let _settled = self.index.settle_at_end();
         std::thread::scope(|scope| -> Result<(), Fault> {
             // While a batch is stored the next one is read, and the files of the one before are written.
@@ -122,7 +126,7 @@ impl Brain {
                 |(file, _)| file.stat.size,
                 read,
                 |batch| {
-                    if !progress.at(done, total) || self.is_stopping() {
+                    if !progress.at(done, total) || self.env.stop.is_cancelled() {
                         let message =
                             format!("the import ended early, after {done} of {total} files");
                         return Err(Fault::new(FaultCode::Cancelled, message)
@@ -175,7 +179,7 @@ impl Brain {
         dry_run: bool,
         tally: &mut Tally,
     ) -> Result<Vec<PageRecord>, Fault> {
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let place = source.clone();
         if dry_run {
             return self.compare(source, &ready, tally).map(|()| Vec::new());
@@ -235,7 +239,7 @@ impl Brain {
 
     /// Writes the files of stored pages; what went wrong.
     fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
-        let problems = on_all_cores(changed, |record| self.agree(source, record).problem);
+        let problems = on_all_cores(changed, |record| self.files.agree(source, record).problem);
         problems.into_iter().flatten().collect()
     }
 }

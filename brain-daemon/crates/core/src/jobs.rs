@@ -6,7 +6,7 @@ use brain_protocol::{
 };
 
 use super::sealed::Seal;
-use super::{Brain, Caller};
+use super::{Caller, IngestService};
 use brain_base::clock::rfc3339;
 use brain_base::permission::permit;
 use brain_page::hex;
@@ -17,7 +17,7 @@ const MAX_LISTED: u32 = 1000;
 /// How many jobs are retried in one transaction: keeps other writers from waiting.
 const RETRY: usize = 200;
 
-impl Brain {
+impl IngestService {
     pub(super) fn job_list(&self, request: &JobList) -> Result<Jobs, Fault> {
         let reader = self.store.read_queue()?;
         let limit = request.limit.clamp(1, MAX_LISTED) as usize;

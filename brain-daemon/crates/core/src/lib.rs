@@ -1,8 +1,8 @@
-//! The brain: answers every [`Request`], whichever door it came through.
+//! The operations on pages and of the features, as services, and [`Brain`], which composes them.
 //!
-//! This room decides who may do what, what a capture becomes, and what an answer says. It must not know sockets,
-//! HTTP, or how the store and the index keep their bytes. Everything here blocks; doors call it off their async
-//! threads.
+//! Every interface calls [`Brain::answer`], which decides permission and dispatches to a service.
+//! `open` gives each service its dependencies. This crate does not know sockets, HTTP, or how the
+//! store and the index keep their bytes. Everything here blocks; call it off async threads.
 
 mod ask;
 mod audit;
@@ -14,6 +14,7 @@ mod collector;
 mod connect;
 mod dedup;
 mod doctor;
+mod environment;
 mod event_lines;
 mod export;
 mod fields;
@@ -27,6 +28,7 @@ mod jobs;
 mod links;
 mod list;
 mod meaning;
+mod open;
 mod outbox;
 mod pages;
 mod provenance;
@@ -49,9 +51,7 @@ mod tunnel;
 mod voice;
 mod watched;
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::Instant;
 
 use brain_protocol::{
@@ -60,37 +60,42 @@ use brain_protocol::{
 
 use brain_access::Access;
 use brain_base::caller::Caller;
-use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::permission::permit;
-use brain_base::random::{Random, SystemRandom};
-use brain_base::secrets::{Secrets, Variables};
-use brain_config::{ClientDocuments, Config};
-use brain_costs::Ledger;
-use brain_net::{self as net, HttpClient};
-use brain_store::{Reader, SourceRecord, Store, StoreOptions};
+use brain_base::random::Random;
+use brain_base::secrets::Variables;
+use brain_config::Config;
+use brain_net::HttpClient;
+use brain_store::{SourceRecord, Store};
 
 pub use provenance::{STAMPS, is_from_outside};
 
-use collector::CollectorService;
-use dedup::Dedup;
 use index::Follower;
-use ingest::Queue;
-use meaning::{Meaning, combine_hooks};
-use outbox::Outbox;
-use scheduled::Schedule;
 use text_budget::{TextBudget, text_of};
-use tunnel::TunnelService;
-use watched::Watched;
 
+pub use ask::{AskService, LanguageModels};
 pub use audit::Audit;
 pub use backup::verify_backup;
 pub use broken_links::LinksAtRest;
+pub use collector::CollectorService;
+pub use connect::ConnectService;
+pub use environment::Environment;
 pub use event_lines::{EventLines, StandardOutput};
+pub use ideas::IdeaService;
+pub use ingest::IngestService;
+pub use meaning::EmbeddingService;
+pub use outbox::FileService;
+pub use pages::PageService;
 pub use restore::restore;
+pub use scheduled::BackupService;
+pub use search::SearchService;
+pub use sources::SourceService;
+pub use sync::SyncService;
 pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
+pub use tunnel::TunnelService;
 pub use voice::TELEPHONE;
+pub use voice::VoiceService;
 pub use watched::{WatchState, is_markdown};
 
 /// Hears how far long work is, and says whether to go on.
@@ -116,159 +121,61 @@ impl Progress for Silent {
 
 /// What a brain takes from outside besides time.
 pub struct Outside {
-    /// What secrets are made of.
+    /// The source of secrets' random bytes.
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
     pub variables: Variables,
-    /// What goes out over HTTP.
+    /// The client for outgoing HTTP.
     pub net: Arc<dyn HttpClient>,
-    /// Where event lines go.
+    /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
 }
 
-/// One brain: the store, what is derived from it, and the operations.
+/// The services of one brain.
 pub struct Brain {
-    home: Home,
-    /// The home's directory as it was at the start.
-    home_handle: std::fs::File,
-    config: Config,
-    clock: Arc<dyn Clock>,
-    store: Arc<Store>,
-    index: Follower,
-    /// Vectors of pages, in this process.
-    meaning: Meaning,
-    outbox: Outbox,
-    schedule: Schedule,
-    dedup: Dedup,
-    watched: Watched,
-    queue: Arc<Queue>,
-    /// How much text is parsed and stored at a time.
-    text: TextBudget,
-    started: Instant,
-    stopping: AtomicBool,
-    /// Held by the sync that is at work.
-    syncing: Mutex<()>,
-    /// Where the control socket is.
-    socket: OnceLock<PathBuf>,
+    /// What services share.
+    pub env: Environment,
     /// Access over HTTP: clients, tokens and the owner's consent.
     pub access: Arc<Access>,
     /// The record of calls over the network.
     pub audit: Arc<Audit>,
-    /// Makes secrets and ids.
-    random: Arc<dyn Random>,
-    /// Where secrets are.
-    secrets: Arc<Secrets>,
-    /// What goes out over HTTP.
-    net: Arc<dyn HttpClient>,
-    /// Where event lines go.
-    lines: Arc<dyn EventLines>,
-    /// The collector, in this process.
-    collector: CollectorService,
-    /// The tunnel, in this process.
-    tunnel: TunnelService,
-    /// What paid services cost.
-    ledger: Arc<Ledger>,
-    /// Runs of idea making that are under way.
-    active_idea_runs: ideas::ActiveRuns,
-    /// What the watcher has removed lately: source, when, how many pages.
-    removals: Mutex<Vec<(SourceId, i64, usize)>>,
+    /// The files of pages.
+    pub files: Arc<FileService>,
+    /// Operations on single pages.
+    pub pages: Arc<PageService>,
+    /// The registered sources.
+    pub sources: Arc<SourceService>,
+    /// Search by words, links and meaning.
+    pub search: Arc<SearchService>,
+    /// Vectors of pages.
+    pub embedding: Arc<EmbeddingService>,
+    /// Sync and import.
+    pub sync: Arc<SyncService>,
+    /// Backups and exports.
+    pub copies: BackupService,
+    /// The ingest queue.
+    pub ingest: Arc<IngestService>,
+    /// Language models and their costs.
+    pub models: Arc<LanguageModels>,
+    /// Answers with citations.
+    pub ask: AskService,
+    /// Idea making.
+    pub ideas: IdeaService,
+    /// The collector.
+    pub collector: CollectorService,
+    /// The tunnel.
+    pub tunnel: TunnelService,
+    /// The telephone.
+    pub voice: VoiceService,
+    /// The test of a client's connection.
+    pub connect: ConnectService,
+    store: Arc<Store>,
+    index: Arc<Follower>,
+    text: Arc<TextBudget>,
+    started: Instant,
 }
 
 impl Brain {
-    /// Opens the brain at `home`: store, migration, index, and whatever a crash left undone.
-    ///
-    /// # Errors
-    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
-    pub fn open(
-        home: Home,
-        config: Config,
-        clock: Arc<dyn Clock>,
-        fresh_id: u64,
-    ) -> Result<Self, Fault> {
-        let variables = Box::new(|name: &str| std::env::var(name).ok());
-        let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
-        let lines = Arc::new(StandardOutput::default());
-        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
-    }
-
-    /// The same, with what else comes from outside.
-    ///
-    /// # Errors
-    /// As [`Brain::open`].
-    pub fn open_with(
-        home: Home,
-        config: Config,
-        clock: Arc<dyn Clock>,
-        fresh_id: u64,
-        outside: Outside,
-    ) -> Result<Self, Fault> {
-        home.prepare().map_err(|e| home_fault(&home, &e))?;
-        let home_handle = std::fs::File::open(home.root()).map_err(|e| home_fault(&home, &e))?;
-        let now = clock.now();
-        let options = StoreOptions {
-            cache_bytes: config.store.cache_mb * 1_000_000,
-            min_free_bytes: config.store.min_free_mb * 1_000_000,
-            now,
-            fresh_id,
-        };
-        let (index, meaning) = (Follower::new(), Meaning::new());
-        let hook = combine_hooks(meaning.hook(), index.hook());
-        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
-        check_not_emptied(&home, &store)?;
-        if let Some(dir) = config.backup_dir(&home) {
-            store.set_backup_dir(dir);
-        }
-        index.start(&store, &home.index(), &config)?;
-        let waiting = store.read_through(Reader::job_counts)?.waiting;
-        // The store is ours from here on, so the owner's token is made once.
-        let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
-        let access = Access::open(
-            Arc::clone(&store),
-            Arc::clone(&clock),
-            Arc::clone(&outside.random),
-            Arc::clone(&secrets),
-            Arc::clone(&outside.net),
-            access_settings(&config, &home),
-        )?;
-        let brain = Self {
-            dedup: Dedup::new(config.store.dedup_entries),
-            outbox: Outbox::new(home.pages()),
-            schedule: Schedule::new(now),
-            watched: Watched::new(),
-            queue: Arc::new(Queue::new(config.ingest.queue, waiting)),
-            text: TextBudget::new(),
-            started: Instant::now(),
-            stopping: AtomicBool::new(false),
-            syncing: Mutex::default(),
-            socket: OnceLock::new(),
-            access: Arc::new(access),
-            audit: Arc::new(Audit::new(Arc::clone(&store), Arc::clone(&clock))),
-            random: outside.random,
-            secrets,
-            net: outside.net,
-            lines: outside.lines,
-            collector: CollectorService::default(),
-            tunnel: TunnelService::default(),
-            ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
-            active_idea_runs: ideas::ActiveRuns::default(),
-            removals: Mutex::default(),
-            home_handle,
-            home,
-            config,
-            clock,
-            store,
-            index,
-            meaning,
-        };
-        brain.dedup.refill(&brain.store, now)?;
-        brain.begin_recovery();
-        brain.replay_outbox();
-        if let Err(fault) = brain.purge_due() {
-            tracing::warn!(%fault, "purge at start");
-        }
-        Ok(brain)
-    }
-
     /// Answers one request.
     ///
     /// # Errors
@@ -282,7 +189,7 @@ impl Brain {
         let name = request.name();
         permit(caller, request.info())?;
         if request.needs_home() {
-            self.check_home()?;
+            home_place::check_home(&self.env.home)?;
         }
         let began = Instant::now();
         let permit = self.text.take(text_of(&request));
@@ -324,32 +231,34 @@ impl Brain {
         match request {
             Request::Status(_) => self.status(caller).map(Reply::Status),
             Request::Stop(_) => Ok(Reply::Stopping(StopReply)),
-            Request::Capture(r) => self.capture(caller, r).map(Reply::Write),
-            Request::Put(r) => self.put(caller, &r).map(Reply::Write),
-            Request::Get(r) => self.get(caller, &r).map(Reply::Page),
-            Request::Search(r) => self.search(caller, r).map(Reply::Hits),
-            Request::List(r) => self.list(caller, &r).map(Reply::Pages),
-            Request::Delete(r) => self.delete(caller, &r).map(Reply::Delete),
-            Request::Restore(r) => self.restore(caller, &r.page).map(Reply::Restore),
-            Request::History(r) => self.history(caller, &r.page).map(Reply::History),
-            Request::Revert(r) => self.revert(caller, r).map(Reply::Write),
-            Request::Tags(r) => self.tags(caller, r).map(Reply::from),
-            Request::Link(r) => self.link(caller, r).map(Reply::Link),
-            Request::Links(r) => self.links(caller, &r.page).map(Reply::Links),
-            Request::Backlinks(r) => self.backlinks(caller, &r.page).map(Reply::Links),
-            Request::Graph(r) => self.graph(caller, &r).map(Reply::Graph),
-            Request::Timeline(r) => self.timeline(caller, &r).map(Reply::Timeline),
-            Request::Import(r) => self.import(caller, &r, progress).map(Reply::Import),
+            Request::Capture(r) => self.pages.capture(caller, r).map(Reply::Write),
+            Request::Put(r) => self.pages.put(caller, &r).map(Reply::Write),
+            Request::Get(r) => self.pages.get(caller, &r).map(Reply::Page),
+            Request::Search(r) => self.search.search(caller, r).map(Reply::Hits),
+            Request::List(r) => self.pages.list(caller, &r).map(Reply::Pages),
+            Request::Delete(r) => self.pages.delete(caller, &r).map(Reply::Delete),
+            Request::Restore(r) => self.pages.restore(caller, &r.page).map(Reply::Restore),
+            Request::History(r) => self.pages.history(caller, &r.page).map(Reply::History),
+            Request::Revert(r) => self.pages.revert(caller, r).map(Reply::Write),
+            Request::Tags(r) => self.pages.tags(caller, r).map(Reply::from),
+            Request::Link(r) => self.pages.link(caller, r).map(Reply::Link),
+            Request::Links(r) => self.pages.links(caller, &r.page).map(Reply::Links),
+            Request::Backlinks(r) => self.pages.backlinks(caller, &r.page).map(Reply::Links),
+            Request::Graph(r) => self.pages.graph(caller, &r).map(Reply::Graph),
+            Request::Timeline(r) => self.pages.timeline(caller, &r).map(Reply::Timeline),
+            Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
-            Request::SourceList(_) => self.source_list(caller).map(Reply::Sources),
-            Request::SourceAdd(r) => self.source_add(caller, &r).map(Reply::Source),
-            Request::SourceRemove(r) => self.source_remove(caller, &r).map(Reply::Source),
-            Request::SourceDefault(r) => self.source_default(caller, &r).map(Reply::Source),
-            Request::Sync(r) => self.sync(caller, &r, progress).map(Reply::Sync),
-            Request::Export(r) => self.export(caller, &r, progress).map(Reply::Export),
-            Request::Backup(r) => self.backup(caller, &r, progress).map(Reply::Backup),
-            Request::BackupVerify(r) => self.backup_verify(caller, &r, progress).map(Reply::Backup),
-            Request::BrokenLinks(r) => self.broken_links(caller, &r).map(Reply::BrokenLinks),
+            Request::SourceList(_) => self.sources.source_list(caller).map(Reply::Sources),
+            Request::SourceAdd(r) => self.sources.source_add(caller, &r).map(Reply::Source),
+            Request::SourceRemove(r) => self.sources.source_remove(caller, &r).map(Reply::Source),
+            Request::SourceDefault(r) => self.sources.source_default(caller, &r).map(Reply::Source),
+            Request::Sync(r) => self.sync.sync(caller, &r, progress).map(Reply::Sync),
+            Request::Export(r) => self.copies.export(caller, &r, progress).map(Reply::Export),
+            Request::Backup(r) => self.copies.backup(caller, &r, progress).map(Reply::Backup),
+            Request::BackupVerify(r) => {
+                self.copies.backup_verify(caller, &r, progress).map(Reply::Backup)
+            }
+            Request::BrokenLinks(r) => self.pages.broken_links(caller, &r).map(Reply::BrokenLinks),
             Request::ClientRegister(r) => self.access.client_register(r).map(Reply::ClientRegister),
             Request::ClientList(r) => self.access.client_list(&r).map(Reply::Clients),
             Request::ClientUpdate(r) => self.access.client_update(r).map(Reply::Client),
@@ -359,57 +268,67 @@ impl Brain {
             Request::TokenRevoke(r) => self.access.token_revoke(&r).map(Reply::TokenRevoke),
             Request::AdminToken(r) => self.access.admin_token(&r).map(Reply::AdminToken),
             Request::AuditList(r) => self.audit.list(&r).map(Reply::Audit),
-            Request::JobList(r) => self.job_list(&r).map(Reply::Jobs),
-            Request::JobShow(r) => self.job_show(caller, &r).map(Reply::Job),
-            Request::JobRetry(r) => self.job_retry(&r).map(Reply::JobRetry),
+            Request::JobList(r) => self.ingest.job_list(&r).map(Reply::Jobs),
+            Request::JobShow(r) => self.ingest.job_show(caller, &r).map(Reply::Job),
+            Request::JobRetry(r) => self.ingest.job_retry(&r).map(Reply::JobRetry),
             // The door does the rest.
             Request::Mcp(_) => Ok(Reply::Mcp(McpReply)),
-            Request::ConnectTest(r) => self.connect_test(&r).map(Reply::ConnectTest),
+            Request::ConnectTest(r) => self.connect.connect_test(&r).map(Reply::ConnectTest),
             Request::CollectorSetup(r) => {
-                self.collector_setup(&r, progress).map(Reply::CollectorSetup)
+                self.collector.collector_setup(&r, progress).map(Reply::CollectorSetup)
             }
-            Request::CollectorCollect(_) => self.collect(progress).map(Reply::CollectorRun),
-            Request::CollectorStatus(_) => self.collector_status().map(Reply::CollectorStatus),
+            Request::CollectorCollect(_) => {
+                self.collector.collect(progress).map(Reply::CollectorRun)
+            }
+            Request::CollectorStatus(_) => {
+                self.collector.collector_status().map(Reply::CollectorStatus)
+            }
             Request::CollectorDeletions(r) => {
-                self.collector_deletions(&r.period).map(Reply::CollectorDeletions)
+                self.collector.collector_deletions(&r.period).map(Reply::CollectorDeletions)
             }
             Request::CollectorAlerts(r) => {
-                self.collector_alerts(&r.period).map(Reply::CollectorAlerts)
+                self.collector.collector_alerts(&r.period).map(Reply::CollectorAlerts)
             }
             Request::CollectorDigest(r) => {
-                self.collector_digest(caller, &r).map(Reply::CollectorDigest)
+                self.collector.collector_digest(caller, &r).map(Reply::CollectorDigest)
             }
             Request::CollectorEnrich(r) => {
-                self.collector_enrich(caller, &r, progress).map(Reply::CollectorEnrich)
+                self.collector.collector_enrich(caller, &r, progress).map(Reply::CollectorEnrich)
             }
-            Request::CollectorCurve(r) => self.collector_curve(&r).map(Reply::CollectorCurve),
-            Request::TunnelSetup(_) => self.tunnel_setup(progress).map(Reply::TunnelSetup),
-            Request::TunnelStart(_) => self.tunnel_start().map(Reply::TunnelStatus),
-            Request::TunnelStop(_) => self.tunnel_stop().map(Reply::TunnelStatus),
-            Request::TunnelStatus(_) => self.tunnel_status().map(Reply::TunnelStatus),
-            Request::TunnelRequests(r) => self.tunnel_requests(&r).map(Reply::TunnelRequests),
-            Request::TunnelReplay(r) => self.tunnel_replay(&r).map(Reply::TunnelReplay),
-            Request::VoiceTurn(r) => self.voice(caller, &r).map(Reply::Voice),
-            Request::Embed(r) => self.embed(&r, progress).map(Reply::Embed),
-            Request::ModelInstall(r) => self.model_install(&r, progress).map(Reply::ModelInstall),
-            Request::ModelList(_) => self.models(caller).map(Reply::Models),
-            Request::Ask(r) => self.ask(caller, &r, progress).map(Reply::Ask),
-            Request::Costs(r) => self.costs(&r).map(Reply::Costs),
-            Request::Ideas(r) => self.ideas(caller, &r, progress).map(Reply::Ideas),
-            Request::IdeaRuns(_) => self.idea_runs(caller).map(Reply::IdeaRuns),
+            Request::CollectorCurve(r) => {
+                self.collector.collector_curve(&r).map(Reply::CollectorCurve)
+            }
+            Request::TunnelSetup(_) => self.tunnel.tunnel_setup(progress).map(Reply::TunnelSetup),
+            Request::TunnelStart(_) => self.tunnel.tunnel_start().map(Reply::TunnelStatus),
+            Request::TunnelStop(_) => self.tunnel.tunnel_stop().map(Reply::TunnelStatus),
+            Request::TunnelStatus(_) => self.tunnel.tunnel_status().map(Reply::TunnelStatus),
+            Request::TunnelRequests(r) => {
+                self.tunnel.tunnel_requests(&r).map(Reply::TunnelRequests)
+            }
+            Request::TunnelReplay(r) => self.tunnel.tunnel_replay(&r).map(Reply::TunnelReplay),
+            Request::VoiceTurn(r) => self.voice.voice(caller, &r).map(Reply::Voice),
+            Request::Embed(r) => self.embedding.embed(&r, progress).map(Reply::Embed),
+            Request::ModelInstall(r) => {
+                self.embedding.model_install(&r, progress).map(Reply::ModelInstall)
+            }
+            Request::ModelList(_) => self.embedding.models(caller).map(Reply::Models),
+            Request::Ask(r) => self.ask.ask(caller, &r, progress).map(Reply::Ask),
+            Request::Costs(r) => self.ask.costs(&r).map(Reply::Costs),
+            Request::Ideas(r) => self.ideas.ideas(caller, &r, progress).map(Reply::Ideas),
+            Request::IdeaRuns(_) => self.ideas.idea_runs(caller).map(Reply::IdeaRuns),
         }
     }
 
     /// The configuration in force.
     #[must_use]
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.env.config
     }
 
     /// The time that everything here goes by, in Unix milliseconds.
     #[must_use]
     pub fn now(&self) -> i64 {
-        self.clock.now()
+        self.env.clock.now()
     }
 
     /// Waits until a text of `bytes` may be worked on; see [`TextPermit`]. Blocks.
@@ -420,16 +339,12 @@ impl Brain {
     /// The places of this brain.
     #[must_use]
     pub fn home(&self) -> &Home {
-        &self.home
+        &self.env.home
     }
 
     /// Asks long work to stop at its next safe place.
     pub fn begin_stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.env.stop.cancel();
     }
 
     /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
@@ -438,33 +353,12 @@ impl Brain {
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
         }
-        match self.flush_outbox() {
-            Ok(()) => self.note_flushed(),
+        match self.files.flush_outbox() {
+            Ok(()) => self.files.note_flushed(),
             Err(fault) => tracing::warn!(%fault, "outbox rows stay for the next start"),
         }
-        self.flush_vectors();
+        self.embedding.flush_vectors();
         self.index.flush();
-    }
-
-    /// The source that a request means, registered and visible to the caller: the one it names, else the preferred one.
-    fn source(
-        &self,
-        caller: &Caller,
-        reader: &Reader,
-        named: Option<&SourceId>,
-    ) -> Result<(SourceId, SourceRecord), Fault> {
-        let sources = reader.sources()?;
-        let wanted = named.cloned().unwrap_or_else(|| preferred(&sources));
-        if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
-            return Ok(found.clone());
-        }
-        let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
-        tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
-        Err(Fault::new(FaultCode::UnknownSource, format!("source \"{wanted}\" is not registered"))
-            .hint(format!(
-                "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
-                known.join(", ")
-            )))
     }
 }
 
@@ -483,53 +377,6 @@ fn typed(page: &PageRef) -> String {
     match &page.source {
         Some(source) => format!("{} --source {source}", page.slug),
         None => page.slug.to_string(),
-    }
-}
-
-/// Refuses a store without a single change in a home that knows of some: a repair may have gone back to where the file began, and to
-/// go on would look like a lost brain.
-fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
-    if store.read_through(Reader::counts)?.seq > 0 {
-        return Ok(());
-    }
-    let known =
-        brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
-    let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
-    let is_repaired =
-        || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
-    let what = match known {
-        Some(known) => format!("its index knows of {known} changes"),
-        None if is_repaired()? => match files() {
-            0 => return Ok(()),
-            files => {
-                // The next start finds a store that was repaired already.
-                if let Err(error) = store.mark_lost() {
-                    tracing::warn!(%error, "that the store is lost is not noted");
-                }
-                format!(
-                    "{} has {files} pages, and the store had to be repaired",
-                    home.pages().display()
-                )
-            }
-        },
-        None => return Ok(()),
-    };
-    let store = store.path().display();
-    Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
-        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
-         {} and {} away as well, and take the pages in from there: `brain import DIR`",
-        home.index().display(),
-        home.pages().display()
-    )))
-}
-
-/// The configuration of [`Access`].
-fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
-    brain_access::Settings {
-        admin_token_file: config.http_admin_token_file(home),
-        base_url: config.http_base_url().map(str::to_owned),
-        local: config.http.local,
-        fetch_client_documents: config.http.client_documents == ClientDocuments::Fetch,
     }
 }
 
@@ -554,16 +401,4 @@ fn no_page(source: &SourceId, slug: &Slug) -> Fault {
 
 fn first_part(slug: &Slug) -> &str {
     slug.as_str().split('/').next().unwrap_or_default()
-}
-
-fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
-    let message = format!("cannot use {} as home: {error}", home.root().display());
-    let code = match error.kind() {
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            FaultCode::ReadOnly
-        }
-        std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
-        _ => FaultCode::Io,
-    };
-    Fault::new(code, message).hint("make that directory writable, or set BRAIN_HOME to another one")
 }

@@ -6,7 +6,7 @@ use brain_protocol::{
     Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, LinksReply, PageRef,
 };
 
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_store::{LinkRecord, PageRecord, Resolution};
 
 /// The status of a link to no page.
@@ -15,7 +15,7 @@ const MAX_DEPTH: u32 = 5;
 const MAX_NODES: u32 = 1000;
 const MAX_ROWS: usize = 10_000;
 
-impl Brain {
+impl PageService {
     pub(super) fn links(&self, caller: &Caller, request: &PageRef) -> Result<LinksReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, request)?;
@@ -49,7 +49,8 @@ impl Brain {
             }
             // A page that does not exist yet can be linked to already.
             Err(fault) if fault.code == FaultCode::NotFound => {
-                let (source, _) = self.source(caller, &reader, request.source.as_ref())?;
+                let (source, _) =
+                    crate::sources::resolve(caller, &reader, request.source.as_ref())?;
                 let found = reader.links_to_missing(&source, &request.slug)?;
                 // One that is deleted is said to be so.
                 if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {

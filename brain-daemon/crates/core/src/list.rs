@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 
 use super::sealed::Seal;
 use super::search::instant;
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
 use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
@@ -17,7 +17,7 @@ const MAX_LIMIT: u32 = 1000;
 /// So many pages are put in order by their slugs; of more, enough are met on the way through all pages in that order.
 const FEW: usize = 2000;
 
-impl Brain {
+impl PageService {
     /// Lists pages. Whoever sees some sources only gets no number of the sequence of changes to
     /// go on from: it counts the changes of all.
     pub(super) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
@@ -39,7 +39,7 @@ impl Brain {
     fn list_from(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let source = match &request.source {
-            Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+            Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
             None => None,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;

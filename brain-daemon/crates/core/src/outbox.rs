@@ -3,14 +3,19 @@
 //! Every change of a page leaves a row in the same transaction. Whoever made the change brings the file in line
 //! before answering; what a crash or a full disk left is done at the next start and by the minute.
 
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_store::Store;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
 
 use brain_protocol::{Fault, SourceId};
 
+use super::preferred;
 use super::saves::KeptSave;
-use super::{Brain, preferred};
 use brain_base::caller::Visibility;
 use brain_page as page;
 use brain_store::files::{Outcome, OwnContents, Tree};
@@ -74,7 +79,36 @@ impl FileReport {
     }
 }
 
-impl Brain {
+/// Writes the files of pages: outbox, saves of other programs, recovery.
+pub struct FileService {
+    pub(crate) home: Home,
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) outbox: Outbox,
+    pub(crate) socket: OnceLock<PathBuf>,
+}
+
+impl FileService {
+    /// Creates the service.
+    pub(crate) fn new(
+        home: Home,
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
+            outbox: Outbox::new(home.pages()),
+            home,
+            store,
+            clock,
+            stop,
+            socket: OnceLock::new(),
+        }
+    }
+}
+
+impl FileService {
     /// Brings the file of a page in line with the store.
     pub(super) fn agree(&self, source: &SourceId, record: &PageRecord) -> FileReport {
         let mut path = self.file_place(source, &record.source_path);
@@ -159,8 +193,8 @@ impl Brain {
                 tree.root().display()
             )));
         }
-        if row.source == SourceId::DEFAULT && !self.is_home_here() {
-            return Err(other(&self.moved_home()));
+        if row.source == SourceId::DEFAULT && !self.home.is_here() {
+            return Err(other(&crate::home_place::moved_home(&self.home)));
         }
         let place = tree.place(&row.path);
         let told = |e: std::io::Error| other(&format!("{}: {e}", place.display()));
@@ -250,7 +284,7 @@ impl Brain {
         self.failing().retain(|id, _| ids.binary_search(id).is_ok());
         self.recovering().retain(|id| ids.binary_search(id).is_ok());
         let mut failed = 0;
-        for &id in ids.iter().take_while(|_| !self.is_stopping()) {
+        for &id in ids.iter().take_while(|_| !self.stop.is_cancelled()) {
             // One that damage keeps from being read is not to stop the others.
             let agreed = self.store.with_damage_report(|| Ok(self.agree_by_id(id).is_ok()));
             failed += usize::from(!agreed.unwrap_or(false));
@@ -272,8 +306,8 @@ impl Brain {
 
     /// Puts on the disk itself what was written below the sources' directories.
     fn sync_files(&self) -> std::io::Result<()> {
-        if !self.is_home_here() {
-            return Err(std::io::Error::other(self.moved_home()));
+        if !self.home.is_here() {
+            return Err(std::io::Error::other(crate::home_place::moved_home(&self.home)));
         }
         let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
         for (id, _) in reader.sources().map_err(std::io::Error::other)? {

@@ -1,18 +1,46 @@
 //! Reading a page and its former versions, and going back to one.
 
+use super::FileService;
+use super::dedup::Dedup;
+use brain_base::clock::Clock;
 use brain_protocol::{
     Fault, FaultCode, Get, HistoryReply, Page, PageRef, Revert, Slug, SourceId, VersionRow,
     WriteReply, WriteStatus,
 };
+use brain_store::Store;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 use super::capture::Outcome;
 use super::intake::{stored_document, written_page};
-use super::{Brain, Caller, no_page, typed};
+use super::{Caller, no_page, typed};
 use brain_base::clock::rfc3339;
 use brain_page::{self as page, hex};
 use brain_store::{Content, PageRecord, Reader, VersionRecord, WrittenPage, unless_damaged};
 
-impl Brain {
+/// The operations on single pages.
+pub struct PageService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) dedup: Arc<Dedup>,
+    pub(crate) stop: CancellationToken,
+}
+
+impl PageService {
+    /// Creates the service.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        files: Arc<FileService>,
+        dedup: Arc<Dedup>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { store, clock, files, dedup, stop }
+    }
+}
+
+impl PageService {
     pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
@@ -85,7 +113,7 @@ impl Brain {
         reader: &Reader,
         named: &PageRef,
     ) -> Result<(SourceId, PageRecord), Fault> {
-        let (source, _) = self.source(caller, reader, named.source.as_ref())?;
+        let (source, _) = crate::sources::resolve(caller, reader, named.source.as_ref())?;
         if let Some(record) = reader.page(&source, &named.slug)? {
             return Ok((source, record));
         }

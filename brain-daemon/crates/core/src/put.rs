@@ -12,7 +12,7 @@ use super::intake::{
     stored_document, written_page,
 };
 use super::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::files::digest;
 use brain_store::{
@@ -29,7 +29,7 @@ struct Prepared {
     captured_at: Option<String>,
 }
 
-impl Brain {
+impl PageService {
     pub(super) fn put(&self, caller: &Caller, request: &Put) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
@@ -51,7 +51,7 @@ impl Brain {
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let reader = self.store.read(caller.visibility())?;
-        let (source, _) = self.source(caller, &reader, request.page.source.as_ref())?;
+        let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
         let known = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
         drop(reader);
@@ -119,8 +119,8 @@ impl Brain {
         let Origin::File(path) = &request.origin else { return Ok(None) };
         let slug = &request.page.slug;
         let place = match self.store.read(caller.visibility())?.page_even_deleted(source, slug)? {
-            Some(record) => self.file_place(source, &record.source_path),
-            None => self.file_place(source, &file_path(slug)),
+            Some(record) => self.files.file_place(source, &record.source_path),
+            None => self.files.file_place(source, &file_path(slug)),
         };
         let same = place
             .canonicalize()

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use brain_base::home::create_private_dir;
 
-use super::Brain;
+use super::FileService;
 
-impl Brain {
+impl FileService {
     /// Tells where the control socket is.
     pub fn set_socket(&self, path: PathBuf) {
         let _ = self.socket.set(path);

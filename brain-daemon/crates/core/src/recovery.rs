@@ -7,13 +7,13 @@
 use std::collections::HashSet;
 use std::sync::PoisonError;
 
-use super::Brain;
+use super::FileService;
 use brain_base::caller::Visibility;
 use brain_page::file_text;
 use brain_store::files::is_torn;
 use brain_store::{Hash, Store, StoreError};
 
-impl Brain {
+impl FileService {
     /// Notes which files a power loss may have torn, and forgets how the last daemon ended. Before anything else looks at
     /// the files.
     pub(super) fn begin_recovery(&self) {

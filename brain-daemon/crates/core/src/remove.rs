@@ -4,20 +4,23 @@ use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreRepl
 
 use super::dedup::WINDOW_MS;
 use super::intake::check_expected;
-use super::{Brain, Caller, no_page, typed};
+use super::{Caller, PageService, no_page, typed};
 use brain_base::clock::rfc3339;
 use brain_store::RECOVERY_MS;
 
 /// How many pages one transaction purges: keeps other writers from waiting.
 const PURGE_BATCH: usize = 200;
 
-impl Brain {
+impl PageService {
     pub(super) fn delete(&self, caller: &Caller, request: &Delete) -> Result<DeleteReply, Fault> {
         let Delete { page: request, expect } = request;
         let expect = expect.clone();
         let now = self.clock.now();
-        let (source, _) =
-            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
+        let (source, _) = crate::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
@@ -32,7 +35,7 @@ impl Brain {
             check_expected(expect.as_ref(), &slug, Some(&record))?;
             draft.soft_delete(&place, &slug, record, now)
         })?;
-        let report = self.agree(&source, &record);
+        let report = self.files.agree(&source, &record);
         Ok(DeleteReply {
             status: "soft_deleted".into(),
             slug: request.slug.clone(),
@@ -48,8 +51,11 @@ impl Brain {
         request: &PageRef,
     ) -> Result<RestoreReply, Fault> {
         let now = self.clock.now();
-        let (source, _) =
-            self.source(caller, &self.store.read(caller.visibility())?, request.source.as_ref())?;
+        let (source, _) = crate::sources::resolve(
+            caller,
+            &self.store.read(caller.visibility())?,
+            request.source.as_ref(),
+        )?;
         let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
@@ -63,7 +69,7 @@ impl Brain {
                 Some(_) => draft.restore(&place, &slug, record),
             }
         })?;
-        let report = self.agree(&source, &record);
+        let report = self.files.agree(&source, &record);
         Ok(RestoreReply {
             status: "restored".into(),
             slug: request.slug.clone(),
@@ -80,7 +86,7 @@ impl Brain {
     /// When the store fails; what was purged before stays purged.
     pub fn purge_due(&self) -> Result<usize, Fault> {
         // A file that has got to the trash is not waiting for it any more.
-        self.flush_outbox()?;
+        self.files.flush_outbox()?;
         let now = self.clock.now();
         let mut total = 0;
         loop {
@@ -92,12 +98,12 @@ impl Brain {
                 tracing::info!(page, "purged");
             }
             total += erased.len();
-            if erased.len() < PURGE_BATCH || self.is_stopping() {
+            if erased.len() < PURGE_BATCH || self.stop.is_cancelled() {
                 break;
             }
         }
         if total > 0 {
-            self.replay_outbox();
+            self.files.replay_outbox();
         }
         Ok(total)
     }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 
+use super::Brain;
 use super::backup::{backup_fault, reply};
+use super::open::home_fault;
 use super::provenance::SYNC;
-use super::{Brain, home_fault};
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
@@ -110,7 +111,8 @@ fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64)
         Ok(brain) => brain,
         Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
-    let waiting = brain.failing_files().map(|why| format!("a page's file is not written: {why}"));
+    let waiting =
+        brain.files.failing_files().map(|why| format!("a page's file is not written: {why}"));
     let summary = brain.access.summary();
     let (clients, tokens) = (summary.clients, summary.tokens);
     brain.settle();

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 
 use brain_protocol::{Fault, SourceId, SyncConflict};
 
-use super::Brain;
+use super::FileService;
 use super::intake::read_page;
 use super::provenance::SYNC;
 use brain_base::caller::Visibility;
@@ -29,7 +29,7 @@ pub(super) struct KeptSave {
     at: i64,
 }
 
-impl Brain {
+impl FileService {
     /// Looks at files that brain has replaced lately, and keeps what other programs saved in them. Returns what was kept now.
     pub(super) fn keep_saves(&self) -> Vec<KeptSave> {
         let mut kept = Vec::new();

@@ -3,13 +3,16 @@
 //! What was made when is told by the files themselves, `brain-<UTC time>.redb`. A file is this brain's own only when its
 //! name is exactly such a one and its store has this brain's number: nothing else is counted, and nothing else is removed.
 
+use super::Environment;
+use brain_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, FaultCode};
 
-use super::{Brain, Silent};
+use super::Silent;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_store::{StoreError, store_id, sweep_unfinished};
 
@@ -58,15 +61,29 @@ impl Schedule {
     }
 }
 
-impl Brain {
+/// Backups and exports.
+pub struct BackupService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) schedule: Schedule,
+}
+
+impl BackupService {
+    /// Creates the service.
+    pub(crate) fn new(env: Environment, store: Arc<Store>) -> Self {
+        Self { schedule: Schedule::new(env.clock.now()), env, store }
+    }
+}
+
+impl BackupService {
     /// Makes the backup that is due, if one is, and removes the oldest beyond `backup.keep`; its file. For a timer.
     ///
     /// # Errors
     /// Why there is no backup; nothing was removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
-        self.check_home()?;
-        let Some(dir) = self.config.backup_dir(&self.home) else { return Ok(None) };
-        let (now, every) = (self.clock.now(), self.config.backup_every_ms());
+        crate::home_place::check_home(&self.env.home)?;
+        let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
+        let (now, every) = (self.env.clock.now(), self.env.config.backup_every_ms());
         {
             let past = self.schedule.past();
             let lately = |at: i64, span: i64| (0..span).contains(&(now - at));
@@ -106,11 +123,13 @@ impl Brain {
 
     /// How backups by schedule stand.
     pub(super) fn backup_standing(&self) -> Result<Standing, Fault> {
-        let Some(dir) = self.config.backup_dir(&self.home) else { return Ok(Standing::Off) };
+        let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
+            return Ok(Standing::Off);
+        };
         if let Some((at, fault)) = self.schedule.past().failed.clone() {
             return Ok(Standing::Failed(at, fault));
         }
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let (newest, ahead) = match dir.is_dir() {
             true => {
                 let own = self.own_backups(&dir)?;
@@ -124,7 +143,8 @@ impl Brain {
         if let (None, Some(at)) = (newest, ahead) {
             return Ok(Standing::Ahead(at));
         }
-        let due = newest.map_or(self.schedule.opened_at, |at| at + self.config.backup_every_ms());
+        let due =
+            newest.map_or(self.schedule.opened_at, |at| at + self.env.config.backup_every_ms());
         // One that became due while the daemon was away is made up after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
             return Ok(Standing::Overdue(newest));
@@ -139,7 +159,7 @@ impl Brain {
             return Ok(());
         }
         let shown = dir.display();
-        if !dir.starts_with(self.home.root()) {
+        if !dir.starts_with(self.env.home.root()) {
             return Err(Fault::new(
                 FaultCode::Io,
                 format!("backup.dir: there is no directory {shown}"),
@@ -180,7 +200,7 @@ impl Brain {
         };
         others.retain(|(_, file)| file != newest);
         others.sort_unstable_by(|a, b| b.cmp(a));
-        for (_, file) in others.into_iter().skip(self.config.backup.keep.saturating_sub(1)) {
+        for (_, file) in others.into_iter().skip(self.env.config.backup.keep.saturating_sub(1)) {
             match fs::remove_file(&file) {
                 Ok(()) => tracing::info!(file = %file.display(), "old backup removed"),
                 Err(error) => {

@@ -3,7 +3,15 @@
 //! Registering a source reads none of its files, and removing one touches none: its pages are hidden, and come back when
 //! the source is registered and synchronised again.
 
+use super::FileService;
+use super::index::Follower;
+use super::watched::Watched;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_store::Store;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 use brain_protocol::{
     Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow,
@@ -11,14 +19,39 @@ use brain_protocol::{
 };
 use rustix::fs::{Access, access};
 
-use super::{Brain, Caller, preferred};
+use super::{Caller, preferred};
 use brain_base::clock::rfc3339;
 use brain_store::{Draft, Reader, SourceRecord, StoreError};
 
 /// How many pages one transaction hides: keeps other writers from waiting.
 const BATCH: usize = 500;
 
-impl Brain {
+/// The registered sources.
+pub struct SourceService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) home: Home,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) stop: CancellationToken,
+    pub(crate) watched: Watched,
+}
+
+impl SourceService {
+    /// Creates the service.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        home: Home,
+        files: Arc<FileService>,
+        index: Arc<Follower>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { store, clock, home, files, index, stop, watched: Watched::new() }
+    }
+}
+
+impl SourceService {
     pub(super) fn source_list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let all = reader.sources()?;
@@ -70,7 +103,7 @@ impl Brain {
     ) -> Result<SourceReply, Fault> {
         let id = &request.id;
         let reader = self.store.read(caller.visibility())?;
-        let (_, record) = self.source(caller, &reader, Some(id))?;
+        let (_, record) = crate::sources::resolve(caller, &reader, Some(id))?;
         if id.as_str() == SourceId::DEFAULT {
             return Err(Fault::new(
                 FaultCode::Protected,
@@ -120,7 +153,7 @@ impl Brain {
         request: &SourceDefault,
     ) -> Result<SourceReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (wanted, _) = self.source(caller, &reader, request.id.as_ref())?;
+        let (wanted, _) = crate::sources::resolve(caller, &reader, request.id.as_ref())?;
         drop(reader);
         let changed = match &request.id {
             None => true,
@@ -150,7 +183,7 @@ impl Brain {
                 None if !after.is_empty() => after.clear(),
                 None => break,
             }
-            if self.is_stopping() {
+            if self.stop.is_cancelled() {
                 return Err(Fault::new(
                     FaultCode::Cancelled,
                     format!("the removal of \"{id}\" ended early"),
@@ -159,14 +192,14 @@ impl Brain {
             }
         }
         self.watched.sources_changed();
-        self.forget_failures();
+        self.files.forget_failures();
         Ok(())
     }
 
     /// How many pages of a source have a file that could not be written.
     fn unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
         let mut count = 0;
-        for page in reader.outbox()?.into_iter().filter(|&page| self.is_failing(page)) {
+        for page in reader.outbox()?.into_iter().filter(|&page| self.files.is_failing(page)) {
             count +=
                 u64::from(reader.outbox_row(page)?.is_some_and(|row| row.source == id.as_str()));
         }
@@ -181,7 +214,7 @@ impl Brain {
         warnings: Vec<String>,
     ) -> Result<SourceReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (_, record) = self.source(caller, &reader, Some(id))?;
+        let (_, record) = crate::sources::resolve(caller, &reader, Some(id))?;
         let source = self.source_row(&reader, id, &record, preferred(&reader.sources()?) == *id)?;
         Ok(SourceReply { status: status.into(), source, warnings })
     }
@@ -347,4 +380,27 @@ fn count(n: u64, what: &str) -> String {
 /// Whether one of two directories is in the other.
 pub(super) fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
+}
+
+/// Returns the registered source that a request means: the named one, else the preferred one.
+///
+/// # Errors
+/// [`FaultCode::UnknownSource`] if the caller cannot see a source of that name.
+pub(crate) fn resolve(
+    caller: &Caller,
+    reader: &Reader,
+    named: Option<&SourceId>,
+) -> Result<(SourceId, SourceRecord), Fault> {
+    let sources = reader.sources()?;
+    let wanted = named.cloned().unwrap_or_else(|| preferred(&sources));
+    if let Some(found) = sources.iter().find(|(id, _)| *id == wanted) {
+        return Ok(found.clone());
+    }
+    let known: Vec<&str> = sources.iter().map(|(id, _)| id.as_str()).collect();
+    tracing::debug!(caller = caller.name, source = wanted.as_str(), "unknown source");
+    let message = format!("source \"{wanted}\" is not registered");
+    Err(Fault::new(FaultCode::UnknownSource, message).hint(format!(
+        "register it first: `brain sources add {wanted} --path <path>`; registered: {}",
+        known.join(", ")
+    )))
 }

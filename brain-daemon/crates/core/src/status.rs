@@ -12,16 +12,19 @@ impl Brain {
         let counts = reader.counts()?;
         let jobs = reader.job_counts()?;
         drop(reader);
-        let mut degraded: Vec<String> = self.read_only_notice().into_iter().collect();
-        degraded.extend((!self.is_home_here()).then(|| self.moved_home()));
+        let mut degraded: Vec<String> = self.files.read_only_notice().into_iter().collect();
+        degraded.extend(
+            (!self.env.home.is_here()).then(|| crate::home_place::moved_home(&self.env.home)),
+        );
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
-        degraded.extend(self.failing_files().map(|why| format!("a file is not written: {why}")));
+        degraded
+            .extend(self.files.failing_files().map(|why| format!("a file is not written: {why}")));
         Ok(StatusReply {
             version: VERSION.into(),
             pid: std::process::id(),
-            home: self.home.root().display().to_string(),
-            socket: self.config.socket(&self.home).display().to_string(),
+            home: self.env.home.root().display().to_string(),
+            socket: self.env.config.socket(&self.env.home).display().to_string(),
             uptime_seconds: self.started.elapsed().as_secs(),
             schema: counts.schema as u32,
             pages: counts.active,
@@ -40,7 +43,7 @@ impl Brain {
     /// Outbox rows that stand for work, without those that go with the next commit.
     pub(super) fn waiting_files(&self, rows: u64) -> u64 {
         // What was done for a page whose file failed since was an earlier change.
-        let failing = self.failing_ids();
+        let failing = self.files.failing_ids();
         let done: HashSet<u64> = self
             .store
             .done_rows()

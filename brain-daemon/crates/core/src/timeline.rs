@@ -4,7 +4,7 @@ use brain_protocol::{
     Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow,
 };
 
-use super::{Brain, Caller};
+use super::{Caller, PageService};
 use brain_base::clock::parse_day;
 use brain_store::{PageRecord, TimelineRecord};
 
@@ -13,7 +13,7 @@ const MAX_LIMIT: u32 = 1000;
 const FIRST_DAY: &str = "0000-01-01";
 const LAST_DAY: &str = "9999-12-31";
 
-impl Brain {
+impl PageService {
     pub(super) fn timeline(
         &self,
         caller: &Caller,
@@ -35,7 +35,9 @@ impl Brain {
             );
         } else {
             let only = match &request.source {
-                Some(_) => Some(self.source(caller, &reader, request.source.as_ref())?.0),
+                Some(_) => {
+                    Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0)
+                }
                 None => None,
             };
             // The rows of one page are fetched once a page, not once a line.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use brain_protocol::SourceId;
 use tokio::sync::watch;
 
-use super::Brain;
+use super::SourceService;
 use brain_base::caller::Visibility;
 
 pub use brain_page::is_markdown;
@@ -46,7 +46,7 @@ impl Watched {
     }
 }
 
-impl Brain {
+impl SourceService {
     /// Changes whenever a source is registered or unregistered.
     #[must_use]
     pub fn sources_changed(&self) -> watch::Receiver<()> {

@@ -103,7 +103,8 @@ impl Application {
         }
         let inspected = app.side == Side::Public && is_inspected(route, &request);
         // The tunnel leads to the public listener only.
-        let tunnel = || (app.side == Side::Public).then(|| app.brain.public_address()).flatten();
+        let tunnel =
+            || (app.side == Side::Public).then(|| app.brain.tunnel.public_address()).flatten();
         let passed = app.shared.guard.check(
             &method,
             request.uri(),
@@ -154,7 +155,7 @@ impl Application {
             tracing::debug!(%method, route, status, took_us, client, side = ?app.side, "answered over HTTP");
         }
         if inspected {
-            app.brain.record_public_request(PublicRequest {
+            app.brain.tunnel.record_public_request(PublicRequest {
                 at: if audited { at } else { app.brain.now() },
                 method: known_method(&method).to_owned(),
                 path: route.to_owned(),
@@ -193,7 +194,7 @@ impl Application {
 fn proof(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
-    let proof = app.brain.tunnel_proof(field("host")?, question)?;
+    let proof = app.brain.tunnel.tunnel_proof(field("host")?, question)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 

@@ -190,11 +190,11 @@ async fn queue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, H
     let light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= AT_ONCE;
     if light {
-        app.brain.ingest(&caller, item, done);
+        app.brain.ingest.ingest(&caller, item, done);
     } else {
         // Memory and threads: what is converted takes many times its size, and others need the threads, too.
         let _turn = app.shared.conversions.acquire().await.map_err(|_| defect())?;
-        app.block(move |brain| brain.ingest(&caller, item, done)).await?;
+        app.block(move |brain| brain.ingest.ingest(&caller, item, done)).await?;
     }
     let result = answer.await.map_err(|_| defect())?;
     result.map_err(|fault| match fault.code {

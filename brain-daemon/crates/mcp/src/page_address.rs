@@ -82,7 +82,7 @@ impl ToolContext {
         let default_source = match self.default_source.get() {
             Some(source) => source,
             None => {
-                let found = self.brain.usual_source(&self.caller)?;
+                let found = self.brain.sources.usual_source(&self.caller)?;
                 self.default_source.get_or_init(|| found)
             }
         };

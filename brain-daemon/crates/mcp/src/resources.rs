@@ -159,7 +159,7 @@ fn slugs(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
         },
         // The caller's default source may be one that it cannot use.
         None => (
-            Some(context.brain.usual_source(&context.caller)?)
+            Some(context.brain.sources.usual_source(&context.caller)?)
                 .filter(|it| context.caller.may_use(it)),
             typed,
         ),

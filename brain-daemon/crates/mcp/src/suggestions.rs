@@ -66,7 +66,7 @@ fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, F
     }
     let source = match &page.source {
         Some(source) => source.clone(),
-        None => context.brain.usual_source(&context.caller)?,
+        None => context.brain.sources.usual_source(&context.caller)?,
     };
     let folder = page.slug.as_str().len() - page.slug.name().len();
     let begin: String = page.slug.name().chars().take(2).collect();

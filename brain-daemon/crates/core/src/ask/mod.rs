@@ -7,6 +7,11 @@ mod model;
 mod passages;
 mod sieve;
 
+use super::Environment;
+use super::SearchService;
+use brain_store::Store;
+pub use model::LanguageModels;
+use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::{
@@ -17,7 +22,7 @@ use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
 use self::sieve::Sieve;
 use super::search::instant;
-use super::{Brain, Caller, Progress};
+use super::{Caller, Progress};
 use brain_costs::{Budget, CostError};
 use brain_llm::{Finish, Model, ModelError, ModelErrorKind, Question, Reply};
 
@@ -30,7 +35,27 @@ const BUSY: Duration = Duration::from_secs(30);
 /// Maximum number of calls that `costs` lists.
 const MAX_CALLS: u32 = 1000;
 
-impl Brain {
+/// Answers to questions, with citations.
+pub struct AskService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) search: Arc<SearchService>,
+    pub(crate) models: Arc<LanguageModels>,
+}
+
+impl AskService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        search: Arc<SearchService>,
+        models: Arc<LanguageModels>,
+    ) -> Self {
+        Self { env, store, search, models }
+    }
+}
+
+impl AskService {
     pub(super) fn ask(
         &self,
         caller: &Caller,
@@ -41,7 +66,7 @@ impl Brain {
             return Err(Fault::new(FaultCode::Usage, "there is no question")
                 .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
         }
-        let found = self.search(
+        let found = self.search.search(
             caller,
             Search {
                 query: request.question.clone(),
@@ -70,7 +95,7 @@ impl Brain {
         if found.hits.is_empty() {
             return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
         }
-        let Some(model) = self.language_model(request.model.as_deref())? else {
+        let Some(model) = self.models.language_model(request.model.as_deref())? else {
             let hint = "no language model is configured, so these are the passages; with llm.provider and llm.model set in the \
                         configuration (`brain config path`) they become an answer";
             return Ok(AskReply { passages: found.hits, hint: Some(hint.into()), ..asked });
@@ -79,8 +104,9 @@ impl Brain {
         if passages.is_empty() {
             return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
         }
-        let budget =
-            Budget::new(request.max_cost.unwrap_or_else(|| self.config.llm.max_cost.millionths()));
+        let budget = Budget::new(
+            request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
+        );
         let said = self.say(&model, &request.question, &passages, &budget, progress)?;
         let citations =
             said.used.iter().filter_map(|number| citation(*number, &passages)).collect();
@@ -127,7 +153,7 @@ impl Brain {
                 text.push_str(&piece);
             }
         };
-        let goes_on = || progress.at(0, 0) && !self.is_stopping();
+        let goes_on = || progress.at(0, 0) && !self.env.stop.is_cancelled();
         let reply = model.stream(&question, Some(budget), &mut hear, &goes_on);
         let rest = sieve.end();
         if !rest.text.is_empty() {
@@ -165,7 +191,7 @@ impl Brain {
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
         let limit = request.limit.min(MAX_CALLS) as usize;
-        self.ledger.read(since, until, limit).map_err(|fault| cost_fault(&fault))
+        self.models.ledger.read(since, until, limit).map_err(|fault| cost_fault(&fault))
     }
 }
 

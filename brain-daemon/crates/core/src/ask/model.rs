@@ -1,26 +1,40 @@
 //! The configured language model.
 
+use crate::Environment;
+use brain_costs::Ledger;
 use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
-use super::super::Brain;
 use brain_costs::{CostMeter, Price};
 use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 
-impl Brain {
+/// The configured language models, and what they cost.
+pub struct LanguageModels {
+    pub(crate) env: Environment,
+    pub(crate) ledger: Arc<Ledger>,
+}
+
+impl LanguageModels {
+    /// Creates the service.
+    pub(crate) fn new(env: Environment, ledger: Arc<Ledger>) -> Self {
+        Self { env, ledger }
+    }
+}
+
+impl LanguageModels {
     /// Returns the text model, or the one named. `None` without a provider or a model name.
     ///
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
     pub(crate) fn language_model(&self, named: Option<&str>) -> Result<Option<Model>, Fault> {
-        let Some(settings) = Settings::from_config(&self.config) else { return Ok(None) };
+        let Some(settings) = Settings::from_config(&self.env.config) else { return Ok(None) };
         let named = named.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
         let Some(name) = named.or_else(|| settings.model.clone()) else {
             return Ok(None);
         };
         let model =
-            Model::open(&settings, &name, self.llm_key()?, &*self.net, self.llm_cost_meter());
+            Model::open(&settings, &name, self.llm_key()?, &*self.env.net, self.llm_cost_meter());
         model.map(Some).map_err(|fault| model_fault(&fault))
     }
 
@@ -29,8 +43,8 @@ impl Brain {
     /// # Errors
     /// If it exists and cannot be read.
     pub(crate) fn llm_key(&self) -> Result<Option<Secret>, Fault> {
-        let file = self.config.llm_key_file(&self.home);
-        Ok(self.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
+        let file = self.env.config.llm_key_file(&self.env.home);
+        Ok(self.env.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
     }
 
     /// Describes the model's configuration, or returns the problem and a command that helps. Makes
@@ -43,7 +57,7 @@ impl Brain {
                 "brain costs".into(),
             ));
         }
-        let Some(settings) = Settings::from_config(&self.config) else {
+        let Some(settings) = Settings::from_config(&self.env.config) else {
             return Ok("none is configured (llm.provider)".into());
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
@@ -54,13 +68,13 @@ impl Brain {
         };
         let key =
             self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
-        let model = Model::open(&settings, name, key, &*self.net, self.llm_cost_meter())
+        let model = Model::open(&settings, name, key, &*self.env.net, self.llm_cost_meter())
             .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
-        if settings.is_paid() && brain_llm::price(&self.config).is_free() {
+        if settings.is_paid() && brain_llm::price(&self.env.config).is_free() {
             let problem = "the provider's own service is paid, but llm.price_in and llm.price_out are 0: nothing is counted, and no budget holds";
             return Err((problem.into(), way_out()));
         }
-        let Price { input, output } = brain_llm::price(&self.config);
+        let Price { input, output } = brain_llm::price(&self.env.config);
         Ok(format!(
             "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
             model.name(),
@@ -72,7 +86,7 @@ impl Brain {
 
     /// Returns the meter of paid model calls.
     pub(crate) fn llm_cost_meter(&self) -> CostMeter {
-        CostMeter { ledger: Arc::clone(&self.ledger), price: brain_llm::price(&self.config) }
+        CostMeter { ledger: Arc::clone(&self.ledger), price: brain_llm::price(&self.env.config) }
     }
 }
 

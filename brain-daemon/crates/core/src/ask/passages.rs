@@ -7,7 +7,7 @@ use brain_protocol::{Fault, Hit};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::super::{Brain, Caller, is_from_outside};
+use super::super::{AskService, Caller, is_from_outside};
 use brain_page as page;
 use brain_store::{Content, unless_damaged};
 
@@ -41,7 +41,7 @@ pub(super) struct Passage {
     text: String,
 }
 
-impl Brain {
+impl AskService {
     /// Returns the passages of search hits, best first, up to the limits. Skips pages deleted
     /// meanwhile.
     pub(super) fn passages(&self, caller: &Caller, hits: Vec<Hit>) -> Result<Vec<Passage>, Fault> {

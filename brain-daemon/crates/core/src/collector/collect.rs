@@ -8,7 +8,7 @@ use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
 use serde_json::json;
 use url::Url;
 
-use super::super::{Brain, Progress, Silent};
+use super::super::{CollectorService, Progress, Silent};
 use super::{TOKEN, data_fault};
 use brain_base::schedule::ScheduledTask;
 use brain_collector::{
@@ -26,7 +26,7 @@ pub(super) struct RunInputs {
 
 /// Forwards the events of a run to all listeners.
 struct RunForwarder<'a> {
-    brain: &'a Brain,
+    brain: &'a CollectorService,
     progress: &'a dyn Progress,
     /// Whether a new post was stored.
     new: Cell<bool>,
@@ -46,7 +46,7 @@ impl RunListener for RunForwarder<'_> {
     fn goes_on(&self, done: u64, total: u64) -> bool {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
-        !self.brain.is_stopping()
+        !self.brain.env.stop.is_cancelled()
     }
 }
 
@@ -59,14 +59,14 @@ fn is_due(job: &ScheduledTask, last_started: Option<i64>, now: i64) -> bool {
     }
 }
 
-impl Brain {
+impl CollectorService {
     /// Runs the collector once. Event lines also go to `progress`.
     ///
     /// # Errors
     /// If the run could not begin: no token, no account, or another active run. Later failures are
     /// part of the report.
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
-        let _at_work = self.collector.begin("a run that was asked for", self.now())?;
+        let _at_work = self.state.begin("a run that was asked for", self.env.clock.now())?;
         let ready = self.collector_ready()?;
         self.run_collector(&ready, progress)
     }
@@ -76,8 +76,8 @@ impl Brain {
     /// # Errors
     /// As a requested run, except for conditions that are no error in the background.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
-        let now = self.now();
-        if !self.config.collector.enabled || !self.is_home_here() {
+        let now = self.env.clock.now();
+        if !self.env.config.collector.enabled || !self.env.home.is_here() {
             return Ok(None);
         }
         let (state, damage) =
@@ -87,14 +87,14 @@ impl Brain {
             .as_deref()
             .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
-            let mut tried = self.collector.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            if !is_due(&self.config.collector_job(), last.max(*tried), now) {
+            let mut tried = self.state.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_due(&self.env.config.collector_job(), last.max(*tried), now) {
                 return Ok(None);
             }
             *tried = Some(now);
         }
         // The active operation has the same effect, or ends with a run.
-        let Ok(_at_work) = self.collector.begin("a run by schedule", now) else { return Ok(None) };
+        let Ok(_at_work) = self.state.begin("a run by schedule", now) else { return Ok(None) };
         let ready = match self.collector_ready() {
             // A setup that was lost must be reported.
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
@@ -104,7 +104,7 @@ impl Brain {
         for warning in &run.warnings {
             tracing::warn!(warning, "the collector's run");
         }
-        if run.status == "failed" && !self.is_stopping() {
+        if run.status == "failed" && !self.env.stop.is_cancelled() {
             let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
             return Err(Fault::new(FaultCode::ServiceFailed, format!("the collector's run failed: {why}"))
                 .hint("see how it is with `brain collector status`; `brain collector setup` checks step by step"));
@@ -136,7 +136,7 @@ impl Brain {
     /// Returns the fault for a missing token.
     pub(super) fn no_token(&self) -> Fault {
         let variable = format!("BRAIN_{}", TOKEN.to_uppercase().replace('-', "_"));
-        let file = self.home.secrets().join(TOKEN);
+        let file = self.env.home.secrets().join(TOKEN);
         Fault::new(
             FaultCode::NotSetUp,
             format!(
@@ -160,7 +160,7 @@ impl Brain {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
                 .hint("write it as https://api.x.com")
         })?;
-        let link = self.net.retrying_client(&base).map_err(|trouble| {
+        let link = self.env.net.retrying_client(&base).map_err(|trouble| {
             Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {trouble}"))
                 .hint("check collector.platform_api and the network")
         })?;
@@ -180,11 +180,11 @@ impl Brain {
             base: &base,
             link: &*link,
             token: &ready.token,
-            clock: &*self.clock,
+            clock: &*self.env.clock,
         };
         let ran = run.go(&told);
         if told.new.get() {
-            self.collector.collected.notify_one();
+            self.state.collected.notify_one();
         }
         let user_id = ready.settings.user_id.as_ref().map(ToString::to_string);
         let (status, details) = match &ran {
@@ -231,8 +231,10 @@ impl Brain {
         status: &str,
         details: &serde_json::Value,
     ) -> Result<(), Fault> {
-        let heartbeat = Heartbeat::new(self.home.root(), "collector", COLLECTOR_VERSION);
-        heartbeat.beat(self.now(), event, status, details).map_err(|fault| data_fault(&fault))
+        let heartbeat = Heartbeat::new(self.env.home.root(), "collector", COLLECTOR_VERSION);
+        heartbeat
+            .beat(self.env.clock.now(), event, status, details)
+            .map_err(|fault| data_fault(&fault))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use brain_protocol::{Alert, Fault, FaultCode};
 use serde_json::Value;
 
-use super::super::{Brain, Caller};
+use super::super::{Caller, CollectorService};
 use super::data_fault;
 use super::name_index::NameIndex;
 use super::quote::plain;
@@ -29,7 +29,7 @@ impl CollectedFiles {
     ///
     /// # Errors
     /// [`FaultCode::Forbidden`] for restricted callers.
-    pub(super) fn of(brain: &Brain, caller: &Caller) -> Result<Self, Fault> {
+    pub(super) fn of(brain: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
         if !caller.sees_all() {
             let message = "what the collector has belongs to no source, and this grant is for some sources only";
             return Err(Fault::new(FaultCode::Forbidden, message)
@@ -38,7 +38,7 @@ impl CollectedFiles {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
         let state = State::peek(&data).map(|(state, _)| state).unwrap_or_default();
-        let Settings { user_id, handle, .. } = Brain::with_account(settings, &state);
+        let Settings { user_id, handle, .. } = CollectorService::with_account(settings, &state);
         Ok(Self { data, journal, user_id: user_id.map(|id| id.to_string()), handle })
     }
 

@@ -11,7 +11,7 @@ use brain_protocol::{
 use serde_json::Value;
 
 use super::super::search::instant;
-use super::super::{Brain, Caller};
+use super::super::{Caller, CollectorService};
 use super::collected::{Author, CollectedEvents, CollectedFiles, NewPost};
 use super::name_index::NameIndex;
 use super::quote::cut;
@@ -33,7 +33,7 @@ const MAX_REPLY_BYTES: usize = 4_000_000;
 /// Maximum number of topics, deletions and alerts, each.
 const MAX_ROWS: usize = 500;
 
-impl Brain {
+impl CollectorService {
     pub(crate) fn collector_digest(
         &self,
         caller: &Caller,
@@ -44,7 +44,7 @@ impl Brain {
         let given = instant(request.since.as_deref(), false)?;
         let (since, until) = match &place {
             None => {
-                let now = self.clock.now();
+                let now = self.env.clock.now();
                 (given.unwrap_or(now - DAY_MS), now)
             }
             Some(place) => (place.since, place.until),
@@ -262,7 +262,7 @@ impl Authors {
     /// Sorts by number of posts, then newest first, and adds the pages about each author.
     fn finish(
         mut self,
-        brain: &Brain,
+        brain: &CollectorService,
         reader: &Reader,
         names: &NameIndex,
     ) -> Result<Vec<DigestAuthor>, Fault> {

@@ -18,7 +18,7 @@ use brain_protocol::{
 use super::super::intake::stored_document;
 use super::super::provenance::COLLECTOR;
 use super::super::search::instant;
-use super::super::{Brain, Caller, Progress};
+use super::super::{Caller, CollectorService, Progress};
 use super::collected::CollectedFiles;
 use super::data_fault;
 use super::topics::WEEK_MS;
@@ -38,7 +38,7 @@ struct Draft {
     expect: Precondition,
 }
 
-impl Brain {
+impl CollectorService {
     pub(crate) fn collector_enrich(
         &self,
         caller: &Caller,
@@ -46,7 +46,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<CollectorEnrichReply, Fault> {
         let files = CollectedFiles::of(self, caller)?;
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
         let Plan { pages, done, below_gate, unclaimed } =
             self.enrichment(caller, &files, since, now)?;
@@ -62,7 +62,7 @@ impl Brain {
                 }
                 Err(fault) => failures.push(format!("{}: {}", target.slug, fault.message)),
             }
-            if !progress.at(at, total) || self.is_stopping() {
+            if !progress.at(at, total) || self.env.stop.is_cancelled() {
                 return Err(Fault::new(
                     FaultCode::Cancelled,
                     "the enrichment ended early; what it wrote is complete",
@@ -93,7 +93,7 @@ impl Brain {
             full: false,
             yes: false,
         };
-        match self.sync(caller, &wish, progress) {
+        match self.sync.sync(caller, &wish, progress) {
             Ok(synced) if synced.status == "done" => None,
             Ok(synced) => {
                 let problem = synced.sources.into_iter().find_map(|source| source.problem);
@@ -182,7 +182,7 @@ impl Brain {
             allow_empty: false,
             expect: Some(expect),
         };
-        let written = self.put_through(caller, &put, &COLLECTOR, target.uri.clone())?;
+        let written = self.pages.put_through(caller, &put, &COLLECTOR, target.uri.clone())?;
         if written.written {
             return Ok(());
         }
@@ -200,7 +200,7 @@ impl Brain {
         }
         let noted: Vec<JournalEvent> =
             keys.into_iter().map(|key| JournalEvent::Enriched { key }).collect();
-        files.journal.append(self.clock.now(), &noted).map_err(|fault| data_fault(&fault))
+        files.journal.append(self.env.clock.now(), &noted).map_err(|fault| data_fault(&fault))
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use super::super::Brain;
+use super::super::CollectorService;
 use super::data_fault;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
@@ -30,7 +30,7 @@ pub(crate) enum CollectorHealth {
     },
 }
 
-impl Brain {
+impl CollectorService {
     /// Returns the health of the collector.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Brain {
         let unhealthy = |problem: String, hint: &str| {
             Ok(CollectorHealth::Unhealthy { problem, hint: hint.into() })
         };
-        if !self.config.collector.enabled {
+        if !self.env.config.collector.enabled {
             return Ok(CollectorHealth::Healthy("off (`collector.enabled`)".into()));
         }
         if self.platform_token()?.is_none() {
@@ -58,11 +58,10 @@ impl Brain {
                 "brain collector setup --handle NAME",
             );
         }
-        let now = self.now();
-        let job = self.config.collector_job();
+        let now = self.env.clock.now();
+        let job = self.env.config.collector_job();
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
-        let at_work =
-            self.collector.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let at_work = self.state.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         let late = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
             && job.next_start(started).saturating_add(late) < now

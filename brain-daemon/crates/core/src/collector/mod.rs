@@ -18,12 +18,21 @@ mod status;
 mod stream;
 mod topics;
 
+use super::Environment;
+use super::EventLines;
+use super::IngestService;
+use super::LanguageModels;
+use super::PageService;
+use super::SyncService;
+use super::index::Follower;
+use brain_store::Store;
+use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, StreamStatus};
 use tokio::sync::Notify;
 
-use super::Brain;
 use brain_base::clock::rfc3339;
 use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
@@ -34,7 +43,7 @@ const TOKEN: &str = "platform-bearer-token";
 
 /// The collector of this process.
 #[derive(Default)]
-pub(super) struct CollectorService {
+pub(super) struct CollectorState {
     /// The active operation and its start, in Unix milliseconds.
     at_work: Mutex<Option<(&'static str, i64)>>,
     /// The last attempt of a scheduled run, in Unix milliseconds. Failed starts are recorded
@@ -49,7 +58,7 @@ pub(super) struct CollectorService {
 }
 
 /// Holds the collector's directory; dropping it releases the directory.
-struct DirectoryGuard<'a>(&'a CollectorService);
+struct DirectoryGuard<'a>(&'a CollectorState);
 
 impl Drop for DirectoryGuard<'_> {
     fn drop(&mut self) {
@@ -57,7 +66,7 @@ impl Drop for DirectoryGuard<'_> {
     }
 }
 
-impl CollectorService {
+impl CollectorState {
     /// Takes the directory for `what`.
     ///
     /// # Errors
@@ -80,10 +89,51 @@ impl CollectorService {
     }
 }
 
-impl Brain {
+/// The collector of the social platform.
+pub struct CollectorService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) sync: Arc<SyncService>,
+    pub(crate) ingest: Arc<IngestService>,
+    pub(crate) models: Arc<LanguageModels>,
+    pub(crate) lines: Arc<dyn EventLines>,
+    pub(crate) started: Instant,
+    pub(crate) state: CollectorState,
+}
+
+impl CollectorService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        pages: Arc<PageService>,
+        sync: Arc<SyncService>,
+        ingest: Arc<IngestService>,
+        models: Arc<LanguageModels>,
+        lines: Arc<dyn EventLines>,
+    ) -> Self {
+        Self {
+            env,
+            store,
+            index,
+            pages,
+            sync,
+            ingest,
+            models,
+            lines,
+            started: Instant::now(),
+            state: CollectorState::default(),
+        }
+    }
+}
+
+impl CollectorService {
     /// Returns the notification for [`Brain::collector_patterns`].
     pub fn collected(&self) -> &Notify {
-        &self.collector.collected
+        &self.state.collected
     }
 
     /// Returns whether a token file exists, readable or not.
@@ -94,13 +144,13 @@ impl Brain {
 
     /// Returns the settings of a run.
     fn collector_settings(&self) -> Settings {
-        Settings::from_config(&self.config, &self.home)
+        Settings::from_config(&self.env.config, &self.env.home)
     }
 
     /// Reads the bearer token. Read each time, so that a new one needs no restart.
     fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
-        let file = self.config.platform_token_file(&self.home);
-        self.secrets.find(TOKEN, file.as_deref())
+        let file = self.env.config.platform_token_file(&self.env.home);
+        self.env.secrets.find(TOKEN, file.as_deref())
     }
 
     /// Adds the account found by setup to settings without one.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{Fault, NamedPage, Slug, SourceId};
 
-use super::super::Brain;
+use super::super::CollectorService;
 use super::super::index::index_fault;
 use super::topics::is_handle;
 use brain_page::{Frontmatter, file_name_key, normalize_name};
@@ -332,7 +332,7 @@ fn handle(text: &str) -> Option<String> {
     is_handle(name).then(|| name.to_lowercase())
 }
 
-impl Brain {
+impl CollectorService {
     /// Returns the pages about an account and those that mention it, best first.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use brain_protocol::{
 use serde_json::json;
 
 use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use super::super::{Brain, Caller, Progress};
+use super::super::{Caller, CollectorService, Progress};
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
 use brain_base::clock::rfc3339;
@@ -52,7 +52,7 @@ fn is(handle: &str, account: &Account) -> bool {
     handle.eq_ignore_ascii_case(&account.username)
 }
 
-impl Brain {
+impl CollectorService {
     /// Runs the steps. The report lists the steps that were reached; their results are kept.
     ///
     /// # Errors
@@ -72,8 +72,8 @@ impl Brain {
             })
         });
         let named = named.transpose()?;
-        let _at_work = self.collector.begin("the setup", self.now())?;
-        let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
+        let _at_work = self.state.begin("the setup", self.env.clock.now())?;
+        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
         let mut walk = SetupRun::begin(self, named, progress)?;
         let through = walk.all(request.token.as_ref(), &mut steps).is_some();
         Ok(CollectorSetupReply {
@@ -86,7 +86,7 @@ impl Brain {
 
 /// A setup in progress.
 struct SetupRun<'a> {
-    brain: &'a Brain,
+    brain: &'a CollectorService,
     progress: &'a dyn Progress,
     /// The configured settings.
     settings: Settings,
@@ -100,7 +100,7 @@ struct SetupRun<'a> {
 
 impl<'a> SetupRun<'a> {
     fn begin(
-        brain: &'a Brain,
+        brain: &'a CollectorService,
         named: Option<&str>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Fault> {
@@ -128,7 +128,7 @@ impl<'a> SetupRun<'a> {
         question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
     ) -> Result<Result<T, PlatformFault>, Failed> {
         let (base, link) = self.brain.platform_link(&self.settings).map_err(step_of_fault)?;
-        let now = || self.brain.now();
+        let now = || self.brain.env.clock.now();
         let mut platform =
             Platform::new(&*link, &base, token, self.state.rate_limits.clone(), &now);
         let answer = question(&mut platform);
@@ -198,7 +198,7 @@ impl<'a> SetupRun<'a> {
         if given.is_none() {
             return passed(valid, seen);
         }
-        let kept = self.brain.secrets.keep(TOKEN, &valid.token).map_err(step_of_fault)?;
+        let kept = self.brain.env.secrets.keep(TOKEN, &valid.token).map_err(step_of_fault)?;
         let seen = format!("{seen}; kept in {}", kept.display());
         match self.brain.platform_token() {
             Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),
@@ -288,7 +288,7 @@ impl<'a> SetupRun<'a> {
             state.user = Some(account);
         });
         self.state = changed.map_err(|f| step_of_fault(data_fault(&f)))?;
-        let settings = Brain::with_account(self.settings.clone(), &self.state);
+        let settings = CollectorService::with_account(self.settings.clone(), &self.state);
         let searches = &settings.searches;
         let seen = match searches.len() {
             0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds some"
@@ -371,15 +371,15 @@ impl<'a> SetupRun<'a> {
 
     /// Step 6: the schedule.
     fn schedule(&self) -> Ended<()> {
-        let job = self.brain.config.collector_job();
-        if !self.brain.config.collector.enabled {
+        let job = self.brain.env.config.collector_job();
+        if !self.brain.env.config.collector.enabled {
             return warned(
                 (),
                 "it does not run by itself: collector.enabled is false",
                 "set it to true in config.toml and restart the daemon, or let something else run `brain collector collect`",
             );
         }
-        let next = job.next_start(self.brain.now());
+        let next = job.next_start(self.brain.env.clock.now());
         let minutes = (job.next_start(next) - next) / 60_000;
         passed(
             (),

@@ -8,7 +8,7 @@ use brain_protocol::{
     CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
 };
 
-use super::super::Brain;
+use super::super::CollectorService;
 use super::data_fault;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{
@@ -24,7 +24,7 @@ const MAX_MOVERS: usize = 5;
 /// Maximum rows of an answer.
 const MAX_ROWS: u32 = 1000;
 
-impl Brain {
+impl CollectorService {
     pub(crate) fn collector_status(&self) -> Result<CollectorStatusReply, Fault> {
         let settings = self.collector_settings();
         let data = Data::new(&settings.dir);
@@ -32,7 +32,7 @@ impl Brain {
         if let Some(damage) = damage {
             tracing::warn!(damage, "the collector's state");
         }
-        let off_because = if self.config.collector.enabled {
+        let off_because = if self.env.config.collector.enabled {
             // The message alone does not say what to do.
             self.collector_ready().err().map(|fault| {
                 fault
@@ -46,10 +46,10 @@ impl Brain {
             )
         };
         let next_run = match &off_because {
-            None => Some(rfc3339(self.config.collector_job().next_start(self.now()))),
+            None => Some(rfc3339(self.env.config.collector_job().next_start(self.env.clock.now()))),
             Some(_) => None,
         };
-        let now = self.now().div_euclid(1000);
+        let now = self.env.clock.now().div_euclid(1000);
         let rate_limits = state.rate_limits.all().map(|(endpoint, allowance)| RateLimit {
             endpoint: endpoint.to_owned(),
             remaining: allowance.remaining,
@@ -77,14 +77,15 @@ impl Brain {
                 engagement: data.count("engagement"),
             },
             rate_limits,
-            stream: stream.filter(|_| self.config.collector.stream),
+            stream: stream.filter(|_| self.env.config.collector.stream),
             movers,
         })
     }
 
     /// Returns the recent posts with the fastest growing likes.
     fn movers(&self, data: &Data, journal: &Journal) -> Result<Vec<Curve>, Fault> {
-        let entries = journal.since(self.now() - MOVER_WINDOW_MS).map_err(|f| data_fault(&f))?;
+        let entries =
+            journal.since(self.env.clock.now() - MOVER_WINDOW_MS).map_err(|f| data_fault(&f))?;
         let mut seen = HashSet::new();
         let ids = entries.iter().rev().filter_map(|entry| match &entry.noted {
             JournalEvent::Post { id, .. } | JournalEvent::Alert { id, .. }

@@ -10,7 +10,7 @@ use brain_protocol::{Secret, StreamStatus};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::super::{Brain, Caller};
+use super::super::{Caller, CollectorService};
 use super::collect::RunInputs;
 use super::name_index::NameIndex;
 use brain_collector::filtered_stream::{
@@ -40,10 +40,10 @@ const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules,
 /// setup may have fixed the cause.
 const NOT_READY: &str = "not_ready";
 
-impl Brain {
+impl CollectorService {
     /// Returns the status of the connection; `off_because` says what the collector lacks now.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
-        let status = self.collector.stream().clone()?;
+        let status = self.state.stream().clone()?;
         if status.state != NOT_READY {
             return Some(status);
         }
@@ -56,17 +56,17 @@ impl Brain {
 
     /// Holds the connection, if enabled, until the daemon stops. Blocks.
     pub fn collector_stream(&self) {
-        if !self.config.collector.stream {
+        if !self.env.config.collector.stream {
             return;
         }
-        *self.collector.stream() = Some(StreamStatus {
+        *self.state.stream() = Some(StreamStatus {
             state: "waiting".into(),
             message: "it is about to connect".into(),
             posts: 0,
             connections: 0,
         });
         let (mut backoff, mut watches) = (Backoff::default(), Vec::new());
-        while !self.is_stopping() {
+        while !self.env.stop.is_cancelled() {
             self.stream_once(&mut backoff, &mut watches);
         }
         self.tell_stream("off", "the daemon is stopping");
@@ -90,7 +90,7 @@ impl Brain {
                 return self.rest(RETRY_UNREADY, None, || {});
             }
         };
-        let now = || self.clock.now();
+        let now = || self.env.clock.now();
         let mut held = Connection {
             brain: self,
             run: self.arrivals(&ready, &base, &*link),
@@ -111,8 +111,8 @@ impl Brain {
         let (ended, why) = held.connect(&ready.token);
         let lived = held.since.map_or(Duration::ZERO, |since| since.elapsed());
         held.save_state(&data);
-        let wait = backoff.after(ended, lived, self.clock.now().div_euclid(1000));
-        if self.is_stopping() {
+        let wait = backoff.after(ended, lived, self.env.clock.now().div_euclid(1000));
+        if self.env.stop.is_cancelled() {
             return;
         }
         let only_the_owner = matches!(
@@ -133,11 +133,11 @@ impl Brain {
         base: &'a Url,
         link: &'a dyn RetryingClient,
     ) -> Run<'a> {
-        Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.clock }
+        Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.env.clock }
     }
 
     fn tell_stream(&self, state: &str, message: &str) {
-        if let Some(status) = self.collector.stream().as_mut() {
+        if let Some(status) = self.state.stream().as_mut() {
             status.state = state.into();
             status.message = message.into();
         }
@@ -146,7 +146,7 @@ impl Brain {
     /// Waits until the daemon stops or the token changes.
     fn rest(&self, wait: Duration, token: Option<&Secret>, mut tick: impl FnMut()) {
         let (until, mut looked) = (Instant::now() + wait, Instant::now());
-        while !self.is_stopping() {
+        while !self.env.stop.is_cancelled() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
@@ -167,7 +167,7 @@ impl Brain {
 
 /// Receives stored posts.
 struct StreamListener<'a> {
-    brain: &'a Brain,
+    brain: &'a CollectorService,
     new: RefCell<Vec<Record>>,
 }
 
@@ -181,13 +181,13 @@ impl RunListener for StreamListener<'_> {
     }
 
     fn goes_on(&self, _: u64, _: u64) -> bool {
-        !self.brain.is_stopping()
+        !self.brain.env.stop.is_cancelled()
     }
 }
 
 /// An open connection.
 struct Connection<'a> {
-    brain: &'a Brain,
+    brain: &'a CollectorService,
     run: Run<'a>,
     settings: &'a Settings,
     platform: Platform<'a>,
@@ -260,7 +260,7 @@ impl Connection<'_> {
             StreamEvent::Idle => {}
             StreamEvent::Head => {
                 self.since = Some(Instant::now());
-                if let Some(status) = self.brain.collector.stream().as_mut() {
+                if let Some(status) = self.brain.state.stream().as_mut() {
                     status.connections += 1;
                 }
                 let refused = match self.rules.refused.first() {
@@ -296,7 +296,7 @@ impl Connection<'_> {
         if self.noted.1.elapsed() >= SAVE_INTERVAL {
             self.save_state(&Data::new(&self.settings.dir));
         }
-        self.ending.is_none() && !self.brain.is_stopping()
+        self.ending.is_none() && !self.brain.env.stop.is_cancelled()
     }
 
     /// Stores posts. Skips posts that only foreign rules matched.
@@ -313,12 +313,12 @@ impl Connection<'_> {
             return;
         }
         self.newest = newest.max(self.newest.take());
-        if let Some(status) = self.brain.collector.stream().as_mut() {
+        if let Some(status) = self.brain.state.stream().as_mut() {
             status.posts += count;
         }
         let new = heard.new.into_inner();
         if !new.is_empty() {
-            self.brain.collector.collected.notify_one();
+            self.brain.state.collected.notify_one();
         }
         for post in new {
             self.watch(&post);
@@ -334,7 +334,7 @@ impl Connection<'_> {
             let (mut next, mut page) = (None::<String>, 0);
             while page < self.settings.max_pages.max(1)
                 && self.ending.is_none()
-                && !self.brain.is_stopping()
+                && !self.brain.env.stop.is_cancelled()
             {
                 match self.platform.search(&rule.value, self.with, since.as_ref(), next.as_deref())
                 {
@@ -396,12 +396,12 @@ impl Connection<'_> {
 
     /// Starts watching a recent own post.
     fn watch(&mut self, post: &Record) {
-        let now = self.brain.clock.now();
+        let now = self.brain.env.clock.now();
         let own =
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
         let young = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
         let known = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.config.collector.outbound && own && young && !known {
+        if self.brain.env.config.collector.outbound && own && young && !known {
             // Its minute begins when it was written, not when it arrived.
             let came = post.created_at().map_or(now, |at| at.min(now));
             self.watches.push(Watch::new(post.id().clone(), mentions(post), came));
@@ -410,7 +410,7 @@ impl Connection<'_> {
 
     /// Checks watched posts that are due.
     fn look(&mut self) {
-        let now = self.brain.clock.now();
+        let now = self.brain.env.clock.now();
         let (mut watches, rest) =
             std::mem::take(self.watches).into_iter().partition::<Vec<_>, _>(|w| w.is_due(now));
         *self.watches = rest;
@@ -449,7 +449,7 @@ impl Connection<'_> {
     }
 }
 
-impl Brain {
+impl CollectorService {
     /// Returns the pages about accounts, by handle.
     fn accounts(&self, handles: &[String]) -> Value {
         if handles.is_empty() {

@@ -11,7 +11,7 @@ use url::Url;
 use super::answer::{code, foreign, shown, troubled, unexpected, without};
 use super::discover::Server;
 use super::{Ended, Failed, Target, failed, passed};
-use crate::Brain;
+use crate::ConnectService;
 use brain_access::Access;
 use brain_base::random;
 use brain_net::{HttpRequest, HttpResponse};
@@ -49,7 +49,7 @@ impl Drop for Loan<'_> {
     }
 }
 
-impl Brain {
+impl ConnectService {
     /// Gets access to the endpoint.
     pub(super) fn enter(
         &self,
@@ -80,7 +80,7 @@ impl Brain {
             message: why,
             hint: "`brain doctor` looks after the store".into(),
         };
-        let suffix = random::text::<6>(&*self.random).map_err(|fault| denied(fault.message))?;
+        let suffix = random::text::<6>(&*self.env.random).map_err(|fault| denied(fault.message))?;
         let wish = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),

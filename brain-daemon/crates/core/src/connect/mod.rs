@@ -13,10 +13,12 @@ mod enter;
 mod rpc;
 mod speak;
 
+use super::Environment;
+use brain_access::Access;
 use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
+use std::sync::Arc;
 use url::{Host, Url};
 
-use super::Brain;
 use super::steps::{Ended, Failed, Steps, failed, passed, warned};
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
@@ -73,17 +75,30 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-impl Brain {
+/// The test of an AI client's way to a tool endpoint.
+pub struct ConnectService {
+    pub(crate) env: Environment,
+    pub(crate) access: Arc<Access>,
+}
+
+impl ConnectService {
+    /// Creates the service.
+    pub(crate) fn new(env: Environment, access: Arc<Access>) -> Self {
+        Self { env, access }
+    }
+}
+
+impl ConnectService {
     /// Tests a tool endpoint. Blocks for up to some minutes if every step is slow.
     pub(super) fn connect_test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;
         let target = Target {
-            net: &*self.net,
+            net: &*self.env.net,
             url,
             typed: request.url.clone(),
             issuer: self.access.issuer(),
         };
-        let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
+        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
         let arrived = self.walk(&target, request, &mut steps).is_some();
         Ok(ConnectReport {
             url: request.url.clone(),

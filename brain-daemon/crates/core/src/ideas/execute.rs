@@ -14,14 +14,14 @@ use super::prompt;
 use super::reply::{self, ReplyContext};
 use super::run_state::{Run, RunPage, RunState, SavedPage};
 use super::run_store::RunStore;
-use crate::{Brain, Caller, Progress};
+use crate::{Caller, IdeaService, Progress};
 use brain_base::random;
 use brain_costs::{Budget, Price};
 
 /// Maximum number of attempts to find an unused mark.
 const MAX_MARK_ATTEMPTS: usize = 8;
 
-impl Brain {
+impl IdeaService {
     /// Makes the missing ideas of a run, or estimates their cost.
     ///
     /// # Errors
@@ -78,8 +78,8 @@ impl Brain {
         }
         run.state = RunState::Running;
         run.problem = None;
-        run.changed_at = self.clock.now();
-        store.prune(self.clock.now(), &self.active_idea_runs);
+        run.changed_at = self.env.clock.now();
+        store.prune(self.env.clock.now(), &self.active_idea_runs);
         store.save(&run)?;
         let steps = open + (open * profile.ideas as usize + unjudged).div_ceil(BATCH_SIZE);
         let work = RunExecution {
@@ -96,7 +96,7 @@ impl Brain {
         let ended = work.phases(&models);
         let mut run = work.run.into_inner().unwrap_or_else(PoisonError::into_inner);
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
-        run.changed_at = self.clock.now();
+        run.changed_at = self.env.clock.now();
         run.state = if ended.is_some() { RunState::Stopped } else { RunState::Done };
         reply_context.status = if ended.is_some() { "stopped" } else { "done" };
         reply_context.judge_failed = ended.as_ref().is_none_or(|(phase, _)| *phase == JUDGE)
@@ -130,9 +130,9 @@ impl Brain {
             if run.ideas().next().is_none() {
                 run.state = RunState::Prompts;
             }
-            store.prune(self.clock.now(), &self.active_idea_runs);
+            store.prune(self.env.clock.now(), &self.active_idea_runs);
         }
-        run.changed_at = self.clock.now();
+        run.changed_at = self.env.clock.now();
         self.save_run(caller, request, &mut run, &mut reply_context);
         store.save(&run)?;
         Ok(reply::build(&run, request, reply_context))
@@ -140,12 +140,15 @@ impl Brain {
 
     /// Selects the models and the budget. `None` if no model is configured.
     fn select_models(&self, request: &Ideas, run: &Run) -> Result<Option<RunModels>, Fault> {
-        let Some(ideas) = self.language_model(request.model.as_deref())? else { return Ok(None) };
-        let judge = request.judge_model.clone().or_else(|| self.config.llm.judge_model.clone());
+        let Some(ideas) = self.models.language_model(request.model.as_deref())? else {
+            return Ok(None);
+        };
+        let judge = request.judge_model.clone().or_else(|| self.env.config.llm.judge_model.clone());
         let judge = judge.unwrap_or_else(|| ideas.name().to_owned());
-        let Some(judge) = self.language_model(Some(&judge))? else { return Ok(None) };
-        let max_cost = request.max_cost.unwrap_or_else(|| self.config.llm.max_cost.millionths());
-        let price = brain_llm::price(&self.config);
+        let Some(judge) = self.models.language_model(Some(&judge))? else { return Ok(None) };
+        let max_cost =
+            request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths());
+        let price = brain_llm::price(&self.env.config);
         Ok(Some(RunModels {
             ideas,
             judge,
@@ -158,8 +161,8 @@ impl Brain {
     /// Returns notes about the expected cost.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
-        let far =
-            brain_llm::Settings::from_config(&self.config).is_some_and(|models| !models.is_local());
+        let far = brain_llm::Settings::from_config(&self.env.config)
+            .is_some_and(|models| !models.is_local());
         if models.price.is_free() && far {
             notes.push(
                 "no price is configured, so neither an estimate nor a budget can be right: set llm.price_in and llm.price_out"
@@ -176,7 +179,7 @@ impl Brain {
     }
 
     fn no_model(&self) -> String {
-        let lacking = match brain_llm::Settings::from_config(&self.config) {
+        let lacking = match brain_llm::Settings::from_config(&self.env.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
         };
@@ -224,15 +227,15 @@ impl Brain {
         texts: &(impl Iterator<Item = &'t str> + Clone),
     ) -> Result<String, Fault> {
         for _ in 1..MAX_MARK_ATTEMPTS {
-            let mark = format!("{:016x}", random::number(&*self.random)?);
+            let mark = format!("{:016x}", random::number(&*self.env.random)?);
             if prompt::parts(&mark, texts.clone()) {
                 return Ok(mark);
             }
         }
         Ok(format!(
             "{:016x}{:016x}",
-            random::number(&*self.random)?,
-            random::number(&*self.random)?
+            random::number(&*self.env.random)?,
+            random::number(&*self.env.random)?
         ))
     }
 
@@ -271,7 +274,7 @@ impl Brain {
     /// Returns whether the run's saved page still exists.
     fn has_saved(&self, caller: &Caller, run: &Run) -> bool {
         let Ok(reader) = self.store.read(caller.visibility()) else { return true };
-        let Ok((source, ..)) = self.source(caller, &reader, None) else { return true };
+        let Ok((source, ..)) = crate::sources::resolve(caller, &reader, None) else { return true };
         run.saved
             .as_ref()
             .is_some_and(|saved| reader.page(&source, &saved.slug).is_ok_and(|page| page.is_some()))

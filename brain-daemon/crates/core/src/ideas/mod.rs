@@ -22,12 +22,19 @@ mod run_state;
 mod run_store;
 mod save_page;
 
+use super::EmbeddingService;
+use super::Environment;
+use super::LanguageModels;
+use super::PageService;
+use super::SearchService;
 use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
+use brain_store::Store;
+use std::sync::Arc;
 
 use self::profile::Profile;
 use self::run_state::{Run, RunState};
 use self::run_store::{RunStore, no_run, run_id};
-use super::{Brain, Caller, Progress};
+use super::{Caller, Progress};
 use brain_base::random;
 
 pub(super) use run_store::ActiveRuns;
@@ -42,7 +49,40 @@ const MAX_IDEAS: u32 = 200;
 /// entries belong to other runs.
 const MAX_STEP_MS: i64 = 60 * 60 * 1000;
 
-impl Brain {
+/// Idea making: `brainstorm` and `lsd`.
+pub struct IdeaService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) search: Arc<SearchService>,
+    pub(crate) embedding: Arc<EmbeddingService>,
+    pub(crate) models: Arc<LanguageModels>,
+    pub(crate) active_idea_runs: ActiveRuns,
+}
+
+impl IdeaService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        pages: Arc<PageService>,
+        search: Arc<SearchService>,
+        embedding: Arc<EmbeddingService>,
+        models: Arc<LanguageModels>,
+    ) -> Self {
+        Self {
+            env,
+            store,
+            pages,
+            search,
+            embedding,
+            models,
+            active_idea_runs: ActiveRuns::default(),
+        }
+    }
+}
+
+impl IdeaService {
     pub(super) fn ideas(
         &self,
         caller: &Caller,
@@ -50,7 +90,7 @@ impl Brain {
         progress: &dyn Progress,
     ) -> Result<IdeasReply, Fault> {
         check(request)?;
-        let store = RunStore::at(self.home.ideas());
+        let store = RunStore::at(self.env.home.ideas());
         let Some(id) = &request.resume else {
             let run = self.new_run(caller, request)?;
             let _held = self
@@ -76,7 +116,7 @@ impl Brain {
     }
 
     pub(super) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
-        let (runs, damaged) = RunStore::at(self.home.ideas()).all()?;
+        let (runs, damaged) = RunStore::at(self.env.home.ideas()).all()?;
         let seen = runs.iter().filter(|run| is_visible(caller, run));
         let runs = seen.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
         Ok(IdeaRunsReply { runs, damaged })
@@ -90,7 +130,7 @@ impl Brain {
             return;
         }
         let until = run.changed_at.saturating_add(MAX_STEP_MS);
-        match self.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
+        match self.models.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
             Ok(costs) => {
                 let ours =
                     |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
@@ -111,8 +151,8 @@ impl Brain {
     /// Creates a run with its pages. Spends and saves nothing.
     fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
         let profile = Profile::of(request.profile);
-        let id = run_id(random::number(&*self.random)?);
-        let mut run = Run::new(id, profile.kind, request.question.trim(), self.clock.now());
+        let id = run_id(random::number(&*self.env.random)?);
+        let mut run = Run::new(id, profile.kind, request.question.trim(), self.env.clock.now());
         let close = request.close.map_or(profile.close, |n| n as usize);
         let far = request.far.map_or(profile.far, |n| n as usize);
         match self.select_pages(caller, profile, &mut run, close, far) {

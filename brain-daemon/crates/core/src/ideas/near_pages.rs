@@ -9,7 +9,7 @@ use brain_protocol::{Fault, FaultCode, Search, Slug};
 use super::distant_pages::{self, Candidate};
 use super::profile::Profile;
 use super::run_state::{ClosePageRef, FarPageRef, Run, RunPage};
-use crate::{Brain, Caller};
+use crate::{Caller, IdeaService};
 use brain_store::{PageEntry, PageRecord, Reader};
 
 /// The distance of two pages without vectors.
@@ -17,7 +17,7 @@ pub(super) const UNKNOWN_DISTANCE: f32 = 0.5;
 /// Search hits fetched per close page: some are duplicates or were made from ideas.
 const HITS_PER_PAGE: usize = 5;
 
-impl Brain {
+impl IdeaService {
     /// Selects the pages of a run: at most `close` near and `far` distant ones.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Brain {
             limit: (max * HITS_PER_PAGE) as u32,
             ..Search::default()
         };
-        let hits = self.search(caller, search)?;
+        let hits = self.search.search(caller, search)?;
         run.degraded = hits.degraded;
         let (mut near, mut texts) = (Vec::new(), HashSet::new());
         for hit in hits.hits {
@@ -93,7 +93,7 @@ impl Brain {
             let Some((source, slug, record)) = reader.by_id(id)? else { continue };
             let distances = near
                 .iter()
-                .map(|(one, _)| self.distance(*one, id).unwrap_or(UNKNOWN_DISTANCE))
+                .map(|(one, _)| self.embedding.distance(*one, id).unwrap_or(UNKNOWN_DISTANCE))
                 .collect();
             let page = RunPage { source, slug, title: record.title };
             run.far.push(FarPageRef { page, distances, domain });
@@ -108,7 +108,7 @@ impl Brain {
 
     /// Lists all pages that can be distant, from their records alone. Reads no text.
     fn candidates(&self, reader: &Reader, profile: &Profile) -> Result<Vec<Candidate>, Fault> {
-        let (now, inbound, mut out) = (self.clock.now(), reader.inbound()?, Vec::new());
+        let (now, inbound, mut out) = (self.env.clock.now(), reader.inbound()?, Vec::new());
         reader.in_order(("", ""), |found: PageEntry| {
             if !is_eligible(&found.2) {
                 return Ok(true);

@@ -14,13 +14,13 @@ use super::profile::Profile;
 use super::prompt::{self, IdeaToJudge, Page, Prompt};
 use super::run_state::{CrossState, Run, RunIdea, RunPage};
 use super::run_store::RunStore;
-use crate::{Brain, Progress};
+use crate::{IdeaService, Progress};
 use brain_costs::{Budget, Price};
 use brain_llm::Model;
 
 /// An active run and its inputs.
 pub(super) struct RunExecution<'a> {
-    pub(super) brain: &'a Brain,
+    pub(super) brain: &'a IdeaService,
     pub(super) profile: &'static Profile,
     pub(super) run: Mutex<Run>,
     pub(super) store: &'a RunStore,
@@ -200,13 +200,13 @@ impl RunExecution<'_> {
         let mut run = self.run();
         change(&mut run);
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
-        run.changed_at = self.brain.clock.now();
+        run.changed_at = self.brain.env.clock.now();
         self.store.save(&run).map_err(|fault| error(&fault))
     }
 
     fn should_continue(&self) -> bool {
         let done = self.done.load(Ordering::Relaxed).min(self.total);
-        self.progress.at(done, self.total) && !self.brain.is_stopping()
+        self.progress.at(done, self.total) && !self.brain.env.stop.is_cancelled()
     }
 
     /// Returns the error for a run without any idea.

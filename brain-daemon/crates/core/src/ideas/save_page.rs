@@ -8,7 +8,7 @@ use brain_protocol::{
 
 use super::run_state::{Run, RunPage};
 use crate::provenance::{BRAINSTORM, LSD};
-use crate::{Brain, Caller};
+use crate::{Caller, IdeaService};
 use brain_base::clock::day;
 use brain_page::{Document, Frontmatter};
 
@@ -21,7 +21,7 @@ const MAX_FALLBACK_IDEAS: usize = 5;
 /// Maximum number of slugs that are tried.
 const MAX_SLUG_ATTEMPTS: usize = 9;
 
-impl Brain {
+impl IdeaService {
     /// Saves the passing ideas, or the best ones if none passes. Returns the slug.
     ///
     /// # Errors
@@ -32,7 +32,8 @@ impl Brain {
         run: &Run,
         ideas: &[Idea],
     ) -> Result<Slug, Fault> {
-        let source = self.source(caller, &self.store.read(caller.visibility())?, None)?.0;
+        let source =
+            crate::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?.0;
         let door = match run.profile {
             IdeaProfile::Brainstorm => &BRAINSTORM,
             IdeaProfile::Lsd => &LSD,
@@ -54,7 +55,7 @@ impl Brain {
                 expect: Some(Precondition::Absent),
             };
             let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
-            match self.put_through(caller, &put, door, uri) {
+            match self.pages.put_through(caller, &put, door, uri) {
                 Ok(written) => return Ok(written.slug),
                 Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
                 Err(fault) => return Err(fault),

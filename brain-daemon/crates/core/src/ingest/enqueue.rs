@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::super::dedup::WINDOW_MS;
 use super::super::intake::check_type;
 use super::super::sealed::Seal;
-use super::super::{Brain, preferred};
+use super::super::{IngestService, preferred};
 use super::{Accepted, Item};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
@@ -27,7 +27,7 @@ enum Decision {
     Duplicate { id: u64 },
 }
 
-impl Brain {
+impl IngestService {
     /// Adds an item to the queue. `done` receives the result: on another thread once the item is
     /// on disk, or on this thread if it is refused before. It must not block.
     ///

@@ -11,7 +11,14 @@ mod enqueue;
 mod page;
 mod process;
 
+use super::FileService;
+use super::dedup::Dedup;
+use super::index::Follower;
+use super::text_budget::TextBudget;
+use brain_base::clock::Clock;
+use brain_store::Store;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -105,6 +112,11 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// Returns the number of waiting jobs.
+    pub(super) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Returns whether the page of this job is being written.
     pub(super) fn is_in_progress(&self, id: u64) -> bool {
         self.in_progress().contains(&id)
@@ -115,7 +127,33 @@ impl Queue {
     }
 }
 
-impl super::Brain {
+/// The ingest queue, and its jobs.
+pub struct IngestService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) dedup: Arc<Dedup>,
+    pub(crate) text: Arc<TextBudget>,
+    pub(crate) queue: Arc<Queue>,
+}
+
+impl IngestService {
+    /// Creates the service.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        clock: Arc<dyn Clock>,
+        files: Arc<FileService>,
+        dedup: Arc<Dedup>,
+        text: Arc<TextBudget>,
+        queue: Arc<Queue>,
+    ) -> Self {
+        Self { store, index, clock, files, dedup, text, queue }
+    }
+}
+
+impl IngestService {
     /// Waits until an item is added. Returns at once if one was added since the last call.
     pub async fn item_arrives(&self) {
         self.queue.wake.notified().await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteStatus};
 
-use super::super::Brain;
+use super::super::IngestService;
 use super::super::batch::on_all_cores;
 use super::super::sealed::Seal;
 use super::Queue;
@@ -39,7 +39,7 @@ struct Stored {
     page: PageRecord,
 }
 
-impl Brain {
+impl IngestService {
     /// Makes pages of the items that are due, up to `most` of them; how many were dealt with: 0 when none is due. Blocks.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Brain {
             self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
         }
         let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.is_changed).collect();
-        on_all_cores(&changed, |stored| self.agree(&stored.source, &stored.page));
+        on_all_cores(&changed, |stored| self.files.agree(&stored.source, &stored.page));
         // Clients may already see the jobs as stored. Otherwise their next search would have to
         // tokenize all pages that are not indexed yet.
         self.index.settle();

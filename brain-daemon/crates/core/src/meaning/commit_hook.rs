@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use sha2::{Digest, Sha256};
 
 use super::state::{Meaning, OpenVectors, Provider, Shared, locked};
-use super::{Brain, installed};
+use super::{EmbeddingService, installed};
 use brain_base::caller::Visibility;
 use brain_config::Config;
 use brain_embed::vectors::{Key, Vectors};
@@ -119,27 +119,27 @@ fn remove_stale(vectors: &Vectors, page: u64, key: impl FnOnce() -> Option<Key>)
     }
 }
 
-impl Brain {
+impl EmbeddingService {
     /// Replaces the configured embedder. Call it once, before the first round.
     pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
-        if self.meaning.override_embedder.set(embedder).is_err() {
+        if self.state.override_embedder.set(embedder).is_err() {
             tracing::warn!("what makes vectors was set already");
         }
     }
 
     /// Returns the configured provider. Looks for installed models at most once.
     pub(super) fn embedding_provider(&self) -> Option<Provider> {
-        let mut known = locked(&self.meaning.provider);
+        let mut known = locked(&self.state.provider);
         known.get_or_insert_with(|| self.new_provider()).clone()
     }
 
     fn new_provider(&self) -> Option<Provider> {
-        if let Some(embedder) = self.meaning.override_embedder.get() {
+        if let Some(embedder) = self.state.override_embedder.get() {
             let embedder = Ok(Arc::clone(embedder));
             return Some(Provider { name: "local", model: "set".into(), embedder, at_once: LOCAL });
         }
-        let found = installed(&self.home);
-        let settings = Settings::from_config(&self.config, &self.home, found.as_deref())?;
+        let found = installed(&self.env.home);
+        let settings = Settings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
         Some(match settings {
             Settings::Local { directory, threads } => Provider {
                 name: "local",
@@ -162,8 +162,8 @@ impl Brain {
     }
 
     fn endpoint(&self, settings: EndpointSettings) -> Result<Arc<dyn Embedder>, EmbedError> {
-        let file = Config::embedding_key_file(&self.config, &self.home);
-        let secrets = Arc::clone(&self.secrets);
+        let file = Config::embedding_key_file(&self.env.config, &self.env.home);
+        let secrets = Arc::clone(&self.env.secrets);
         let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
             Ok(found) => Ok(found.map(|found| found.secret)),
             Err(fault) => Err(EmbedError {
@@ -172,15 +172,15 @@ impl Brain {
                 hint: fault.hint,
             }),
         };
-        let (price, ledger) = (brain_embed::price(&self.config), Arc::clone(&self.ledger));
-        let endpoint = Endpoint::open(settings, &*self.net, Box::new(key), price, ledger)?;
+        let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
+        let endpoint = Endpoint::open(settings, &*self.env.net, Box::new(key), price, ledger)?;
         Ok(Arc::new(endpoint))
     }
 
     /// Opens the vectors of the provider and catches up with the store. `None` if no provider is
     /// configured.
     pub(super) fn open_vectors(&self) -> Result<Option<Arc<OpenVectors>>, EmbedError> {
-        let shared = &self.meaning.shared;
+        let shared = &self.state.shared;
         if let Some(open_vectors) = shared.open_vectors() {
             return Ok(Some(open_vectors));
         }
@@ -200,7 +200,7 @@ impl Brain {
     fn opened(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedError> {
         let embedder = provider.embedder?;
         let space = embedder.space()?;
-        let dir = self.home.index().join("vectors");
+        let dir = self.env.home.index().join("vectors");
         let store = format!("{:016x}", self.store.id());
         let (vectors, lost) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
             .map_err(|e| transient_fault(&e))?;
@@ -238,7 +238,7 @@ impl Brain {
             self.compare_all(vectors)?;
         } else {
             while compare(&self.store.read(Visibility::All)?, vectors, &mut seq)? {
-                if self.is_stopping() {
+                if self.env.stop.is_cancelled() {
                     return Err(StoreError::Closed);
                 }
             }
@@ -249,7 +249,7 @@ impl Brain {
             }
         }
         // The last step runs on the writer's thread, where no commit can happen in between.
-        let (shared, open_vectors) = (Arc::clone(&self.meaning.shared), Arc::clone(open_vectors));
+        let (shared, open_vectors) = (Arc::clone(&self.state.shared), Arc::clone(open_vectors));
         let snapshots = self.store.reader_factory();
         self.store.write(move |_| {
             let mut seq = seq;

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use brain_protocol::{Embed, EmbedReply, Fault, FaultCode};
 
-use super::{Brain, Progress};
+use super::{EmbeddingService, Progress};
 use brain_embed::{EmbedError, EmbedErrorKind};
 
-impl Brain {
+impl EmbeddingService {
     /// Makes the missing vectors.
     pub(crate) fn embed(
         &self,
@@ -33,17 +33,18 @@ impl Brain {
         loop {
             let done = made.pages;
             let should_continue = || {
-                let should_continue = progress.at(done, wanted.max(done)) && !self.is_stopping();
+                let should_continue =
+                    progress.at(done, wanted.max(done)) && !self.env.stop.is_cancelled();
                 gone.fetch_or(!should_continue, Ordering::Relaxed);
                 !gone.load(Ordering::Relaxed)
             };
             if !should_continue() {
-                return Err(cut(self.is_stopping()));
+                return Err(cut(self.env.stop.is_cancelled()));
             }
             let round = match self.embed_round(std::mem::take(&mut first), &should_continue) {
                 Ok(round) => round,
                 Err(fault) if fault.kind == EmbedErrorKind::Stopped => {
-                    return Err(cut(self.is_stopping()));
+                    return Err(cut(self.env.stop.is_cancelled()));
                 }
                 Err(fault) => return Err(unmade(&fault, made.pages)),
             };

@@ -13,7 +13,7 @@ use super::known_models::{MORE, NEEDED};
 use super::model_record::{ModelRecord, size};
 use super::models::{OLD, TMP, installed};
 use super::origin::{Origin, Place};
-use super::{Brain, Progress};
+use super::{EmbeddingService, Progress};
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_config::EmbeddingProvider;
@@ -27,7 +27,7 @@ const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";
 /// The lock file that prevents concurrent installations.
 const LOCK: &str = ".lock";
 
-impl Brain {
+impl EmbeddingService {
     /// Installs a model.
     pub(crate) fn model_install(
         &self,
@@ -36,7 +36,7 @@ impl Brain {
     ) -> Result<ModelInstallReply, Fault> {
         let wanted = wanted_hash(request)?;
         let origin = Origin::of(request)?;
-        let models = self.home.models();
+        let models = self.env.home.models();
         create_private_dir(&models).map_err(|e| disk(&models, &e))?;
         let _alone = others_removed(&models)?;
         let place = models.join(&origin.name);
@@ -57,8 +57,9 @@ impl Brain {
         }
 
         let tmp = models.join(format!("{}{TMP}", origin.name));
-        let progress = |done: u64, total: u64| progress.at(done, total) && !self.is_stopping();
-        let weights = match gather(&origin, &tmp, &*self.net, &progress) {
+        let progress =
+            |done: u64, total: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let weights = match gather(&origin, &tmp, &*self.env.net, &progress) {
             Ok(weights) => weights,
             Err(fault) => {
                 // Downloads are resumed. A copy restarts anyway, and its disk space may be needed.
@@ -86,7 +87,7 @@ impl Brain {
         let already = inspect(&place).is_ok_and(|there| there.sha256 == facts.sha256);
         let record = ModelRecord {
             from,
-            installed_at: rfc3339(self.clock.now()),
+            installed_at: rfc3339(self.env.clock.now()),
             weights: weights.to_owned(),
             sha256: facts.sha256.clone(),
             dimensions: facts.dimensions,
@@ -111,8 +112,8 @@ impl Brain {
         facts: ModelFacts,
         already: bool,
     ) -> ModelInstallReply {
-        let provider = self.config.embedding.provider;
-        let named = self.config.embedding.model.as_deref().unwrap_or_default();
+        let provider = self.env.config.embedding.provider;
+        let named = self.env.config.embedding.model.as_deref().unwrap_or_default();
         let background =
             "pages get their vectors in the background: `brain model list` shows how far";
         let message = match provider {
@@ -122,7 +123,9 @@ impl Brain {
             EmbeddingProvider::OpenAi => format!(
                 "search uses the endpoint; to use this one: embedding.provider = \"local\", embedding.model = \"{name}\""
             ),
-            _ if named.is_empty() && installed(&self.home).is_some_and(|used| used == place) => {
+            _ if named.is_empty()
+                && installed(&self.env.home).is_some_and(|used| used == place) =>
+            {
                 format!("search uses it from now on; {background}")
             }
             _ if named == name => format!("search uses it from now on; {background}"),

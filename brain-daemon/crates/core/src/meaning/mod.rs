@@ -23,12 +23,18 @@ mod state;
 mod tests;
 mod vector_writer;
 
+use super::Environment;
+use super::ingest::Queue;
+use brain_costs::Ledger;
+use brain_store::Store;
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use brain_base::permission::permit;
 use brain_protocol::{Doctor, Operation as _, SourceId};
 
-use super::{Brain, Caller, Progress};
+use super::{Caller, Progress};
 
 pub(crate) use commit_hook::combine_hooks;
 pub(crate) use models::installed;
@@ -118,4 +124,28 @@ pub(super) struct RoundResult {
     pub(super) pages: u64,
     /// Their windows.
     pub(super) windows: u64,
+}
+
+/// Vectors of pages, and search in them.
+pub struct EmbeddingService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) syncing: Arc<Mutex<()>>,
+    pub(crate) state: Meaning,
+}
+
+impl EmbeddingService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        ledger: Arc<Ledger>,
+        queue: Arc<Queue>,
+        syncing: Arc<Mutex<()>>,
+        state: Meaning,
+    ) -> Self {
+        Self { env, store, ledger, queue, syncing, state }
+    }
 }

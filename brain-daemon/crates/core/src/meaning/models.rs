@@ -8,7 +8,7 @@ use brain_protocol::{Fault, ModelRow, Models};
 
 use super::known_models::{NEEDED, WEIGHTS};
 use super::model_record::{ModelRecord, NOTE, size};
-use super::{Brain, Caller};
+use super::{Caller, EmbeddingService};
 use brain_base::home::Home;
 use brain_embed::inspect;
 
@@ -17,7 +17,7 @@ pub(super) const TMP: &str = ".tmp";
 /// Suffix of the directory of a model that is being replaced.
 pub(super) const OLD: &str = ".old";
 
-impl Brain {
+impl EmbeddingService {
     /// Lists the models and the status of search by meaning.
     pub(crate) fn models(&self, _caller: &Caller) -> Result<Models, Fault> {
         let standing = self.meaning_status();
@@ -46,7 +46,7 @@ impl Brain {
                 Some(hint) => format!("{problem}; {hint}"),
                 None => problem,
             }),
-            installed: directories(&self.home.models()).into_iter().map(row).collect(),
+            installed: directories(&self.env.home.models()).into_iter().map(row).collect(),
         })
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::scale::{Scale, Windows};
 use super::state::{OpenVectors, locked};
-use super::{Brain, CallerPages, Degradation, QUERY_DEADLINE, VectorResults};
+use super::{CallerPages, Degradation, EmbeddingService, QUERY_DEADLINE, VectorResults};
 use brain_base::caller::Visibility;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
 
@@ -174,7 +174,7 @@ fn late() -> EmbedError {
     EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
 }
 
-impl Brain {
+impl EmbeddingService {
     /// Returns whether an embedder is configured.
     pub(crate) fn has_embedding(&self) -> bool {
         self.embedding_provider().is_some()
@@ -198,8 +198,8 @@ impl Brain {
         if !self.has_embedding() {
             return VectorResults::default();
         }
-        let Some(open_vectors) = self.meaning.shared.wait(until, QUERY_DEADLINE) else {
-            let problem = self.meaning.problem().map(|(problem, _)| problem);
+        let Some(open_vectors) = self.state.shared.wait(until, QUERY_DEADLINE) else {
+            let problem = self.state.problem().map(|(problem, _)| problem);
             return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
         };
         let windows = match own {
@@ -210,8 +210,7 @@ impl Brain {
         if windows.windows == 0 {
             return VectorResults { degradation, ..VectorResults::default() };
         }
-        let vector = match self.meaning.query_embedder.ask(&open_vectors.embedder, question, until)
-        {
+        let vector = match self.state.query_embedder.ask(&open_vectors.embedder, question, until) {
             Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
             Ok(_) => return without("the model's vectors have another length than before".into()),
             Err(fault) => {
@@ -242,7 +241,7 @@ impl Brain {
 
     /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.
     pub(crate) fn distance(&self, one: u64, other: u64) -> Option<f32> {
-        let open_vectors = self.meaning.shared.open_vectors()?;
+        let open_vectors = self.state.shared.open_vectors()?;
         open_vectors.vectors.between(one, other).map(|cosine| (1.0 - cosine) / 2.0)
     }
 
@@ -261,7 +260,7 @@ impl Brain {
         }
         // A percentage, because not every caller may know the number of pages.
         let share = Some(pages * 100 / active);
-        Some(Degradation { share, why: self.meaning.problem().map(|(problem, _)| problem) })
+        Some(Degradation { share, why: self.state.problem().map(|(problem, _)| problem) })
     }
 }
 

@@ -11,7 +11,7 @@ use super::commit_hook::{key_of, transient_fault};
 use super::scale::{Scale, Windows};
 use super::state::{EmbedState, OpenVectors, locked};
 use super::vector_writer::FLUSH_EVERY;
-use super::{Brain, MeaningStatus, QUERY_DEADLINE, RoundResult};
+use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::caller::Visibility;
 use brain_embed::vectors::{Key, VectorError, WindowVector};
 use brain_embed::{EmbedError, EmbedErrorKind, Purpose};
@@ -43,16 +43,16 @@ struct PendingPage {
     windows: Vec<brain_page::Window>,
 }
 
-impl Brain {
+impl EmbeddingService {
     /// Runs one background round and returns the delay until the next one.
     pub fn embed_in_background(&self) -> Duration {
-        let meaning = &self.meaning;
-        if self.is_stopping() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
+        let meaning = &self.state;
+        if self.env.stop.is_cancelled() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
             return WAY;
         }
         let Ok(mut work) = meaning.turn.try_lock() else { return WAY };
-        let idle = self.config.embedding.idle;
-        if !self.is_home_here() {
+        let idle = self.env.config.embedding.idle;
+        if !self.env.home.is_here() {
             return idle.min(REST);
         }
         self.reload_if_needed(&mut work);
@@ -78,7 +78,7 @@ impl Brain {
             return WAY;
         }
         let should_continue =
-            || !self.is_stopping() && !meaning.needs_reload.load(Ordering::Acquire);
+            || !self.env.stop.is_cancelled() && !meaning.needs_reload.load(Ordering::Acquire);
         // Also within a round, because a long page takes minutes. Not while a command waits for the
         // lock.
         let wait_for_turn = || {
@@ -109,7 +109,7 @@ impl Brain {
 
     /// Waits until [`Brain::embed_in_background`] should run early.
     pub async fn embed_wakeup(&self) {
-        self.meaning.shared.bell.notified().await;
+        self.state.shared.bell.notified().await;
     }
 
     /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is removed
@@ -120,7 +120,7 @@ impl Brain {
         all: bool,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<RoundResult, EmbedError> {
-        let meaning = &self.meaning;
+        let meaning = &self.state;
         meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
         let mut work = locked(&meaning.turn);
         meaning.waiting_commands.fetch_sub(1, Ordering::AcqRel);
@@ -191,8 +191,8 @@ impl Brain {
 
     /// Reloads the configured and installed models without a restart.
     pub(super) fn embedding_changed(&self) {
-        self.meaning.needs_reload.store(true, Ordering::Release);
-        self.meaning.shared.bell.notify_one();
+        self.state.needs_reload.store(true, Ordering::Release);
+        self.state.shared.bell.notify_one();
     }
 
     /// Returns the status for `brain model list`, `brain embed` and doctor. Loads and embeds
@@ -200,13 +200,13 @@ impl Brain {
     pub(crate) fn meaning_status(&self) -> MeaningStatus {
         let until = Instant::now() + QUERY_DEADLINE;
         // A model installed just now is about to be used; the former status is obsolete.
-        while self.meaning.needs_reload.load(Ordering::Acquire) && Instant::now() < until {
+        while self.state.needs_reload.load(Ordering::Acquire) && Instant::now() < until {
             std::thread::sleep(LOOK);
         }
         let Some(provider) = self.embedding_provider() else {
             return MeaningStatus { provider: "none".into(), ..MeaningStatus::default() };
         };
-        let open = self.meaning.shared.wait(until, QUERY_DEADLINE);
+        let open = self.state.shared.wait(until, QUERY_DEADLINE);
         let size = open.as_ref().map(|open| open.vectors.size()).unwrap_or_default();
         let counts = self.store.read(Visibility::All).and_then(|reader| reader.counts());
         let active = counts.map_or(size.pages, |counts| counts.active);
@@ -216,13 +216,13 @@ impl Brain {
             pages: size.pages.min(active),
             windows: size.windows,
             missing: active.saturating_sub(size.pages),
-            problem: self.meaning.problem(),
+            problem: self.state.problem(),
         }
     }
 
     /// Closes the vectors and resets the provider if a reload was requested.
     fn reload_if_needed(&self, work: &mut EmbedState) {
-        let meaning = &self.meaning;
+        let meaning = &self.state;
         if !meaning.needs_reload.load(Ordering::Acquire) {
             return;
         }
@@ -239,9 +239,9 @@ impl Brain {
 
     /// Returns whether an import, queued jobs or a sync should go first.
     fn should_give_way(&self) -> bool {
-        let changes = self.meaning.shared.changes.load(Ordering::Relaxed);
-        locked(&self.meaning.pace).streams(Instant::now(), changes)
-            || self.ingest_load().waiting > MANY
+        let changes = self.state.shared.changes.load(Ordering::Relaxed);
+        locked(&self.state.pace).streams(Instant::now(), changes)
+            || self.queue.waiting() > MANY
             || self.syncing.try_lock().is_err()
     }
 
@@ -253,7 +253,7 @@ impl Brain {
         should_continue: &dyn Fn() -> bool,
         wait_for_turn: &dyn Fn() -> bool,
     ) -> Result<Option<RoundResult>, EmbedError> {
-        let pending_changes = &self.meaning.shared.pending_changes;
+        let pending_changes = &self.state.shared.pending_changes;
         let Some((after, upto)) = locked(pending_changes).take() else { return Ok(None) };
         let made = self.due(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
             |(due, reached)| {
@@ -285,7 +285,7 @@ impl Brain {
             let key = key_of(&record);
             looked += 1;
             if open.vectors.key(record.id) != Some(key)
-                && !locked(&self.meaning.shared.suppressed_pages).contains(&record.id)
+                && !locked(&self.state.shared.suppressed_pages).contains(&record.id)
                 && let Some(content) = unless_damaged(reader.content(&record))?
             {
                 let windows = windows(&record.title, &content.body);
@@ -325,7 +325,7 @@ impl Brain {
             if some.is_empty() {
                 return Ok(round);
             }
-            while wait_for_turn() && self.meaning.query_embedder.is_asked() {
+            while wait_for_turn() && self.state.query_embedder.is_asked() {
                 std::thread::sleep(Duration::from_millis(5));
             }
             ready.extend(embed_texts(open, &some, should_continue)?);
@@ -351,7 +351,7 @@ impl Brain {
                 })
             })
             .collect();
-        let _gate = locked(&self.meaning.shared.apply_lock);
+        let _gate = locked(&self.state.shared.apply_lock);
         // `Store::read` may wait for the writer, and the writer may wait for this lock.
         let reader =
             self.store.reader_factory().read(Visibility::All).map_err(|e| transient_fault(&e))?;
@@ -393,7 +393,7 @@ impl Brain {
 
     fn record_success(&self, work: &mut EmbedState) {
         if !work.flush_failed {
-            self.meaning.set_problem(None);
+            self.state.set_problem(None);
         }
         (work.failures, work.rests_until) = (0, None);
     }
@@ -408,7 +408,7 @@ impl Brain {
         if work.failures == 0 {
             tracing::warn!(%fault, "no vectors are made");
         }
-        self.meaning.set_problem(Some((fault.message.clone(), fault.hint.clone())));
+        self.state.set_problem(Some((fault.message.clone(), fault.hint.clone())));
         let rest = match fault.kind {
             EmbedErrorKind::Later(seconds) => {
                 let again = AGAIN.saturating_mul(1 << work.failures.min(10)).min(LONGEST);

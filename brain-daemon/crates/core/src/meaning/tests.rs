@@ -124,7 +124,7 @@ fn start_with(
     let clock = Arc::new(Hands(AtomicI64::new(1_795_000_000_000)));
     let brain = Brain::open(home, config, clock, 7).unwrap();
     if let Some(words) = words {
-        brain.set_embedder(Arc::clone(words) as Arc<dyn Embedder>);
+        brain.embedding.set_embedder(Arc::clone(words) as Arc<dyn Embedder>);
     }
     Arc::new(brain)
 }
@@ -142,7 +142,7 @@ fn put(brain: &Brain, name: &str, content: &str) -> u64 {
     let content = content.as_bytes().to_vec();
     let request =
         Put { page: page(name), content, origin: Origin::Stdin, allow_empty: false, expect: None };
-    brain.put(&Caller::local(0), &request).unwrap();
+    brain.pages.put(&Caller::local(0), &request).unwrap();
     number(brain, name)
 }
 
@@ -152,13 +152,13 @@ fn number(brain: &Brain, name: &str) -> u64 {
 }
 
 fn delete(brain: &Brain, name: &str) {
-    brain.delete(&Caller::local(0), &Delete { page: page(name), expect: None }).unwrap();
+    brain.pages.delete(&Caller::local(0), &Delete { page: page(name), expect: None }).unwrap();
 }
 
 /// Lets the background work until it has nothing to do.
 fn work(brain: &Brain) {
     for _ in 0..200 {
-        if !brain.embed_in_background().is_zero() {
+        if !brain.embedding.embed_in_background().is_zero() {
             return;
         }
     }
@@ -171,11 +171,12 @@ fn text(meant: &super::VectorResults) -> Option<String> {
 }
 
 fn degradation(brain: &Brain, question: &str) -> Option<String> {
-    text(&brain.near(question, 10, &|_| true, None))
+    text(&brain.embedding.near(question, 10, &|_| true, None))
 }
 
 fn near(brain: &Brain, question: &str) -> Vec<u64> {
     brain
+        .embedding
         .near(question, 10, &|_| true, None)
         .near
         .iter()
@@ -193,12 +194,12 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     work(&brain);
     assert_eq!(near(&brain, "boats quay"), [harbour]);
     assert_eq!(near(&brain, "tomatoes basil"), [garden]);
-    let meant = brain.near("boats", 10, &|page| page != harbour, None);
+    let meant = brain.embedding.near("boats", 10, &|page| page != harbour, None);
     assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
     assert_eq!((meant.floor, meant.span, meant.read, meant.degradation), (0.10, 0.60, 1.0, None));
-    let meant = brain.near("illegible boats", 10, &|_| true, None);
+    let meant = brain.embedding.near("illegible boats", 10, &|_| true, None);
     assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
-    assert!(brain.distance(harbour, garden).unwrap() > 0.3);
+    assert!(brain.embedding.distance(harbour, garden).unwrap() > 0.3);
     // Before a write is acknowledged, the old vectors are gone; the new ones come later.
     put(&brain, "harbour", "cranes unload containers");
     assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
@@ -211,8 +212,8 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
     assert_eq!(near(&brain, "cranes containers"), [harbour]);
     delete(&brain, "garden");
     assert_eq!(near(&brain, "tomatoes basil"), [] as [u64; 0]);
-    assert_eq!(brain.distance(harbour, garden), None);
-    let standing = brain.meaning_status();
+    assert_eq!(brain.embedding.distance(harbour, garden), None);
+    let standing = brain.embedding.meaning_status();
     assert_eq!(
         (standing.pages, standing.missing, standing.model.as_deref()),
         (1, 0, Some("words"))
@@ -273,7 +274,8 @@ fn a_start_makes_only_what_is_missing() {
         let working = scope.spawn(|| work(&brain));
         // Before anything is made anew, nothing that is out of date is found.
         let open = brain
-            .meaning
+            .embedding
+            .state
             .shared
             .wait(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
             .unwrap();
@@ -308,7 +310,7 @@ fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
     work(&brain);
     *words.meanwhile.lock().unwrap() = None;
     assert_eq!(near(&brain, "second wording"), [id]);
-    let open = brain.meaning.shared.open_vectors().unwrap();
+    let open = brain.embedding.state.shared.open_vectors().unwrap();
     assert_eq!((open.vectors.pages(), open.vectors.key(other)), (vec![id], None));
     assert!(words.texts.lock().unwrap().iter().any(|text| text.contains("second wording")));
 }
@@ -325,8 +327,8 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     assert_eq!(files(), 1);
     *words.identity.lock().unwrap() = "of another kind".into();
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(None)));
-    brain.embedding_changed();
-    brain.embed_in_background();
+    brain.embedding.embedding_changed();
+    brain.embedding.embed_in_background();
     let degradation = degradation(&brain, "boats").unwrap();
     assert!(
         degradation.starts_with("search by meaning: 0 % of the pages have their vectors"),
@@ -334,7 +336,7 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     );
     assert_eq!(files(), 1, "the former vectors are still there, should it go back");
     *words.fault.lock().unwrap() = None;
-    while brain.embed_round(false, &|| true).unwrap().pages > 0 {}
+    while brain.embedding.embed_round(false, &|| true).unwrap().pages > 0 {}
     assert_eq!(near(&brain, "boats moor"), [id]);
     assert_eq!(files(), 1, "only the new ones");
     drop(brain);
@@ -352,7 +354,7 @@ fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
     std::fs::create_dir(&notes).unwrap();
     let id = SourceId::parse("notes").unwrap();
     let add = SourceAdd { id: id.clone(), path: notes.display().to_string() };
-    brain.source_add(&Caller::local(0), &add).unwrap();
+    brain.sources.source_add(&Caller::local(0), &add).unwrap();
     let sync = |embed| Sync {
         source: Some(id.clone()),
         all: false,
@@ -364,26 +366,26 @@ fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
     };
     // Before there are vectors, and after.
     std::fs::write(notes.join("early.md"), "frogs leap\n").unwrap();
-    brain.sync(&Caller::local(0), &sync(false), &Silent).unwrap();
+    brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap();
     work(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 0);
-    brain.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
     assert_eq!(std::mem::take(&mut *words.texts.lock().unwrap()).len(), 1);
     std::fs::write(notes.join("synced.md"), "boats moor at the quay\n").unwrap();
-    let added = brain.sync(&Caller::local(0), &sync(false), &Silent).unwrap().sources[0].added;
+    let added = brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap().sources[0].added;
     assert_eq!(added, 1);
     put(&brain, "captured", "tomatoes grow");
     work(&brain);
     let texts = words.texts.lock().unwrap().clone();
     assert!(texts.len() == 1 && texts[0].contains("tomatoes grow"), "{texts:?}");
-    assert_eq!(brain.meaning_status().missing, 1);
-    let dry = brain.embed(&Embed { all: false, dry_run: true }, &Silent).unwrap();
+    assert_eq!(brain.embedding.meaning_status().missing, 1);
+    let dry = brain.embedding.embed(&Embed { all: false, dry_run: true }, &Silent).unwrap();
     assert_eq!((dry.pages, dry.missing), (1, 1));
-    let made = brain.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    let made = brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
     assert_eq!((made.pages, made.missing), (1, 0));
     // One that is not told so gives the background its work.
     std::fs::write(notes.join("next.md"), "snow falls\n").unwrap();
-    brain.sync(&Caller::local(0), &sync(true), &Silent).unwrap();
+    brain.sync.sync(&Caller::local(0), &sync(true), &Silent).unwrap();
     work(&brain);
     assert!(words.texts.lock().unwrap().last().unwrap().contains("snow falls"));
 }
@@ -394,11 +396,18 @@ fn without_a_model_nothing_is_asked_and_nothing_is_missed() {
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");
     work(&brain);
-    let meant = brain.near("boats", 10, &|_| true, None);
+    let meant = brain.embedding.near("boats", 10, &|_| true, None);
     assert_eq!((meant.near.len(), meant.degradation), (0, None));
-    assert_eq!(brain.distance(id, id), None);
-    let standing = brain.meaning_status();
+    assert_eq!(brain.embedding.distance(id, id), None);
+    let standing = brain.embedding.meaning_status();
     assert_eq!((standing.provider.as_str(), standing.missing, standing.problem), ("none", 0, None));
-    assert!(brain.embed_round(false, &|| true).unwrap_err().message.contains("no embedding model"));
+    assert!(
+        brain
+            .embedding
+            .embed_round(false, &|| true)
+            .unwrap_err()
+            .message
+            .contains("no embedding model")
+    );
     assert!(!dir.path().join("home/index/vectors").exists());
 }

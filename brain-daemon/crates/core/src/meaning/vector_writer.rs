@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::Brain;
+use super::EmbeddingService;
 use super::state::{EmbedState, OpenVectors, locked};
 use brain_base::home::free_bytes;
 
@@ -14,24 +14,24 @@ use brain_base::home::free_bytes;
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
 const FLUSH_BYTES: usize = 32 * 1024;
 
-impl Brain {
+impl EmbeddingService {
     /// Writes vectors that are only in memory, for the next start.
     pub(crate) fn flush_vectors(&self) {
-        if let Some(open) = self.meaning.shared.open_vectors() {
+        if let Some(open) = self.state.shared.open_vectors() {
             self.flush_open_vectors(&open);
         }
     }
 
     /// Writes the vectors of `open`, which may have been closed since.
     pub(super) fn flush_open_vectors(&self, open: &OpenVectors) {
-        if let Err(error) = open.vectors.flush(self.meaning.shared.seen.load(Ordering::Acquire)) {
+        if let Err(error) = open.vectors.flush(self.state.shared.seen.load(Ordering::Acquire)) {
             tracing::warn!(%error, "the last vectors are made again after the next start");
         }
     }
 
     /// Writes vectors if it is due, or now.
     pub(super) fn keep(&self, work: &mut EmbedState, open: &OpenVectors, now: bool) {
-        let seen = self.meaning.shared.seen.load(Ordering::Acquire);
+        let seen = self.state.shared.seen.load(Ordering::Acquire);
         let is_much = open.vectors.waiting() >= FLUSH_BYTES && !work.flush_failed;
         let is_due = is_much || work.flushed.elapsed() >= FLUSH_EVERY;
         if (self.is_flushed(work, open) && open.vectors.seen() == seen) || !(now || is_due) {
@@ -44,9 +44,9 @@ impl Brain {
                 tracing::warn!(error, "vectors are only in memory");
             }
             let hint = "make room on that disk: they are written as soon as there is".to_owned();
-            self.meaning.set_problem(Some((error.clone(), Some(hint))));
+            self.state.set_problem(Some((error.clone(), Some(hint))));
         } else if work.flush_failed && work.failures == 0 {
-            self.meaning.set_problem(None);
+            self.state.set_problem(None);
         }
         work.flush_failed = kept.is_err();
     }
@@ -58,9 +58,9 @@ impl Brain {
 
     /// Checks the free disk space. Derived data must not use the reserve of the store.
     fn room(&self) -> Result<(), String> {
-        let Ok(free) = free_bytes(self.home.root()) else { return Ok(()) };
+        let Ok(free) = free_bytes(self.env.home.root()) else { return Ok(()) };
         let free = free / 1_000_000;
-        let least = self.config.store.min_free_mb;
+        let least = self.env.config.store.min_free_mb;
         if free < least {
             return Err(format!(
                 "vectors are not kept: the disk has {free} MB free, and brain keeps {least} MB"
@@ -71,7 +71,7 @@ impl Brain {
 
     /// Removes vectors of other models once all pages have vectors.
     pub(super) fn remove_other_models(&self, work: &mut EmbedState, open: &OpenVectors) {
-        if work.others_removed || !locked(&self.meaning.shared.suppressed_pages).is_empty() {
+        if work.others_removed || !locked(&self.state.shared.suppressed_pages).is_empty() {
             return;
         }
         // The new vectors must be on disk first.

@@ -16,17 +16,22 @@ mod recent;
 mod relations;
 mod sentence;
 
+use super::EmbeddingService;
+use super::index::Follower;
+use brain_base::clock::Clock;
+use brain_store::Store;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId};
 
 use self::fuse::{Fused, Legs, fuse};
 use self::relations::relations;
+use super::Caller;
 use super::index::index_fault;
 use super::meaning::{CallerPages, VectorResults};
-use super::{Brain, Caller};
 use brain_base::caller::Visibility;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_page as page;
@@ -38,7 +43,27 @@ const DEPTH: usize = 200;
 /// A day in milliseconds.
 const DAY: f32 = 86_400_000.0;
 
-impl Brain {
+/// Search by words, links and meaning.
+pub struct SearchService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) embedding: Arc<EmbeddingService>,
+}
+
+impl SearchService {
+    /// Creates the service.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        clock: Arc<dyn Clock>,
+        embedding: Arc<EmbeddingService>,
+    ) -> Self {
+        Self { store, index, clock, embedding }
+    }
+}
+
+impl SearchService {
     pub(super) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
         let began = Instant::now();
         if request.query.trim().is_empty() {
@@ -51,7 +76,7 @@ impl Brain {
         let sources = match &request.source {
             Some(named) => {
                 let reader = self.store.read(caller.visibility())?;
-                Some(vec![self.source(caller, &reader, Some(named))?.0])
+                Some(vec![crate::sources::resolve(caller, &reader, Some(named))?.0])
             }
             None => None,
         };
@@ -143,7 +168,7 @@ impl Brain {
         conditions: &Conditions<'_>,
     ) -> Result<VectorResults, Fault> {
         // Marks alone, or the beginning of a word, mean nothing; and a model finds something near to anything.
-        if asked.words.is_empty() || !self.has_embedding() {
+        if asked.words.is_empty() || !self.embedding.has_embedding() {
             return Ok(VectorResults::default());
         }
         let own = match &conditions.question.view {
@@ -153,7 +178,7 @@ impl Brain {
                 Some(CallerPages { sources: sources.clone(), pages })
             }
         };
-        Ok(self.near(&asked.text, DEPTH, &|id| conditions.admit(id), own.as_ref()))
+        Ok(self.embedding.near(&asked.text, DEPTH, &|id| conditions.admit(id), own.as_ref()))
     }
 
     /// The age in days of every page of `order`.

@@ -10,7 +10,7 @@ use super::decide::{Ground, Looks, Verdict};
 use super::read::{ReadFile, Text};
 use super::renames::Move;
 use super::tally::Tally;
-use crate::Brain;
+use crate::SyncService;
 use crate::batch::BATCH;
 use brain_base::caller::Visibility;
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
@@ -18,16 +18,16 @@ use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResu
 /// How often a file is looked at whose page changes meanwhile.
 const LOOKS: usize = 3;
 
-impl Brain {
+impl SyncService {
     /// What decisions look at now.
     pub(super) fn ground(&self, source: &SourceId, record: &SourceRecord) -> Ground {
         Ground {
             source: source.clone(),
             registered: record.path.clone(),
-            root: self.source_dir(record),
+            root: self.sources.source_dir(record),
             done: self.store.done_rows(),
-            failing: self.failing_ids(),
-            recovering: self.recovering_ids(),
+            failing: self.files.failing_ids(),
+            recovering: self.files.recovering_ids(),
             freed: std::collections::HashSet::new(),
             looks: Looks::default(),
         }
@@ -126,7 +126,7 @@ impl Brain {
         ground: Ground,
         batch: Vec<Arc<ReadFile>>,
     ) -> Result<Vec<Verdict>, StoreError> {
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         self.store.write(move |draft| {
             draft.in_bulk();
             ground.check(draft)?;
@@ -147,7 +147,7 @@ impl Brain {
         missing: &[Missing],
         go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let mut removed = 0;
         for batch in missing.chunks(BATCH) {
             go_on()?;

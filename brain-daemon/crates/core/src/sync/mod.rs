@@ -13,15 +13,23 @@ mod renames;
 mod survey;
 mod tally;
 
+use super::EmbeddingService;
+use super::Environment;
+use super::FileService;
+use super::SourceService;
+use super::index::Follower;
+use brain_store::Store;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::{MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
 
 use super::batch::in_batches;
-use super::{Brain, Caller, Progress, Silent};
+use super::{Caller, Progress, Silent};
 use brain_base::caller::Visibility;
 use brain_store::files::{self, PullOutcome};
 use brain_store::{FileState, Reader, SourceRecord, StoreError, SyncResult};
@@ -60,7 +68,34 @@ impl Wish<'_> {
     }
 }
 
-impl Brain {
+/// Sync of sources with their files, and imports.
+pub struct SyncService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) sources: Arc<SourceService>,
+    pub(crate) embedding: Arc<EmbeddingService>,
+    pub(crate) syncing: Arc<Mutex<()>>,
+    pub(crate) removals: Mutex<Vec<(SourceId, i64, usize)>>,
+}
+
+impl SyncService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        files: Arc<FileService>,
+        sources: Arc<SourceService>,
+        embedding: Arc<EmbeddingService>,
+        syncing: Arc<Mutex<()>>,
+    ) -> Self {
+        Self { env, store, index, files, sources, embedding, syncing, removals: Mutex::default() }
+    }
+}
+
+impl SyncService {
     pub(super) fn sync(
         &self,
         caller: &Caller,
@@ -74,11 +109,11 @@ impl Brain {
         }
         // A dry run changes nothing, and stands in nobody's way.
         let _turn = if request.dry_run { None } else { Some(self.turn(progress)?) };
-        let _quiet = (!request.embed).then(|| self.meaning.suppress_embedding());
+        let _quiet = (!request.embed).then(|| self.embedding.state.suppress_embedding());
         let reader = self.store.read(caller.visibility())?;
         let chosen = match request.all {
             true => reader.sources()?,
-            false => vec![self.source(caller, &reader, request.source.as_ref())?],
+            false => vec![crate::sources::resolve(caller, &reader, request.source.as_ref())?],
         };
         drop(reader);
         let wish = Wish {
@@ -119,7 +154,7 @@ impl Brain {
             );
         };
         // What was noted as wrong is mended somewhere, and only a look at everything can tell.
-        let touched = scope(&self.source_dir(&record), paths);
+        let touched = scope(&self.sources.source_dir(&record), paths);
         let everything = vec![String::new()];
         let scope = match record.synced.as_ref().is_some_and(|mark| mark.problem.is_some()) {
             true => &everything,
@@ -144,7 +179,7 @@ impl Brain {
                 Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) => {}
             }
-            if !progress.at(0, 0) || self.is_stopping() {
+            if !progress.at(0, 0) || self.env.stop.is_cancelled() {
                 return Err(Fault::new(
                     FaultCode::Cancelled,
                     "the sync ended early, before its turn",
@@ -161,13 +196,13 @@ impl Brain {
         wish: Wish<'_>,
         progress: &dyn Progress,
     ) -> Result<SyncedSource, Fault> {
-        let root = self.source_dir(record);
+        let root = self.sources.source_dir(record);
         let mut tally = Tally::new(id, root.display().to_string());
         if root.is_dir() {
             tally.out.pull = self.pull(&root, wish, progress);
         }
         if !wish.dry_run {
-            let kept = self.keep_saves().into_iter().filter(|kept| kept.source == *id);
+            let kept = self.files.keep_saves().into_iter().filter(|kept| kept.source == *id);
             tally.out.conflicts.extend(kept.map(|kept| kept.conflict));
         }
         let _settled = self.index.settle_at_end();
@@ -176,7 +211,10 @@ impl Brain {
         let reader = self.store.read(Visibility::All)?;
         let survey = match walk(&reader, id, &root, wish)? {
             Ok(survey) => survey,
-            Err(_) if !has_pages(&reader, id, wish.scope)? && self.unusable(record).is_none() => {
+            Err(_)
+                if !has_pages(&reader, id, wish.scope)?
+                    && self.sources.unusable(record).is_none() =>
+            {
                 Survey::default()
             }
             Err(problem) => return Ok(tally.failed(problem)),
@@ -202,7 +240,7 @@ impl Brain {
         let mut missing = missing(&reader, &ground, &plan.missing)?;
         let since = record.synced.as_ref().map_or(0, |mark| mark.at);
         let total = tally.out.files;
-        let goes_on = || progress.at(done, total) && !self.is_stopping();
+        let goes_on = || progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
             &reader,
             &ground,
@@ -216,7 +254,7 @@ impl Brain {
         drop(reader);
 
         let go_on = |done: u64| {
-            if progress.at(done, total) && !self.is_stopping() {
+            if progress.at(done, total) && !self.env.stop.is_cancelled() {
                 return Ok(());
             }
             let message =
@@ -242,7 +280,7 @@ impl Brain {
             claimed.remove(&file.slug);
         }
 
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         in_batches(
             &to_read,
             |file| file.size,
@@ -280,7 +318,7 @@ impl Brain {
         } else {
             tally.out.removed = self.give_up(&ground, &missing, &|| go_on(done))?;
             if wish.watched.is_some() && tally.out.removed > 0 {
-                let removal = (id.clone(), self.clock.now(), tally.out.removed as usize);
+                let removal = (id.clone(), self.env.clock.now(), tally.out.removed as usize);
                 self.removals.lock().unwrap_or_else(PoisonError::into_inner).push(removal);
             }
         }
@@ -288,7 +326,7 @@ impl Brain {
         let stale = plan.stale;
         let out = tally.done();
         if !wish.dry_run {
-            let at = self.clock.now();
+            let at = self.env.clock.now();
             // A part tells nothing of the rest; but what could not be done there has to be seen.
             let at = if wish.is_whole() { at } else { since };
             let mark = (wish.is_whole() || out.problem.is_some())
@@ -296,14 +334,14 @@ impl Brain {
             if mark.is_some() || !stale.is_empty() {
                 self.finish(&ground, stale, mark)?;
             }
-            self.forget_failures();
+            self.files.forget_failures();
         }
         Ok(out)
     }
 
     /// How many pages of the source the watcher has removed lately.
     fn removed_lately(&self, source: &SourceId) -> usize {
-        let since = self.clock.now() - TOGETHER_MS;
+        let since = self.env.clock.now() - TOGETHER_MS;
         let mut removals = self.removals.lock().unwrap_or_else(PoisonError::into_inner);
         removals.retain(|(_, at, _)| *at > since);
         removals.iter().filter(|(of, _, _)| of == source).map(|(_, _, pages)| pages).sum()
@@ -314,8 +352,8 @@ impl Brain {
             (false, _) => PullOutcome::Skipped("not asked for".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
-                let approved = &self.config.sources.git_approved;
-                files::pull(root, approved, &|| progress.at(0, 0) && !self.is_stopping())
+                let approved = &self.env.config.sources.git_approved;
+                files::pull(root, approved, &|| progress.at(0, 0) && !self.env.stop.is_cancelled())
             }
         };
         let (status, message) = match pulled {

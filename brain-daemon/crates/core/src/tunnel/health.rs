@@ -2,7 +2,7 @@
 
 use brain_protocol::Fault;
 
-use super::super::Brain;
+use super::super::TunnelService;
 use brain_base::clock::parse_instant;
 
 /// How late a check may be, in milliseconds: the interval plus network timeouts.
@@ -22,22 +22,22 @@ pub(crate) enum TunnelHealth {
     },
 }
 
-impl Brain {
+impl TunnelService {
     /// Returns the health of the tunnel.
     ///
     /// # Errors
     /// If the agent's token cannot be read or is readable by others.
     pub(crate) fn tunnel_health(&self) -> Result<TunnelHealth, Fault> {
-        if brain_tunnel::Settings::from_config(&self.config).is_none() {
+        if brain_tunnel::Settings::from_config(&self.env.config).is_none() {
             return Ok(TunnelHealth::Healthy("off (`tunnel.provider`)".into()));
         }
         self.tunnel_token()?;
-        let Some(status) = self.tunnel.status().clone() else {
+        let Some(status) = self.state.status().clone() else {
             return Ok(TunnelHealth::Healthy("not checked yet".into()));
         };
         let unhealthy = |problem: String, hint| Ok(TunnelHealth::Unhealthy { problem, hint });
         let due = status.next_at.as_deref().and_then(|at| parse_instant(at, false));
-        if due.is_some_and(|due| due + MAX_DELAY_MS < self.now()) {
+        if due.is_some_and(|due| due + MAX_DELAY_MS < self.env.clock.now()) {
             let checked_at = status.checked_at.unwrap_or_default();
             return unhealthy(
                 format!("the watchdog has not run since {checked_at}"),

@@ -10,13 +10,16 @@ mod state_file;
 mod watchdog;
 mod webhook;
 
+use super::Environment;
+use super::IngestService;
+use brain_access::Access;
+use brain_store::Store;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
 use tokio::sync::Notify;
 
-use super::Brain;
 use brain_base::secrets::FoundSecret;
 use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
@@ -32,7 +35,7 @@ const TOKEN: &str = "tunnel-authtoken";
 
 /// The tunnel of this process.
 #[derive(Default)]
-pub(super) struct TunnelService {
+pub(super) struct TunnelMemory {
     /// Locked during a check, which may take as long as the network timeouts.
     work: Mutex<WatchdogState>,
     /// The status at the last check.
@@ -62,7 +65,7 @@ struct WatchdogState {
     last_logged: Option<(String, String)>,
 }
 
-impl TunnelService {
+impl TunnelMemory {
     fn work(&self) -> MutexGuard<'_, WatchdogState> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -84,10 +87,31 @@ impl TunnelService {
     }
 }
 
-impl Brain {
+/// The public tunnel.
+pub struct TunnelService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) ingest: Arc<IngestService>,
+    pub(crate) state: TunnelMemory,
+}
+
+impl TunnelService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        access: Arc<Access>,
+        ingest: Arc<IngestService>,
+    ) -> Self {
+        Self { env, store, access, ingest, state: TunnelMemory::default() }
+    }
+}
+
+impl TunnelService {
     /// Sets the program starter, in place of the system's. Call it once, before the first check.
     pub fn set_starter(&self, starter: Arc<dyn Starter>) {
-        if self.tunnel.starter.set(starter).is_err() {
+        if self.state.starter.set(starter).is_err() {
             tracing::warn!("what starts programs was set already");
         }
     }
@@ -96,18 +120,18 @@ impl Brain {
     /// the tunnel's fixed name, else the last proved address.
     #[must_use]
     pub fn public_address(&self) -> Option<String> {
-        if let Some(url) = self.config.http_base_url() {
+        if let Some(url) = self.env.config.http_base_url() {
             return Some(url.to_owned());
         }
-        let fixed = Settings::from_config(&self.config).and_then(|settings| settings.domain);
-        fixed.map(|domain| format!("https://{domain}")).or_else(|| self.tunnel.address())
+        let fixed = Settings::from_config(&self.env.config).and_then(|settings| settings.domain);
+        fixed.map(|domain| format!("https://{domain}")).or_else(|| self.state.address())
     }
 
     /// Returns the answer to the watchdog's question, if a request to `host` carries it. Each
     /// question is answered once.
     #[must_use]
     pub fn tunnel_proof(&self, host: &str, question: &str) -> Option<String> {
-        let mut asked = self.tunnel.proof();
+        let mut asked = self.state.proof();
         let answer = asked.as_ref()?.answer_for(host, question)?;
         *asked = None;
         Some(answer)
@@ -115,59 +139,59 @@ impl Brain {
 
     /// Wakes the watchdog before its next interval.
     pub fn wake_tunnel_watchdog(&self) {
-        self.tunnel.wake.notify_one();
+        self.state.wake.notify_one();
     }
 
     /// Waits until the watchdog should run early.
     pub async fn tunnel_wakeup(&self) {
-        self.tunnel.wake.notified().await;
+        self.state.wake.notified().await;
     }
 
     pub(super) fn tunnel_start(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
-        let mut work = self.tunnel.work();
+        let mut work = self.state.work();
         self.set_wanted(&mut work, true)?;
         let watchdog = work.watchdog(&settings);
         watchdog.reset_backoff();
         let report = self.wait_for_tunnel(&mut work, &settings, watchdog::START_TIMEOUT);
         drop(work);
-        self.tunnel.wake.notify_one();
+        self.state.wake.notify_one();
         let _ = report?;
         self.tunnel_status()
     }
 
     pub(super) fn tunnel_stop(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
-        self.tunnel.unwanted.store(true, Ordering::SeqCst);
-        let mut work = self.tunnel.work();
-        self.tunnel.unwanted.store(false, Ordering::SeqCst);
+        self.state.unwanted.store(true, Ordering::SeqCst);
+        let mut work = self.state.work();
+        self.state.unwanted.store(false, Ordering::SeqCst);
         self.set_wanted(&mut work, false)?;
         if work.watchdog(&settings).stop() {
             tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
         }
         self.run_tunnel_check(&mut work, &settings)?;
         drop(work);
-        self.tunnel.wake.notify_one();
+        self.state.wake.notify_one();
         self.tunnel_status()
     }
 
     pub(super) fn tunnel_status(&self) -> Result<TunnelStatusReply, Fault> {
-        let Some(settings) = Settings::from_config(&self.config) else {
+        let Some(settings) = Settings::from_config(&self.env.config) else {
             return Ok(self.no_tunnel());
         };
-        if let Some(status) = self.tunnel.status().clone() {
+        if let Some(status) = self.state.status().clone() {
             return Ok(status);
         }
         // No check has run yet.
-        let mut work = self.tunnel.work();
+        let mut work = self.state.work();
         self.run_tunnel_check(&mut work, &settings)?;
         drop(work);
-        Ok(self.tunnel.status().clone().unwrap_or_else(|| self.no_tunnel()))
+        Ok(self.state.status().clone().unwrap_or_else(|| self.no_tunnel()))
     }
 
     /// Stops the agent that the daemon started, if there is one. Blocks until it is gone.
     pub fn stop_tunnel_agent(&self) {
-        if let Some(watchdog) = &mut self.tunnel.work().watchdog
+        if let Some(watchdog) = &mut self.state.work().watchdog
             && watchdog.stop()
         {
             tracing::info!("[watchdog] ended the agent, as the daemon ends");
@@ -187,7 +211,7 @@ impl Brain {
             next_at: None,
             starts: 0,
             adopted: false,
-            forward: self.config.tunnel.forward,
+            forward: self.env.config.tunnel.forward,
             telephone: None,
         }
     }
@@ -197,7 +221,7 @@ impl Brain {
     /// # Errors
     /// `not_set_up` if no tunnel is configured.
     fn tunnel_settings(&self) -> Result<Settings, Fault> {
-        Settings::from_config(&self.config).ok_or_else(|| {
+        Settings::from_config(&self.env.config).ok_or_else(|| {
             let none = self.no_tunnel();
             Fault::new(FaultCode::NotSetUp, none.message).hint(none.hint.unwrap_or_default())
         })
@@ -205,15 +229,15 @@ impl Brain {
 
     /// Reads the agent's token. Read each time, so that a new token needs no restart.
     fn tunnel_token(&self) -> Result<Option<FoundSecret>, Fault> {
-        self.secrets.find(TOKEN, self.config.tunnel_token_file(&self.home).as_deref())
+        self.env.secrets.find(TOKEN, self.env.config.tunnel_token_file(&self.env.home).as_deref())
     }
 
     /// Saves whether the tunnel should be up, also after a restart.
     fn set_wanted(&self, work: &mut WatchdogState, wanted: bool) -> Result<(), Fault> {
-        let persistent_state = work.persistent_state(&self.home);
+        let persistent_state = work.persistent_state(&self.env.home);
         if persistent_state.stopped == wanted {
             persistent_state.stopped = !wanted;
-            persistent_state.save(&self.home)?;
+            persistent_state.save(&self.env.home)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use brain_protocol::{
     TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
 
-use super::super::Brain;
+use super::super::TunnelService;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_store::{Content, JobRecord};
@@ -77,10 +77,10 @@ fn shown(request: &PublicRequest) -> TunnelRequest {
     }
 }
 
-impl Brain {
+impl TunnelService {
     /// Records a request that arrived through the tunnel. In memory only; does not block.
     pub fn record_public_request(&self, request: PublicRequest) {
-        self.tunnel.requests.add(request);
+        self.state.requests.add(request);
     }
 
     pub(crate) fn tunnel_requests(
@@ -88,11 +88,11 @@ impl Brain {
         request: &TunnelRequests,
     ) -> Result<TunnelRequestsReply, Fault> {
         let limit = (request.limit as usize).clamp(1, MAX_REQUESTS);
-        Ok(self.tunnel.requests.newest(request.failed, limit))
+        Ok(self.state.requests.newest(request.failed, limit))
     }
 
     pub(crate) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
-        let id = JobId(self.job_number(request.job_id));
+        let id = JobId(self.ingest.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
                 .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed: `brain jobs list`")
@@ -110,7 +110,7 @@ impl Brain {
         }
         // Replays the item as it arrived: same client, same options.
         let (done, answer) = mpsc::channel();
-        self.ingest_again(job, content, move |result| drop(done.send(result)));
+        self.ingest.ingest_again(job, content, move |result| drop(done.send(result)));
         let accepted = answer.recv().map_err(|_| {
             Fault::new(FaultCode::Stopping, "the daemon ends")
                 .hint("start it again, then replay it")

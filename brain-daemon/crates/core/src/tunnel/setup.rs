@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
 use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use super::super::{Brain, Progress};
+use super::super::{Progress, TunnelService};
 use super::{TOKEN, WatchdogState, watchdog};
 use brain_collector::Heartbeat;
 use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
@@ -28,16 +28,16 @@ fn step_of_report<T>(report: &TunnelCheck) -> Ended<T> {
     )
 }
 
-impl Brain {
+impl TunnelService {
     /// Runs the steps. The report lists the steps that were reached; the tunnel stays up
     /// afterwards.
     ///
     /// # Errors
     /// Only internal defects; failures are reported as steps.
     pub(crate) fn tunnel_setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
-        let mut steps = Steps { clock: &*self.clock, taken: Vec::new() };
+        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
         let through = self.tunnel_steps(&mut steps, progress).is_some();
-        self.tunnel.wake.notify_one();
+        self.state.wake.notify_one();
         Ok(TunnelSetupReply {
             status: if through { "passed" } else { "failed" }.into(),
             steps: steps.taken,
@@ -46,7 +46,7 @@ impl Brain {
 
     fn tunnel_steps(&self, steps: &mut Steps<'_>, progress: &dyn Progress) -> Option<()> {
         let settings = steps.take("provider", || self.provider())?;
-        let mut work = self.tunnel.work();
+        let mut work = self.state.work();
         progress.at(1, 7);
         steps.take("agent", || self.agent(&mut work, &settings))?;
         progress.at(2, 7);
@@ -77,7 +77,7 @@ impl Brain {
     fn provider(&self) -> Ended<Settings> {
         let settings = self.tunnel_settings().map_err(step_of_fault)?;
         let name = brain_tunnel::agent(&settings).name();
-        let public = self.access.http_addresses().public.or_else(|| self.config.http.public);
+        let public = self.access.http_addresses().public.or_else(|| self.env.config.http.public);
         let Some(address) = public else {
             return failed(
                 "nothing listens for a tunnel: http.public is off",
@@ -100,7 +100,7 @@ impl Brain {
             Some(domain) => format!("{name}, at {domain}, to port {}", settings.forward),
             None => format!("{name}, at whatever address it gives, to port {}", settings.forward),
         };
-        match (self.config.http_base_url(), &settings.domain) {
+        match (self.env.config.http_base_url(), &settings.domain) {
             (None, Some(domain)) => warned(
                 settings.clone(),
                 shown,
@@ -130,7 +130,7 @@ impl Brain {
 
     /// Step 2: the agent is installed.
     fn agent(&self, work: &mut WatchdogState, settings: &Settings) -> Ended<()> {
-        let starter = self.tunnel.starter();
+        let starter = self.state.starter();
         let watchdog = work.watchdog(settings);
         let (name, program) = (watchdog.name(), watchdog.program(&*starter));
         match program {
@@ -158,7 +158,7 @@ impl Brain {
         if report.token_refused {
             return step_of_report(&report);
         }
-        let file = self.home.secrets().join(TOKEN);
+        let file = self.env.home.secrets().join(TOKEN);
         let (up, adopted) = (report.diagnosis.url.is_some(), report.adopted);
         match found {
             // Only a session shows that the provider accepts a token.
@@ -200,8 +200,8 @@ impl Brain {
     fn tunnel_heartbeat(&self, settings: &Settings, url: &str) -> Ended<()> {
         let domain = url.split_once("://").map_or(url, |(_, domain)| domain);
         let details = json!({ "domain": domain, "tier": tier(settings, domain) });
-        Heartbeat::new(self.home.root(), "tunnel", TUNNEL_VERSION)
-            .beat(self.now(), "setup_complete", "ok", &details)
+        Heartbeat::new(self.env.home.root(), "tunnel", TUNNEL_VERSION)
+            .beat(self.env.clock.now(), "setup_complete", "ok", &details)
             .map_err(|fault| {
                 step_of_fault(
                     Fault::new(FaultCode::Io, fault.to_string())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{ClientList, Fault, TunnelStatusReply};
 
-use super::super::Brain;
+use super::super::TunnelService;
 use super::WatchdogState;
 use brain_base::clock::rfc3339;
 use brain_base::random;
@@ -21,13 +21,13 @@ pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval of checks while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl Brain {
+impl TunnelService {
     /// Checks the tunnel once and acts. Returns the delay until the next check in milliseconds, or
     /// `None` without a configured tunnel. Blocks.
     pub fn check_tunnel(&self) -> Option<u64> {
-        let settings = Settings::from_config(&self.config)?;
-        let mut work = self.tunnel.work();
-        if self.is_stopping() || !self.is_home_here() {
+        let settings = Settings::from_config(&self.env.config)?;
+        let mut work = self.state.work();
+        if self.env.stop.is_cancelled() || !self.env.home.is_here() {
             return Some(CHECK_INTERVAL_MS.unsigned_abs());
         }
         let next_ms = match self.run_tunnel_check(&mut work, &settings) {
@@ -55,20 +55,20 @@ impl Brain {
         work: &mut WatchdogState,
         settings: &Settings,
     ) -> Result<TunnelCheck, Fault> {
-        let wanted = !work.persistent_state(&self.home).stopped;
+        let wanted = !work.persistent_state(&self.env.home).stopped;
         let token = self.tunnel_token()?;
-        let starter = self.tunnel.starter();
+        let starter = self.state.starter();
         let prove = |url: &str| self.prove_address(settings, url);
         let world = Environment {
-            net: &*self.net,
+            net: &*self.env.net,
             starter: &*starter,
             prove: &prove,
             token: token.as_ref().map(|found| &found.secret),
-            now: self.now(),
+            now: self.env.clock.now(),
         };
         let watchdog = work.watchdog(settings);
         // A stopping daemon starts nothing.
-        let report = watchdog.check(world, wanted && !self.is_stopping());
+        let report = watchdog.check(world, wanted && !self.env.stop.is_cancelled());
         let (name, starts) = (watchdog.name(), watchdog.starts());
         if report.started {
             tracing::info!(
@@ -87,8 +87,8 @@ impl Brain {
             self.save_address(work, settings, url);
         }
         let telephone = work.webhook_state.shown();
-        let now = self.now();
-        *self.tunnel.status() = Some(TunnelStatusReply {
+        let now = self.env.clock.now();
+        *self.state.status() = Some(TunnelStatusReply {
             provider: name.into(),
             state: report.diagnosis.state.into(),
             message: report.diagnosis.message.clone(),
@@ -110,13 +110,13 @@ impl Brain {
     /// # Errors
     /// The reason why it is not proved.
     fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
-        let text = || random::text::<32>(&*self.random).map_err(|fault| fault.message);
+        let text = || random::text::<32>(&*self.env.random).map_err(|fault| fault.message);
         let proof = Proof::new(url, text()?, text()?)?;
-        *self.tunnel.proof() = Some(proof.clone());
+        *self.state.proof() = Some(proof.clone());
         // Owners may use an address of their own network; a tailnet has private addresses.
         let public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
-        let asked = proof.ask(&*self.net, public);
-        *self.tunnel.proof() = None;
+        let asked = proof.ask(&*self.env.net, public);
+        *self.state.proof() = None;
         asked
     }
 
@@ -137,7 +137,8 @@ impl Brain {
             let going =
                 matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
                     && !report.adopted;
-            let given_up = self.is_stopping() || self.tunnel.unwanted.load(Ordering::SeqCst);
+            let given_up =
+                self.env.stop.is_cancelled() || self.state.unwanted.load(Ordering::SeqCst);
             if !(going || report.started) || began.elapsed() >= within || given_up {
                 return Ok(report);
             }
@@ -167,13 +168,13 @@ impl Brain {
 
     /// Saves the address and logs which clients must be told if it changed.
     fn save_address(&self, work: &mut WatchdogState, settings: &Settings, url: &str) {
-        *self.tunnel.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
-        let persistent_state = work.persistent_state(&self.home);
+        *self.state.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
+        let persistent_state = work.persistent_state(&self.env.home);
         if persistent_state.address.as_deref() == Some(url) {
             return;
         }
         let before = persistent_state.address.replace(url.to_owned());
-        if let Err(fault) = persistent_state.save(&self.home) {
+        if let Err(fault) = persistent_state.save(&self.env.home) {
             tracing::warn!("[watchdog] {fault}");
         }
         let Some(before) = before else {

@@ -5,7 +5,7 @@
 
 use brain_protocol::Fault;
 
-use super::super::Brain;
+use super::super::TunnelService;
 use super::WatchdogState;
 use brain_voice::Number;
 use brain_voice::webhook::{self as number_webhook, WebhookUpdate};
@@ -50,10 +50,10 @@ impl WebhookState {
     }
 }
 
-impl Brain {
+impl TunnelService {
     /// Returns the webhook URL; `None` without a number or an address.
     fn webhook(&self) -> Option<String> {
-        Number::from_config(&self.config)?;
+        Number::from_config(&self.env.config)?;
         Some(format!("{}{PATH}", self.public_address()?))
     }
 
@@ -61,7 +61,7 @@ impl Brain {
     /// attempt in milliseconds after a failure.
     pub(super) fn update_webhook_if_due(&self, work: &mut WatchdogState) -> Option<i64> {
         let webhook = self.webhook()?;
-        let up = self.tunnel.status().as_ref().is_some_and(|status| status.state == "up");
+        let up = self.state.status().as_ref().is_some_and(|status| status.state == "up");
         if !up
             || (work.webhook_state.failed.is_none()
                 && work.webhook_state.leads_to.as_ref() == Some(&webhook))
@@ -72,7 +72,7 @@ impl Brain {
             // A failure with another address says nothing about this one.
             work.webhook_state = WebhookState::default();
         }
-        let now = self.now();
+        let now = self.env.clock.now();
         // A time far ahead was recorded under a wrong clock.
         let wait = work.webhook_state.due - now;
         if (1..=MAX_BACKOFF_MS).contains(&wait) {
@@ -97,7 +97,7 @@ impl Brain {
 
     /// Adds the webhook to the tunnel's status.
     fn show_webhook(&self, work: &WatchdogState) {
-        if let Some(status) = &mut *self.tunnel.status() {
+        if let Some(status) = &mut *self.state.status() {
             status.telephone = work.webhook_state.shown();
         }
     }
@@ -108,20 +108,22 @@ impl Brain {
     /// `not_set_up` without a token; otherwise the provider's fault.
     pub(super) fn update_webhook(&self, work: &mut WatchdogState) -> Result<String, Fault> {
         use brain_protocol::FaultCode::{NotSetUp, ServiceFailed};
-        let (Some(number), Some(webhook)) = (Number::from_config(&self.config), self.webhook())
+        let (Some(number), Some(webhook)) = (Number::from_config(&self.env.config), self.webhook())
         else {
             return Ok(
                 "no telephone number is configured (voice.account_sid, voice.number_sid)".into()
             );
         };
-        let found =
-            self.secrets.find(TOKEN, self.config.telephony_token_file(&self.home).as_deref())?;
+        let found = self
+            .env
+            .secrets
+            .find(TOKEN, self.env.config.telephony_token_file(&self.env.home).as_deref())?;
         let token = found.ok_or_else(|| {
-            let file = self.home.secrets().join(TOKEN);
+            let file = self.env.home.secrets().join(TOKEN);
             Fault::new(NotSetUp, "there is no token of the telephony account")
                 .hint(format!("put the account's auth token into {} with mode 600", file.display()))
         })?;
-        let led = number_webhook::update_webhook(&*self.net, &number, &token.secret, &webhook)
+        let led = number_webhook::update_webhook(&*self.env.net, &number, &token.secret, &webhook)
             .map_err(|said| Fault::new(ServiceFailed, said.message).hint(said.hint))?;
         work.webhook_state =
             WebhookState { leads_to: Some(webhook.clone()), ..WebhookState::default() };

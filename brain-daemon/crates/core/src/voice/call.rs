@@ -7,7 +7,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, VoiceEvent, VoiceReply, V
 
 use super::super::intake::{stored_document, written_page};
 use super::super::provenance::VOICE;
-use super::super::{Brain, Caller};
+use super::super::{Caller, VoiceService};
 use super::callers::uri;
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
@@ -27,7 +27,7 @@ const TRANSCRIPT: &str = "Transcript";
 /// The heading of the recordings.
 const RECORDINGS: &str = "Recordings";
 
-impl Brain {
+impl VoiceService {
     /// Returns whether the page of the call has this turn with these words.
     pub(super) fn is_noted(
         &self,
@@ -36,7 +36,7 @@ impl Brain {
         text: &str,
     ) -> Result<bool, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, _) = self.source(caller, &reader, None)?;
+        let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let Some(slug) = slug_of(&reader, &source, turn)? else { return Ok(false) };
         let Some(record) = reader.page(&source, &slug)? else { return Ok(false) };
         let line = format!("{} {}", mark("Caller", turn), shown(text));
@@ -50,9 +50,9 @@ impl Brain {
         turn: &VoiceTurn,
         said: &VoiceReply,
     ) -> Result<(), Fault> {
-        let now = self.clock.now();
+        let now = self.env.clock.now();
         let reader = self.store.read(caller.visibility())?;
-        let (source, _) = self.source(caller, &reader, None)?;
+        let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let known = slug_of(&reader, &source, turn)?;
         drop(reader);
         // The end of an unanswered call creates no page.
@@ -83,7 +83,7 @@ impl Brain {
             draft.write_page(&place, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {
-            self.agree(&source, &applied.record);
+            self.files.agree(&source, &applied.record);
         }
         Ok(())
     }

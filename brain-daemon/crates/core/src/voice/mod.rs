@@ -10,13 +10,19 @@ mod callers;
 mod dialogue;
 mod phrases;
 
+use super::Environment;
+use super::FileService;
+use super::PageService;
+use super::SearchService;
 use brain_protocol::{
     Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, VoiceEvent, VoiceReply,
     VoiceTurn,
 };
+use brain_store::Store;
+use std::sync::Arc;
 
 use super::provenance::VOICE;
-use super::{Brain, Caller, preferred};
+use super::{Caller, preferred};
 use brain_base::caller::Visibility;
 use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
 
@@ -35,14 +41,36 @@ const ID: usize = 64;
 /// Replaces words in a call page that its readers may not see.
 const ELSEWHERE: &str = "(read out from a page of another source)";
 
-impl Brain {
+/// The telephone.
+pub struct VoiceService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) search: Arc<SearchService>,
+}
+
+impl VoiceService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        files: Arc<FileService>,
+        pages: Arc<PageService>,
+        search: Arc<SearchService>,
+    ) -> Self {
+        Self { env, store, files, pages, search }
+    }
+}
+
+impl VoiceService {
     /// Returns the token for the provider's signatures, if there is one.
     ///
     /// # Errors
     /// If it exists and is unusable.
     pub fn telephony_token(&self) -> Result<Option<Secret>, Fault> {
-        let file = self.config.telephony_token_file(&self.home);
-        Ok(self.secrets.find(TOKEN, file.as_deref())?.map(|found| found.secret))
+        let file = self.env.config.telephony_token_file(&self.env.home);
+        Ok(self.env.secrets.find(TOKEN, file.as_deref())?.map(|found| found.secret))
     }
 
     /// Returns the caller for a number. Known callers may ask; others can only leave a message in
@@ -51,7 +79,7 @@ impl Brain {
     /// # Errors
     /// If the store cannot be read.
     pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
-        let known = self.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
+        let known = self.env.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
         if known {
             return Ok(Caller::granted(TELEPHONE, Scopes::READ_WRITE, Visibility::All));
         }
@@ -62,12 +90,12 @@ impl Brain {
     /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
     #[must_use]
     pub fn apology(&self, turn: Option<&VoiceTurn>) -> VoiceReply {
-        let language = self.config.voice().map_or("", |voice| &voice.language);
+        let language = self.env.config.voice().map_or("", |voice| &voice.language);
         dialogue::apology(turn, Phrases::of(language))
     }
 
     pub(super) fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {
-        let settings = self.config.voice().ok_or_else(|| {
+        let settings = self.env.config.voice().ok_or_else(|| {
             Fault::new(FaultCode::NotSetUp, "the telephone is not switched on")
                 .hint("set voice.enabled to true: `brain config path` names the file")
         })?;
@@ -121,7 +149,7 @@ impl Brain {
             title: None,
             tags: Vec::new(),
         };
-        let written = self.capture_through(caller, request, &VOICE, uri)?;
+        let written = self.pages.capture_through(caller, request, &VOICE, uri)?;
         tracing::debug!(slug = written.slug.as_str(), "noted by telephone");
         Ok(())
     }
@@ -131,11 +159,12 @@ impl Brain {
         // Callers mean no search operators. Pages of calls that repeat the question say nothing
         // about it. The filter comes first, because only the beginning of a long question is read.
         let query = format!("-type:{TYPE} {}", dialogue::words(text));
-        let found = self.search(caller, Search { query, limit: 1, ..Search::default() })?;
+        let found = self.search.search(caller, Search { query, limit: 1, ..Search::default() })?;
         let Some(hit) = found.hits.first() else {
             return Ok(Answer { say: vec![phrases.nothing.into()], elsewhere: false });
         };
-        let (here, _) = self.source(caller, &self.store.read(caller.visibility())?, None)?;
+        let (here, _) =
+            crate::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?;
         let say = aloud::answer(&hit.title, &hit.snippet, phrases);
         Ok(Answer { say, elsewhere: hit.source_id != here })
     }

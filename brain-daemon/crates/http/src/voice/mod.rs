@@ -270,7 +270,7 @@ async fn passed_on(
     match upstream::pass_on(&app, &call, upgrade).await? {
         Some(response) => Ok(response),
         // Nobody answers there: the caller is told so, not the provider.
-        None => Ok(markup(&app, &app.brain.apology(None), 0)),
+        None => Ok(markup(&app, &app.brain.voice.apology(None), 0)),
     }
 }
 
@@ -287,12 +287,12 @@ async fn answered(app: &AppState, call: &Signed, event: VoiceEvent) -> Response 
     };
     let again = turn.clone();
     let asking = app.block(move |brain| {
-        let caller = brain.telephone_caller(&turn.from)?;
+        let caller = brain.voice.telephone_caller(&turn.from)?;
         brain.run(&caller, turn, &brain_core::Silent)
     });
     let spoken = in_time(DEADLINE, asking).await.unwrap_or_else(|why| {
         tracing::error!("a turn of a call could not be worked off: {why}");
-        app.brain.apology(Some(&again))
+        app.brain.voice.apology(Some(&again))
     });
     markup(app, &spoken, again.turn + 1)
 }

@@ -61,7 +61,7 @@ async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<Signed, HttpE
         .await
         .map_err(|why| HttpError::new(why.status(), "bad_request", why.message()))?;
     let (token, public) =
-        app.block(|brain| (brain.telephony_token(), brain.public_address())).await?;
+        app.block(|brain| (brain.voice.telephony_token(), brain.tunnel.public_address())).await?;
     let (token, public) = ready(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::super::{Brain, Caller};
+use super::super::super::{Caller, CollectorService};
 use super::super::collected::{Author, CollectedEvents, CollectedFiles};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
@@ -99,7 +99,7 @@ impl Collected {
     }
 }
 
-impl Brain {
+impl CollectorService {
     /// Plans the enrichment for posts collected from `since` to `now`.
     pub(super) fn enrichment(
         &self,
@@ -113,7 +113,7 @@ impl Brain {
         let noticed = files.noticed(since.min(now - MAX_NOTE_AGE_MS), now)?;
         let week = since.min(now - WEEK_MS);
         let collected = collect(files, &names, &noticed, since, week);
-        let (source, _) = self.source(caller, &reader, None)?;
+        let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let mut plan = Plan {
             pages: Vec::new(),
             done: noticed.enriched.into_iter().collect(),
@@ -122,7 +122,7 @@ impl Brain {
         };
         let pages = targets(&names, &collected, &mut plan.unclaimed);
         let mut patterns = patterns(&collected, week);
-        let config = &self.config.collector;
+        let config = &self.env.config.collector;
         let (followers, posts) = (config.notable_followers, config.notable_posts);
         let mut newcomers =
             PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);

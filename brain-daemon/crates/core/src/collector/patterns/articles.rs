@@ -90,7 +90,7 @@ impl PatternRun<'_> {
                     ..ArticleResult::default()
                 },
                 Err(ArticleError::Later(why)) => {
-                    let now = self.brain.now();
+                    let now = self.brain.env.clock.now();
                     self.memory.silent.insert(host.clone(), now + RETRY_DELAY_MS);
                     tries.note(now);
                     let status = if tries.are_over() { "failed" } else { "waiting" };
@@ -104,7 +104,7 @@ impl PatternRun<'_> {
             };
             if fate.status != "waiting" {
                 ledger.append(&Article {
-                    at: rfc3339(self.brain.now()),
+                    at: rfc3339(self.brain.env.clock.now()),
                     id: post.to_string(),
                     url: url.to_string(),
                     job: fate.job.clone(),
@@ -161,7 +161,10 @@ impl PatternRun<'_> {
                 open = true;
                 let tries = fate.map(|fate| fate.tries.clone()).unwrap_or_default();
                 let rests = self.memory.silent.contains_key(url.host_str().unwrap_or_default());
-                if !rests && tries.are_due(self.brain.now()) && taken.insert(url.to_string()) {
+                if !rests
+                    && tries.are_due(self.brain.env.clock.now())
+                    && taken.insert(url.to_string())
+                {
                     waiting.push(Waiting { post: id.clone(), url, tries });
                 }
             }
@@ -181,7 +184,7 @@ impl PatternRun<'_> {
     }
 
     fn take_in(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
-        let page = self.brain.net.web_page(url.as_str()).map_err(|trouble| missed(&trouble))?;
+        let page = self.brain.env.net.web_page(url.as_str()).map_err(|trouble| missed(&trouble))?;
         let media_type = media_type(&page).ok_or_else(|| {
             let kind = page.content_type.split(';').next().unwrap_or_default();
             ArticleError::Never(format!(
@@ -189,7 +192,7 @@ impl PatternRun<'_> {
                 if kind.is_empty() { "of no kind" } else { kind }
             ))
         })?;
-        let most = self.brain.config.ingest.max_bytes;
+        let most = self.brain.env.config.ingest.max_bytes;
         if page.body.len() > most {
             return Err(ArticleError::Never(format!(
                 "it has {} bytes; ingest.max_bytes is {most}",
@@ -209,7 +212,7 @@ impl PatternRun<'_> {
         };
         let caller = Caller::granted(COLLECTOR, Scopes::READ_WRITE, Visibility::All);
         let (sender, answer) = mpsc::channel();
-        self.brain.ingest(&caller, item, move |taken| _ = sender.send(taken));
+        self.brain.ingest.ingest(&caller, item, move |taken| _ = sender.send(taken));
         let gone = || Fault::new(FaultCode::Stopping, "the store is being closed");
         match answer.recv().unwrap_or_else(|_| Err(gone())) {
             Ok(taken) => Ok(ArticleResult {

@@ -77,7 +77,7 @@ impl PatternRun<'_> {
                     faults = 0;
                     kept.text = Some(text_of(&reply));
                     kept.model = Some(model.name().to_owned());
-                    kept.read_at = Some(rfc3339(self.brain.now()));
+                    kept.read_at = Some(rfc3339(self.brain.env.clock.now()));
                     self.keep(KIND, &id, &kept)?;
                     self.done(KIND, &id);
                 }
@@ -96,7 +96,7 @@ impl PatternRun<'_> {
                         }
                     };
                     if parse_metrics {
-                        kept.tries.note(self.brain.now());
+                        kept.tries.note(self.brain.env.clock.now());
                         self.keep(KIND, &id, &kept)?;
                     }
                     if ends {
@@ -121,7 +121,7 @@ impl PatternRun<'_> {
                 self.post(&id)?.map(|(post, _)| self.pictures(&post)).unwrap_or_default();
             if pictures.is_empty() {
                 self.done(KIND, &id);
-            } else if kept.tries.are_due(self.brain.now()) {
+            } else if kept.tries.are_due(self.brain.env.clock.now()) {
                 waiting.push((id, pictures, kept));
             }
         }
@@ -167,6 +167,7 @@ impl PatternRun<'_> {
         }
         let page = self
             .brain
+            .env
             .net
             .web_page(&picture.url)
             .map_err(|trouble| ImageError::Picture(trouble.to_string()))?;

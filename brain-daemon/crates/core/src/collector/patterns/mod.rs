@@ -26,7 +26,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use self::ledger::Ledger;
-use super::super::Brain;
+use super::super::CollectorService;
 use super::data_fault;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{
@@ -94,7 +94,7 @@ impl Attempts {
     }
 }
 
-impl Brain {
+impl CollectorService {
     /// Runs the enabled patterns for posts of the last 24 hours, a bounded number per call. Returns
     /// whether more can be done at once. Results are stored beside each post, so nothing is
     /// repeated or lost. Blocks for long.
@@ -102,11 +102,11 @@ impl Brain {
     /// # Errors
     /// If the collector's files cannot be used.
     pub fn collector_patterns(&self) -> Result<bool, Fault> {
-        let on = &self.config.collector;
+        let on = &self.env.config.collector;
         if !on.has_patterns() {
             return Ok(false);
         }
-        let mut memory = match self.collector.patterns.try_lock() {
+        let mut memory = match self.state.patterns.try_lock() {
             Ok(memory) => memory,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // The active call does everything.
@@ -129,13 +129,13 @@ impl Brain {
         }
         let left: Vec<bool> =
             done.into_iter().collect::<Result<_, _>>().map_err(|fault| data_fault(&fault))?;
-        Ok(left.contains(&true) && !self.is_stopping())
+        Ok(left.contains(&true) && !self.env.stop.is_cancelled())
     }
 }
 
 /// One call.
 struct PatternRun<'a> {
-    brain: &'a Brain,
+    brain: &'a CollectorService,
     memory: &'a mut PatternCache,
     settings: Settings,
     data: Data,
@@ -146,10 +146,10 @@ struct PatternRun<'a> {
 }
 
 impl<'a> PatternRun<'a> {
-    fn begin(brain: &'a Brain, memory: &'a mut PatternCache) -> Result<Self, DataFault> {
+    fn begin(brain: &'a CollectorService, memory: &'a mut PatternCache) -> Result<Self, DataFault> {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
-        let noted = journal.since(brain.now() - WINDOW_MS)?;
+        let noted = journal.since(brain.env.clock.now() - WINDOW_MS)?;
         let mut seen = HashSet::new();
         let mut gone = HashSet::new();
         let mut posts = Vec::new();
@@ -168,7 +168,7 @@ impl<'a> PatternRun<'a> {
             }
         }
         memory.done.retain(|(_, id)| seen.contains(id));
-        memory.silent.retain(|_, until| *until > brain.now());
+        memory.silent.retain(|_, until| *until > brain.env.clock.now());
         posts.retain(|id| !data.is_deleted(id));
         Ok(Self {
             brain,
@@ -177,12 +177,12 @@ impl<'a> PatternRun<'a> {
             data,
             journal,
             posts,
-            models: Models::from_config(&brain.config),
+            models: Models::from_config(&brain.env.config),
         })
     }
 
     fn goes_on(&self) -> bool {
-        !self.brain.is_stopping()
+        !self.brain.env.stop.is_cancelled()
     }
 
     /// Returns the posts that a pattern has not completed.
@@ -241,7 +241,7 @@ impl<'a> PatternRun<'a> {
     /// Returns the account's handle from the configuration or setup.
     fn handle(&self) -> Result<Option<String>, DataFault> {
         let (state, _) = State::peek(&self.data)?;
-        Ok(Brain::with_account(self.settings.clone(), &state).handle)
+        Ok(CollectorService::with_account(self.settings.clone(), &state).handle)
     }
 
     /// Returns the name of a configured model.
@@ -256,10 +256,10 @@ impl<'a> PatternRun<'a> {
     /// Returns a configured model that is not paused.
     fn model(&mut self, reads: ModelKind) -> Option<Model> {
         let name = self.model_name(reads)?;
-        if self.memory.rests[reads as usize] > self.brain.now() {
+        if self.memory.rests[reads as usize] > self.brain.env.clock.now() {
             return None;
         }
-        let key = match self.brain.llm_key() {
+        let key = match self.brain.models.llm_key() {
             Ok(key) => key,
             Err(fault) => {
                 tracing::warn!(%fault, "the language model's key");
@@ -271,8 +271,8 @@ impl<'a> PatternRun<'a> {
             self.models.as_ref()?,
             &name,
             key,
-            &*self.brain.net,
-            self.brain.llm_cost_meter(),
+            &*self.brain.env.net,
+            self.brain.models.llm_cost_meter(),
         ) {
             Ok(model) => Some(model),
             Err(fault) => {
@@ -296,6 +296,6 @@ impl<'a> PatternRun<'a> {
 
     fn rest(&mut self, reads: ModelKind, seconds: Option<u64>) {
         let asked = seconds.map_or(0, |seconds| seconds.min(MAX_WAIT_S) as i64 * 1000);
-        self.memory.rests[reads as usize] = self.brain.now() + asked.max(RETRY_DELAY_MS);
+        self.memory.rests[reads as usize] = self.brain.env.clock.now() + asked.max(RETRY_DELAY_MS);
     }
 }

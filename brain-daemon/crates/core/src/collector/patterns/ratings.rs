@@ -60,7 +60,7 @@ impl PatternRun<'_> {
     pub(super) fn ratings(&mut self) -> Result<bool, DataFault> {
         let by_model = self.model_name(ModelKind::Text).is_some();
         let (mut new, mut old, mut unasked) = (Vec::new(), Vec::new(), Vec::new());
-        let now = self.brain.now();
+        let now = self.brain.env.clock.now();
         for id in self.undone(KIND) {
             let Some(kept) = self.beside::<StoredRating>(KIND, &id)? else {
                 new.push(id);
@@ -108,7 +108,7 @@ impl PatternRun<'_> {
             virality: seen.virality(),
             relevance: post_metrics.map(|with| with.ties(&post, &streams).relevance()),
             novelty: post_metrics.and_then(|with| with.novelty(id, self.memory.words.get(id)?)),
-            rated_at: rfc3339(self.brain.now()),
+            rated_at: rfc3339(self.brain.env.clock.now()),
             ..Rating::default()
         };
         self.keep(KIND, id, &StoredRating { rating, model: None, tries: Attempts::default() })?;
@@ -123,12 +123,14 @@ impl PatternRun<'_> {
             self.done(KIND, id);
             return Ok(());
         };
-        let rating = second_rating(kept.rating, &self.seen(&post)?, self.brain.now());
+        let rating = second_rating(kept.rating, &self.seen(&post)?, self.brain.env.clock.now());
         self.keep(KIND, id, &StoredRating { rating, ..kept })
     }
 
     fn seen<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
-        let at = post.instant(brain_collector::LAST_UPDATED).unwrap_or_else(|| self.brain.now());
+        let at = post
+            .instant(brain_collector::LAST_UPDATED)
+            .unwrap_or_else(|| self.brain.env.clock.now());
         let snapshots = match self.data.snapshots(post.id()) {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,
@@ -151,7 +153,7 @@ impl PatternRun<'_> {
                 return Ok(None);
             }
         };
-        let week = self.journal.since(self.brain.now() - WEEK_MS)?;
+        let week = self.journal.since(self.brain.env.clock.now() - WEEK_MS)?;
         let ids = week.into_iter().filter_map(|entry| match entry.noted {
             JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
@@ -267,7 +269,7 @@ impl PatternRun<'_> {
     ) -> Result<(), DataFault> {
         for (post, kept) in posts {
             let mut kept = kept.clone();
-            kept.tries.note(self.brain.now());
+            kept.tries.note(self.brain.env.clock.now());
             self.keep(KIND, post.id(), &kept)?;
         }
         Ok(())

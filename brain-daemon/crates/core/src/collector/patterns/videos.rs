@@ -28,7 +28,7 @@ impl PatternRun<'_> {
                         Some(ledger.lines::<Video>()?.into_iter().map(|video| video.url).collect());
                 }
                 if known.as_mut().is_some_and(|known| known.insert(url.clone())) {
-                    let queued_at = rfc3339(self.brain.now());
+                    let queued_at = rfc3339(self.brain.env.clock.now());
                     ledger.append(&Video {
                         queued_at,
                         id: id.to_string(),

@@ -21,7 +21,7 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
         for _ in 0..12 {
             scope.spawn(|| {
                 let began = Instant::now();
-                let meant = brain.near("boats", 10, &|_| true, None);
+                let meant = brain.embedding.near("boats", 10, &|_| true, None);
                 assert_eq!((text(&meant).as_deref(), meant.near.len()), (Some(late), 0));
                 // The deadline is 2 s; the rest allows for a busy machine.
                 assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
@@ -54,44 +54,53 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     let id = put(&brain, "page", "boats moor");
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(Some(300))));
     assert_eq!(
-        brain.embed_in_background(),
+        brain.embedding.embed_in_background(),
         Duration::from_secs(60),
         "it looks again in a minute, and rests 300 s"
     );
     let calls = words.calls.load(Ordering::SeqCst);
-    brain.embed_in_background();
+    brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
-    let standing = brain.meaning_status();
+    let standing = brain.embedding.meaning_status();
     assert_eq!(standing.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
     assert_eq!(standing.missing, 1);
     let all = "search by meaning: 0 % of the pages have their vectors";
     assert_eq!(degradation(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
     // The problem may contain local paths, which outsiders must not see.
     let guest = Caller::granted("guest", Scope::Read.into(), Visibility::All);
-    assert_eq!(brain.near("boats", 10, &|_| true, None).degradation.unwrap().text(&guest), all);
+    assert_eq!(
+        brain.embedding.near("boats", 10, &|_| true, None).degradation.unwrap().text(&guest),
+        all
+    );
     let none =
         super::super::Degradation { share: None, why: Some("/home/ann/model is gone".into()) };
     assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
     // A command retries, and it still fails.
     assert_eq!(
-        brain.embed_round(false, &|| true).unwrap_err().kind,
+        brain.embedding.embed_round(false, &|| true).unwrap_err().kind,
         EmbedErrorKind::Later(Some(300))
     );
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
-    assert_eq!(brain.embed_round(false, &|| true).unwrap_err().kind, EmbedErrorKind::Refused);
+    assert_eq!(
+        brain.embedding.embed_round(false, &|| true).unwrap_err().kind,
+        EmbedErrorKind::Refused
+    );
     let calls = words.calls.load(Ordering::SeqCst);
     for _ in 0..3 {
-        assert_eq!(brain.embed_in_background(), Duration::from_secs(60));
+        assert_eq!(brain.embedding.embed_in_background(), Duration::from_secs(60));
     }
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it has given up");
     *words.fault.lock().unwrap() = None;
-    assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 1);
-    assert_eq!(brain.embed_round(false, &|| true).unwrap().pages, 0);
-    assert_eq!(brain.meaning_status().problem, None);
+    assert_eq!(brain.embedding.embed_round(false, &|| true).unwrap().pages, 1);
+    assert_eq!(brain.embedding.embed_round(false, &|| true).unwrap().pages, 0);
+    assert_eq!(brain.embedding.meaning_status().problem, None);
     assert_eq!(near(&brain, "boats moor"), [id]);
-    assert_eq!(brain.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
-    assert_eq!(brain.embed_round(true, &|| false).unwrap_err().kind, EmbedErrorKind::Stopped);
+    assert_eq!(brain.embedding.embed_round(true, &|| true).unwrap().pages, 1, "all of them again");
+    assert_eq!(
+        brain.embedding.embed_round(true, &|| false).unwrap_err().kind,
+        EmbedErrorKind::Stopped
+    );
     work(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "what was left undone is done in the background");
 }
@@ -110,9 +119,14 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
     work(&brain);
     assert_eq!(near(&brain, "tomatoes grow"), [other]);
     assert!(
-        brain.near("boats moor quay", 1, &|_| true, None).near.iter().any(|near| near.page == id)
+        brain
+            .embedding
+            .near("boats moor quay", 1, &|_| true, None)
+            .near
+            .iter()
+            .any(|near| near.page == id)
     );
-    assert_eq!(brain.meaning_status().missing, 0);
+    assert_eq!(brain.embedding.meaning_status().missing, 0);
 }
 
 #[test]
@@ -128,11 +142,11 @@ fn a_brain_that_stops_leaves_its_round() {
             brain.begin_stop();
         }
     }));
-    brain.embed_in_background();
+    brain.embedding.embed_in_background();
     let made = words.texts.lock().unwrap().len();
     assert!(made < 40, "{made}: it ended after what it was at");
     let calls = words.calls.load(Ordering::SeqCst);
-    brain.embed_in_background();
+    brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
     brain.settle();
     drop(brain);
@@ -140,7 +154,7 @@ fn a_brain_that_stops_leaves_its_round() {
     let brain = start(dir.path(), Some(&words));
     work(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 40, "what was made is kept");
-    assert_eq!(brain.meaning_status().pages, 40);
+    assert_eq!(brain.embedding.meaning_status().pages, 40);
 }
 
 #[test]
@@ -154,16 +168,19 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
         *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Changed));
         words.texts.lock().unwrap().clear();
         if by_question {
-            let meant = brain.near("boats", 10, &|_| true, None);
+            let meant = brain.embedding.near("boats", 10, &|_| true, None);
             assert!(meant.near.is_empty() && meant.degradation.is_some());
         } else {
             put(&brain, "page", "boats moor again");
-            assert!(!brain.embed_in_background().is_zero());
+            assert!(!brain.embedding.embed_in_background().is_zero());
         }
         *words.fault.lock().unwrap() = None;
         work(&brain);
         assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
-        assert_eq!((near(&brain, "boats moor"), brain.meaning_status().problem), (vec![id], None));
+        assert_eq!(
+            (near(&brain, "boats moor"), brain.embedding.meaning_status().problem),
+            (vec![id], None)
+        );
     }
 }
 
@@ -174,11 +191,11 @@ fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
     put(&brain, "page", "boats moor");
     work(&brain);
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
-    assert!(brain.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
-    assert_eq!(brain.meaning_status().pages, 1);
+    assert!(brain.embedding.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
+    assert_eq!(brain.embedding.meaning_status().pages, 1);
     // A worker that gave up still releases the model.
     let rests = words.rests.load(Ordering::SeqCst);
-    brain.embed_in_background();
+    brain.embedding.embed_in_background();
     assert!(words.rests.load(Ordering::SeqCst) > rests);
 }
 
@@ -190,7 +207,7 @@ fn a_store_that_was_put_back_is_compared_page_by_page() {
     put(&brain, "other", "tomatoes grow");
     work(&brain);
     // These vectors saw more changes than the restored store.
-    brain.meaning.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
+    brain.embedding.state.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
     drop(brain);
     let brain = start(dir.path(), None);
     put(&brain, "other", "snow falls");
@@ -200,7 +217,7 @@ fn a_store_that_was_put_back_is_compared_page_by_page() {
     std::thread::scope(|scope| {
         let working = scope.spawn(|| work(&brain));
         let patience = Duration::from_secs(20);
-        let open = brain.meaning.shared.wait(Instant::now() + patience, patience).unwrap();
+        let open = brain.embedding.state.shared.wait(Instant::now() + patience, patience).unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
         words.stalls.store(false, Ordering::SeqCst);
         working.join().unwrap();
@@ -223,7 +240,7 @@ fn the_last_room_on_the_disk_is_not_for_vectors() {
     work(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "they are in memory");
     assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
-    let (problem, hint) = brain.meaning_status().problem.unwrap();
+    let (problem, hint) = brain.embedding.meaning_status().problem.unwrap();
     assert!(problem.contains("MB free") && hint.unwrap().contains("make room"), "{problem}");
 }
 
@@ -242,7 +259,7 @@ fn a_long_page_gives_way_in_the_middle() {
     std::thread::scope(|scope| {
         let working = scope.spawn(|| work(&brain));
         begins.recv().unwrap();
-        let syncing = brain.syncing.lock().unwrap();
+        let syncing = brain.embedding.syncing.lock().unwrap();
         drop(begins);
         goes.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(400));
@@ -250,7 +267,7 @@ fn a_long_page_gives_way_in_the_middle() {
         drop(syncing);
         working.join().unwrap();
     });
-    assert_eq!(brain.meaning_status().missing, 0);
+    assert_eq!(brain.embedding.meaning_status().missing, 0);
 }
 
 #[test]
@@ -262,12 +279,15 @@ fn a_crash_costs_no_more_than_a_round() {
     }
     // An import goes first; after a long gap, the same number of changes does not count as one.
     std::thread::sleep(Duration::from_millis(1600));
-    assert!(brain.embed_in_background().is_zero());
+    assert!(brain.embedding.embed_in_background().is_zero());
     let made = words.texts.lock().unwrap().len();
     assert!((100..140).contains(&made), "{made}");
     // Nothing is flushed.
     drop(brain);
     let brain = start(dir.path(), Some(&words));
     work(&brain);
-    assert_eq!((words.texts.lock().unwrap().len(), brain.meaning_status().missing), (140, 0));
+    assert_eq!(
+        (words.texts.lock().unwrap().len(), brain.embedding.meaning_status().missing),
+        (140, 0)
+    );
 }

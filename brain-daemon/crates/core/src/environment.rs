@@ -1,0 +1,31 @@
+//! What all services share.
+
+use std::sync::Arc;
+
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_base::random::Random;
+use brain_base::secrets::Secrets;
+use brain_net::HttpClient;
+use tokio_util::sync::CancellationToken;
+
+use brain_config::Config;
+
+/// The surroundings of a service. Clones share everything.
+#[derive(Clone)]
+pub struct Environment {
+    /// The home directory.
+    pub home: Home,
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// The source of random bytes.
+    pub random: Arc<dyn Random>,
+    /// The secrets.
+    pub secrets: Arc<Secrets>,
+    /// The client for outgoing HTTP.
+    pub net: Arc<dyn HttpClient>,
+    /// Cancelled when the daemon stops: long work ends at its next safe place.
+    pub stop: CancellationToken,
+}

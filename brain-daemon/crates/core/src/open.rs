@@ -1,0 +1,284 @@
+//! Opens a brain: the store, the index, the services, and recovery after a crash.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use brain_access::Access;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_base::random::SystemRandom;
+use brain_base::secrets::Secrets;
+use brain_config::{ClientDocuments, Config};
+use brain_costs::Ledger;
+use brain_protocol::{Fault, FaultCode};
+use brain_store::{Reader, Store, StoreOptions};
+use tokio_util::sync::CancellationToken;
+
+use crate::dedup::Dedup;
+use crate::index::Follower;
+use crate::ingest::Queue;
+use crate::meaning::{Meaning, combine_hooks};
+use crate::text_budget::TextBudget;
+use crate::{
+    AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
+    Environment, EventLines, FileService, IdeaService, IngestService, LanguageModels, Outside,
+    PageService, SearchService, SourceService, StandardOutput, SyncService, TunnelService,
+    VoiceService, index_mark,
+};
+
+impl Brain {
+    /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
+    ///
+    /// # Errors
+    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
+    pub fn open(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+    ) -> Result<Self, Fault> {
+        let variables = Box::new(|name: &str| std::env::var(name).ok());
+        let (random, net) = (Arc::new(SystemRandom), Arc::new(brain_net::Client::new()));
+        let lines = Arc::new(StandardOutput::default());
+        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
+    }
+
+    /// Opens the brain at `home` with everything else that comes from outside.
+    ///
+    /// # Errors
+    /// As [`Brain::open`].
+    pub fn open_with(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+        outside: Outside,
+    ) -> Result<Self, Fault> {
+        home.prepare().map_err(|e| home_fault(&home, &e))?;
+        let home = home.clone().hold().map_err(|e| home_fault(&home, &e))?;
+        let now = clock.now();
+        let options = StoreOptions {
+            cache_bytes: config.store.cache_mb * 1_000_000,
+            min_free_bytes: config.store.min_free_mb * 1_000_000,
+            now,
+            fresh_id,
+        };
+        let (index, meaning) = (Arc::new(Follower::new()), Meaning::new());
+        let hook = combine_hooks(meaning.hook(), index.hook());
+        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
+        check_not_emptied(&home, &store)?;
+        if let Some(dir) = config.backup_dir(&home) {
+            store.set_backup_dir(dir);
+        }
+        index.start(&store, &home.index(), &config)?;
+        let env = Environment {
+            secrets: Arc::new(Secrets::new(home.secrets(), outside.variables)),
+            config: Arc::new(config),
+            random: outside.random,
+            net: outside.net,
+            stop: CancellationToken::new(),
+            clock,
+            home,
+        };
+        let brain = Self::compose(&env, &store, &index, meaning, outside.lines)?;
+        brain.pages.dedup.refill(&store, now)?;
+        brain.files.begin_recovery();
+        brain.files.replay_outbox();
+        if let Err(fault) = brain.pages.purge_due() {
+            tracing::warn!(%fault, "purge at start");
+        }
+        Ok(brain)
+    }
+
+    /// Gives each service its dependencies. The store is locked by now, so the owner's token is
+    /// created only once.
+    fn compose(
+        env: &Environment,
+        store: &Arc<Store>,
+        index: &Arc<Follower>,
+        meaning: Meaning,
+        lines: Arc<dyn EventLines>,
+    ) -> Result<Self, Fault> {
+        let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
+        let waiting = store.read_through(Reader::job_counts)?.waiting;
+        let queue = Arc::new(Queue::new(config.ingest.queue, waiting));
+        let text = Arc::new(TextBudget::new());
+        let dedup = Arc::new(Dedup::new(config.store.dedup_entries));
+        let ledger = Arc::new(Ledger::new(&env.home.costs(), clock.clone()));
+        let syncing = Arc::new(Mutex::new(()));
+
+        let access = Arc::new(Access::open(
+            store.clone(),
+            clock.clone(),
+            env.random.clone(),
+            env.secrets.clone(),
+            env.net.clone(),
+            access_settings(config, &env.home),
+        )?);
+        let audit = Arc::new(Audit::new(store.clone(), clock.clone()));
+        let files = Arc::new(FileService::new(
+            env.home.clone(),
+            store.clone(),
+            clock.clone(),
+            stop.clone(),
+        ));
+        let pages = Arc::new(PageService::new(
+            store.clone(),
+            clock.clone(),
+            files.clone(),
+            dedup.clone(),
+            stop.clone(),
+        ));
+        let sources = Arc::new(SourceService::new(
+            store.clone(),
+            clock.clone(),
+            env.home.clone(),
+            files.clone(),
+            index.clone(),
+            stop.clone(),
+        ));
+        let embedding = Arc::new(EmbeddingService::new(
+            env.clone(),
+            store.clone(),
+            ledger.clone(),
+            queue.clone(),
+            syncing.clone(),
+            meaning,
+        ));
+        let search = Arc::new(SearchService::new(
+            store.clone(),
+            index.clone(),
+            clock.clone(),
+            embedding.clone(),
+        ));
+        let sync = Arc::new(SyncService::new(
+            env.clone(),
+            store.clone(),
+            index.clone(),
+            files.clone(),
+            sources.clone(),
+            embedding.clone(),
+            syncing,
+        ));
+        let ingest = Arc::new(IngestService::new(
+            store.clone(),
+            index.clone(),
+            clock.clone(),
+            files.clone(),
+            dedup,
+            text.clone(),
+            queue,
+        ));
+        let models = Arc::new(LanguageModels::new(env.clone(), ledger));
+        let ask = AskService::new(env.clone(), store.clone(), search.clone(), models.clone());
+        let ideas = IdeaService::new(
+            env.clone(),
+            store.clone(),
+            pages.clone(),
+            search.clone(),
+            embedding.clone(),
+            models.clone(),
+        );
+        let collector = CollectorService::new(
+            env.clone(),
+            store.clone(),
+            index.clone(),
+            pages.clone(),
+            sync.clone(),
+            ingest.clone(),
+            models.clone(),
+            lines,
+        );
+        let tunnel = TunnelService::new(env.clone(), store.clone(), access.clone(), ingest.clone());
+        let voice = VoiceService::new(
+            env.clone(),
+            store.clone(),
+            files.clone(),
+            pages.clone(),
+            search.clone(),
+        );
+        Ok(Self {
+            copies: BackupService::new(env.clone(), store.clone()),
+            connect: ConnectService::new(env.clone(), access.clone()),
+            started: Instant::now(),
+            env: env.clone(),
+            store: store.clone(),
+            index: index.clone(),
+            access,
+            audit,
+            files,
+            pages,
+            sources,
+            search,
+            embedding,
+            sync,
+            ingest,
+            models,
+            ask,
+            ideas,
+            collector,
+            tunnel,
+            voice,
+            text,
+        })
+    }
+}
+
+/// The configuration of [`Access`].
+fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
+    brain_access::Settings {
+        admin_token_file: config.http_admin_token_file(home),
+        base_url: config.http_base_url().map(str::to_owned),
+        local: config.http.local,
+        fetch_client_documents: config.http.client_documents == ClientDocuments::Fetch,
+    }
+}
+
+/// Refuses a store without a single change in a home that knows of some: a repair may have gone back to where the file began, and to
+/// go on would look like a lost brain.
+fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
+    if store.read_through(Reader::counts)?.seq > 0 {
+        return Ok(());
+    }
+    let known =
+        brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+    let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
+    let is_repaired =
+        || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
+    let what = match known {
+        Some(known) => format!("its index knows of {known} changes"),
+        None if is_repaired()? => match files() {
+            0 => return Ok(()),
+            files => {
+                // The next start finds a store that was repaired already.
+                if let Err(error) = store.mark_lost() {
+                    tracing::warn!(%error, "that the store is lost is not noted");
+                }
+                format!(
+                    "{} has {files} pages, and the store had to be repaired",
+                    home.pages().display()
+                )
+            }
+        },
+        None => return Ok(()),
+    };
+    let store = store.path().display();
+    Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
+        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
+         {} and {} away as well, and take the pages in from there: `brain import DIR`",
+        home.index().display(),
+        home.pages().display()
+    )))
+}
+
+pub(crate) fn home_fault(home: &Home, error: &std::io::Error) -> Fault {
+    let message = format!("cannot use {} as home: {error}", home.root().display());
+    let code = match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            FaultCode::ReadOnly
+        }
+        std::io::ErrorKind::StorageFull => FaultCode::DiskFull,
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, message).hint("make that directory writable, or set BRAIN_HOME to another one")
+}
