@@ -3,39 +3,20 @@
 //! The content comes in the URL's fragment, which no server sees. Nothing is saved before the
 //! owner confirms.
 
-use std::sync::LazyLock;
-
 use axum::Router;
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::http::StatusCode;
+use axum::response::Response;
 use axum::routing::get;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::AppState;
+use super::html::{policy, respond, source_hash};
 
 /// The path of the page.
 pub(super) const PATH: &str = "/clip";
 
-const PAGE: &str = include_str!("bookmarklet.html");
-
-/// Allows only this page's own script and style, calls to this daemon, and no frames (Content
-/// Security Policy Level 3).
-static POLICY: LazyLock<String> = LazyLock::new(|| {
-    let digest = |tag: &str| {
-        let inner = PAGE
-            .split_once(&format!("<{tag}>"))
-            .and_then(|(_, rest)| rest.split_once(&format!("</{tag}>")));
-        STANDARD.encode(Sha256::digest(inner.map_or("", |(inner, _)| inner)))
-    };
-    format!(
-        "default-src 'none'; connect-src 'self'; script-src 'sha256-{}'; style-src 'sha256-{}'; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        digest("script"),
-        digest("style")
-    )
-});
+const STYLE: &str = include_str!("bookmarklet.css");
+const SCRIPT: &str = include_str!("bookmarklet.js");
 
 /// Returns the route. The OpenAPI document leaves out pages for browsers.
 pub(super) fn routes() -> Router<AppState> {
@@ -43,12 +24,57 @@ pub(super) fn routes() -> Router<AppState> {
 }
 
 async fn clip() -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (headers, PAGE).into_response()
+    // Only this page's own script and style act, and the script calls only this daemon.
+    let policy = policy(&format!(
+        "connect-src 'self'; script-src {}; style-src {}; form-action 'none'",
+        source_hash(SCRIPT),
+        source_hash(STYLE)
+    ));
+    respond(StatusCode::OK, policy, "no-referrer", page())
+}
+
+fn page() -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { "Keep in brain" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                form id="form" {
+                    h1 id="title" {}
+                    p id="url" {}
+                    label { "What to keep" textarea id="text" rows="4" {} }
+                    label id="ask" {
+                        "Token, from " code { "brain token create browser --scope write" }
+                        input id="token" type="password" autocomplete="off" spellcheck="false";
+                    }
+                    button id="keep" { "Keep" } " " span id="status" role="status" {}
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::html::text_of;
+
+    #[tokio::test]
+    async fn the_policy_allows_the_script_and_style_of_the_page() {
+        let response = clip().await;
+        let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        let page = text_of(response).await;
+        for tag in ["script", "style"] {
+            let (_, rest) = page.split_once(&format!("<{tag}>")).unwrap();
+            let (inner, _) = rest.split_once(&format!("</{tag}>")).unwrap();
+            assert!(policy.contains(&format!("{tag}-src {}", source_hash(inner))), "{policy}");
+        }
+    }
 }

@@ -16,8 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::answer::{OAuthErrorBody, Refused};
+use super::consent_page::{self, ConsentPage};
 use super::form::Form;
-use super::page::{self, Shown};
 use crate::session_store::Purpose;
 use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_access::{AuthorizeError, AuthorizeRequest, Consent, OAuthError, OAuthFault};
@@ -157,9 +157,10 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
             }
             Some("approve") => {
                 let consent = consent(&app, asked.clone()).await?;
-                let scopes = page::chosen(consent.scopes, form.get("grant")).ok_or_else(|| {
-                    Refused::invalid("this is more than was asked for, or no scope")
-                })?;
+                let scopes = consent_page::chosen_scopes(consent.scopes, form.get("grant"))
+                    .ok_or_else(|| {
+                        Refused::invalid("this is more than was asked for, or no scope")
+                    })?;
                 if browser.signed_in {
                     return approve(&app, asked, scopes).await;
                 }
@@ -206,7 +207,7 @@ impl Stop {
             Self::Told(refused) if plain => refused.into_response(),
             Self::Told(refused) => {
                 let mut response =
-                    page::refusal(refused.status(), refused.error(), refused.description());
+                    consent_page::refusal(refused.status(), refused.error(), refused.description());
                 if let Some(seconds) = refused.retry_after() {
                     response.headers_mut().insert(RETRY_AFTER, seconds.into());
                 }
@@ -283,9 +284,9 @@ impl Browser {
     ) -> Result<Response, Stop> {
         let request = encoded(asked);
         let seal = app.sessions.csrf_token(&self.name, &request).map_err(HttpError::from)?;
-        let shown =
-            Shown { request: &request, consent, seal: &seal, signed_in: self.signed_in, problem };
-        let mut response = page::consent(status, &shown);
+        let signed_in = self.signed_in;
+        let page = ConsentPage { request: &request, consent, seal: &seal, signed_in, problem };
+        let mut response = consent_page::consent(status, &page);
         if !self.signed_in {
             give(app, &mut response, &self.name);
         }

@@ -3,9 +3,9 @@
 
 mod answer;
 mod authorize;
+mod consent_page;
 mod form;
 mod metadata;
-mod page;
 mod register;
 mod token;
 

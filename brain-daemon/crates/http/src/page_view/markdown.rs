@@ -1,52 +1,110 @@
-//! Markdown as HTML that nothing acts in: every tag is one of these here, raw HTML is shown as the text it is, pictures are their
-//! descriptions, and links lead to pages or to the web. Pure.
+//! Renders markdown as HTML in which nothing acts.
+//!
+//! Raw HTML is shown as text, images are their descriptions, and links lead to pages or the web.
+//! The parser emits tags one by one, so no template can hold them; [`Writer`] takes only constant
+//! names of elements and escapes everything else. No HTML from outside is cleaned anywhere, so
+//! there is nothing for a sanitizer to do. No I/O.
 
-use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use pulldown_cmark::{CodeBlockKind, Event, Options, Tag, TagEnd};
+use maud::{Markup, PreEscaped, Render as _, html};
+use pulldown_cmark::{Event, HeadingLevel, Options, Tag, TagEnd};
 
-use crate::escape;
+use crate::html::Text;
 use brain_page::for_each_event;
 
-/// How many times as long as the text its HTML may be; what is longer is shown as plain text.
+/// How many times as long as the text its HTML may be. Longer results are shown as plain text.
 const MAX_GROWTH: usize = 6;
 
-/// The HTML of `text`. `page` knows the address of the page that a link means.
-pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> String {
+/// Returns the HTML of `text`. `page` returns the URL of the page that a link names.
+pub(super) fn render(text: &str, page: impl Fn(&str) -> Option<String>) -> Markup {
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_FOOTNOTES
         | Options::ENABLE_WIKILINKS;
-    let mut out = Out {
-        html: String::with_capacity(text.len() * 5 / 4),
-        page,
-        open: Vec::new(),
-        head: false,
-    };
-    let most = MAX_GROWTH * text.len() + MAX_GROWTH * 1024;
+    let out = Writer { html: String::with_capacity(text.len() * 5 / 4), open: Vec::new() };
+    let mut renderer = Renderer { out, page, links: Vec::new(), in_table_head: false };
+    let max = MAX_GROWTH * text.len() + MAX_GROWTH * 1024;
     for_each_event(text, options, |event, _| {
-        out.event(event);
-        if out.html.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        renderer.event(event);
+        if renderer.out.html.len() > max {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
     });
-    if out.html.len() > most {
-        // Nests that inflate are shown as they were written.
-        return format!("<pre>{}</pre>\n", escape::text(text));
+    if renderer.out.html.len() > max {
+        // Some nested structures grow quadratically; they are shown as written.
+        return html! { pre { (Text(text)) } };
     }
-    out.html
+    PreEscaped(renderer.out.html)
 }
 
-struct Out<F> {
+/// Writes elements with constant names, and text that it escapes.
+struct Writer {
     html: String,
-    page: F,
-    /// Of each link around here, whether it leads anywhere.
-    open: Vec<bool>,
-    /// Whether this is the head of a table.
-    head: bool,
+    /// The open elements.
+    open: Vec<&'static str>,
 }
 
-impl<F: Fn(&str) -> Option<String>> Out<F> {
+impl Writer {
+    fn start(&mut self, name: &'static str) {
+        self.start_with(name, &[]);
+    }
+
+    fn start_with(&mut self, name: &'static str, attributes: &[(&'static str, &str)]) {
+        self.html.push('<');
+        self.html.push_str(name);
+        for (attribute, value) in attributes {
+            self.html.push(' ');
+            self.html.push_str(attribute);
+            self.html.push_str("=\"");
+            self.text(value);
+            self.html.push('"');
+        }
+        self.html.push('>');
+        if matches!(name, "blockquote" | "ul" | "ol" | "table" | "br" | "hr") {
+            self.html.push('\n');
+        }
+        if !matches!(name, "br" | "hr") {
+            self.open.push(name);
+        }
+    }
+
+    /// Ends the innermost element.
+    fn end(&mut self) {
+        let Some(name) = self.open.pop() else { return };
+        self.html.push_str("</");
+        self.html.push_str(name);
+        self.html.push('>');
+        let is_line = matches!(name, "p" | "pre" | "blockquote" | "ul" | "ol" | "li" | "div")
+            || matches!(name, "table" | "tr" | "h2" | "h3" | "h4" | "h5" | "h6");
+        if is_line {
+            self.html.push('\n');
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        Text(text).render_to(&mut self.html);
+    }
+
+    fn element(&mut self, name: &'static str, text: &str) {
+        self.start(name);
+        self.text(text);
+        self.end();
+    }
+}
+
+struct Renderer<F> {
+    out: Writer,
+    page: F,
+    /// For each link around the current event, whether it leads anywhere.
+    links: Vec<bool>,
+    in_table_head: bool,
+}
+
+impl<F: Fn(&str) -> Option<String>> Renderer<F> {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -55,64 +113,56 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
             | Event::Html(text)
             | Event::InlineHtml(text)
             | Event::InlineMath(text)
-            | Event::DisplayMath(text) => self.html.push_str(&escape::text(&text)),
-            Event::Code(text) => self.put(format_args!("<code>{}</code>", escape::text(&text))),
-            Event::SoftBreak => self.html.push('\n'),
-            Event::HardBreak => self.html.push_str("<br>\n"),
-            Event::Rule => self.html.push_str("<hr>\n"),
-            Event::FootnoteReference(label) => {
-                self.put(format_args!("<sup>{}</sup>", escape::text(&label)));
-            }
-            Event::TaskListMarker(done) => self.html.push_str(if done { "☑ " } else { "☐ " }),
+            | Event::DisplayMath(text) => self.out.text(&text),
+            Event::Code(text) => self.out.element("code", &text),
+            Event::SoftBreak => self.out.text("\n"),
+            Event::HardBreak => self.out.start("br"),
+            Event::Rule => self.out.start("hr"),
+            Event::FootnoteReference(label) => self.out.element("sup", &label),
+            Event::TaskListMarker(done) => self.out.text(if done { "☑ " } else { "☐ " }),
         }
-    }
-
-    fn put(&mut self, what: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
-        let _ = self.html.write_fmt(what);
     }
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.html.push_str("<p>"),
-            // The title is the first of them.
-            Tag::Heading { level, .. } => self.put(format_args!("<h{}>", (level as u8 + 1).min(6))),
-            Tag::BlockQuote(_) => self.html.push_str("<blockquote>\n"),
-            Tag::CodeBlock(CodeBlockKind::Indented | CodeBlockKind::Fenced(_)) | Tag::HtmlBlock => {
-                self.html.push_str("<pre><code>");
+            Tag::Paragraph => self.out.start("p"),
+            Tag::Heading { level, .. } => self.out.start(heading(level)),
+            Tag::BlockQuote(_) => self.out.start("blockquote"),
+            Tag::CodeBlock(_) | Tag::HtmlBlock => {
+                self.out.start("pre");
+                self.out.start("code");
             }
-            Tag::List(None) => self.html.push_str("<ul>\n"),
-            Tag::List(Some(first)) => self.put(format_args!("<ol start=\"{first}\">\n")),
-            Tag::Item => self.html.push_str("<li>"),
+            Tag::List(None) => self.out.start("ul"),
+            Tag::List(Some(first)) => self.out.start_with("ol", &[("start", &first.to_string())]),
+            Tag::Item => self.out.start("li"),
             Tag::FootnoteDefinition(label) => {
-                self.put(format_args!(
-                    "<div class=\"footnote\"><sup>{}</sup> ",
-                    escape::text(&label)
-                ));
+                self.out.start_with("div", &[("class", "footnote")]);
+                self.out.element("sup", &label);
+                self.out.text(" ");
             }
-            Tag::Table(_) => self.html.push_str("<table>\n"),
+            Tag::Table(_) => self.out.start("table"),
             Tag::TableHead => {
-                self.head = true;
-                self.html.push_str("<tr>");
+                self.in_table_head = true;
+                self.out.start("tr");
             }
-            Tag::TableRow => self.html.push_str("<tr>"),
-            Tag::TableCell => self.html.push_str(if self.head { "<th>" } else { "<td>" }),
-            Tag::Emphasis => self.html.push_str("<em>"),
-            Tag::Strong => self.html.push_str("<strong>"),
-            Tag::Strikethrough => self.html.push_str("<del>"),
+            Tag::TableRow => self.out.start("tr"),
+            Tag::TableCell => self.out.start(if self.in_table_head { "th" } else { "td" }),
+            Tag::Emphasis => self.out.start("em"),
+            Tag::Strong => self.out.start("strong"),
+            Tag::Strikethrough => self.out.start("del"),
             Tag::Link { dest_url, .. } => {
-                // A link in a link is none.
-                let inner = self.open.iter().any(|open| *open);
-                let address = self.address(&dest_url).filter(|_| !inner);
-                if let Some(address) = &address {
-                    self.put(format_args!(
-                        "<a href=\"{}\" rel=\"noopener noreferrer nofollow\">",
-                        escape::text(address)
-                    ));
+                // Links cannot be nested.
+                let url = self.url(&dest_url).filter(|_| !self.links.contains(&true));
+                self.links.push(url.is_some());
+                if let Some(url) = url {
+                    let rel = "noopener noreferrer nofollow";
+                    self.out.start_with("a", &[("href", &url), ("rel", rel)]);
                 }
-                self.open.push(address.is_some());
             }
-            Tag::Image { .. } => self.html.push_str("<span class=\"picture\">picture: "),
+            Tag::Image { .. } => {
+                self.out.start_with("span", &[("class", "picture")]);
+                self.out.text("picture: ");
+            }
             Tag::DefinitionList
             | Tag::DefinitionListTitle
             | Tag::DefinitionListDefinition
@@ -124,30 +174,32 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
 
     fn end(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Paragraph => self.html.push_str("</p>\n"),
-            TagEnd::Heading(level) => self.put(format_args!("</h{}>\n", (level as u8 + 1).min(6))),
-            TagEnd::BlockQuote(_) => self.html.push_str("</blockquote>\n"),
-            TagEnd::CodeBlock | TagEnd::HtmlBlock => self.html.push_str("</code></pre>\n"),
-            TagEnd::List(true) => self.html.push_str("</ol>\n"),
-            TagEnd::List(false) => self.html.push_str("</ul>\n"),
-            TagEnd::Item => self.html.push_str("</li>\n"),
-            TagEnd::FootnoteDefinition => self.html.push_str("</div>\n"),
-            TagEnd::Table => self.html.push_str("</table>\n"),
-            TagEnd::TableHead => {
-                self.head = false;
-                self.html.push_str("</tr>\n");
+            TagEnd::CodeBlock | TagEnd::HtmlBlock => {
+                self.out.end();
+                self.out.end();
             }
-            TagEnd::TableRow => self.html.push_str("</tr>\n"),
-            TagEnd::TableCell => self.html.push_str(if self.head { "</th>" } else { "</td>" }),
-            TagEnd::Emphasis => self.html.push_str("</em>"),
-            TagEnd::Strong => self.html.push_str("</strong>"),
-            TagEnd::Strikethrough => self.html.push_str("</del>"),
+            TagEnd::TableHead => {
+                self.in_table_head = false;
+                self.out.end();
+            }
             TagEnd::Link => {
-                if self.open.pop() == Some(true) {
-                    self.html.push_str("</a>");
+                if self.links.pop() == Some(true) {
+                    self.out.end();
                 }
             }
-            TagEnd::Image => self.html.push_str("</span>"),
+            TagEnd::Paragraph
+            | TagEnd::Heading(_)
+            | TagEnd::BlockQuote(_)
+            | TagEnd::List(_)
+            | TagEnd::Item
+            | TagEnd::FootnoteDefinition
+            | TagEnd::Table
+            | TagEnd::TableRow
+            | TagEnd::TableCell
+            | TagEnd::Emphasis
+            | TagEnd::Strong
+            | TagEnd::Strikethrough
+            | TagEnd::Image => self.out.end(),
             TagEnd::DefinitionList
             | TagEnd::DefinitionListTitle
             | TagEnd::DefinitionListDefinition
@@ -157,13 +209,13 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
         }
     }
 
-    /// Where a link leads, if it may lead there.
-    fn address(&self, target: &str) -> Option<String> {
+    /// Returns where a link leads, if it may lead there.
+    fn url(&self, target: &str) -> Option<String> {
         let target = target.trim();
-        if let Ok(address) = url::Url::parse(target)
-            && matches!(address.scheme(), "http" | "https")
+        if let Ok(url) = url::Url::parse(target)
+            && matches!(url.scheme(), "http" | "https")
         {
-            return Some(address.into());
+            return Some(url.into());
         }
         if target.starts_with("//") || target.starts_with('#') {
             return None;
@@ -172,16 +224,27 @@ impl<F: Fn(&str) -> Option<String>> Out<F> {
     }
 }
 
+/// Returns the element of a heading, one level lower, because the page's title is the first.
+fn heading(level: HeadingLevel) -> &'static str {
+    match level {
+        HeadingLevel::H1 => "h2",
+        HeadingLevel::H2 => "h3",
+        HeadingLevel::H3 => "h4",
+        HeadingLevel::H4 => "h5",
+        HeadingLevel::H5 | HeadingLevel::H6 => "h6",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn html(text: &str) -> String {
-        render(text, |target| (target == "people/ada").then(|| "/page/people/ada".to_owned()))
+        render(text, |target| (target == "people/ada").then(|| "/page/people/ada".to_owned())).0
     }
 
     #[test]
-    fn markdown_is_markdown() {
+    fn markdown_becomes_html() {
         assert_eq!(
             html("# A\n\nb *c* **d** ~~e~~ `f<`"),
             "<h2>A</h2>\n<p>b <em>c</em> <strong>d</strong> <del>e</del> <code>f&lt;</code></p>\n"
@@ -218,9 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_it_acts() {
-        let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\na <b onclick=x>b</b> ![p<\">](https://evil.example/p.png)\n\n\
-                    <style>*{}</style>\n\n[a\"onmouseover=x](https://x.example/\"onmouseover=alert(1))\n\n[^1]\n\n[^1]: <i>n</i>";
+    fn hostile_markdown_becomes_text() {
+        let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)>\n\n\
+                    a <b onclick=x>b</b> ![p<\">](https://evil.example/p.png)\n\n\
+                    <style>*{}</style>\n\n\
+                    [a\"onmouseover=x](https://x.example/\"onmouseover=alert(1))\n\n\
+                    [^1]\n\n[^1]: <i>n</i>";
         let html = html(evil);
         for tag in ["<script", "<img", "<b ", "<style", "<i>", "evil.example"] {
             assert!(!html.contains(tag), "{tag}: {html}");

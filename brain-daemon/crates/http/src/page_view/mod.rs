@@ -3,8 +3,8 @@
 //! It needs the owner's session, and has the form that opens one. No script runs on it and nothing is loaded: what a page says may be
 //! a stranger's.
 
-mod html;
 mod markdown;
+mod templates;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -44,8 +44,8 @@ async fn shown(
         // The session's cookie is not sent with a link of another site. StrictQuery for by this page itself, it is.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(match from_elsewhere && uri.query().is_none() {
-            true => html::again(&format!("{}?{AGAIN}", address(&name))),
-            false => html::sign_in(StatusCode::UNAUTHORIZED, &address(&name), None),
+            true => templates::reload(&format!("{}?{AGAIN}", address(&name))),
+            false => templates::sign_in(StatusCode::UNAUTHORIZED, &address(&name), None),
         });
     };
     app.block(move |brain| show(brain, &caller, &name)).await?.map_err(HttpError::from)
@@ -62,7 +62,7 @@ async fn sign_in(
         return Err(session::csrf_error("open the page itself"));
     }
     let (parts, content) = request.into_parts();
-    let again = |status, problem: &str| html::sign_in(status, &address(&name), Some(problem));
+    let again = |status, problem: &str| templates::sign_in(status, &address(&name), Some(problem));
     let form =
         body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
     let Some(bytes) = body::read(content).await.ok().filter(|_| form) else {
@@ -98,18 +98,18 @@ fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fau
         Err(nearest) => {
             let message = format!("\"{name}\" is not the name of a page.");
             let near: Vec<_> = nearest.into_iter().map(|slug| (address(&slug), slug)).collect();
-            return Ok(html::missing(StatusCode::NOT_FOUND, &message, &near));
+            return Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near));
         }
     };
     match brain.run(caller, Get { page: place.clone(), version: None }, &Silent) {
         Ok(page) => {
             let links = links(brain, caller, &page)?;
             let _permit = brain.text_permit(page.body.len());
-            Ok(html::page(&page, |target| resolve(&page, &links, target)))
+            Ok(templates::page(&page, |target| resolve(&page, &links, target)))
         }
         Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
             let message = format!("There is no page \"{name}\" now.");
-            Ok(html::missing(StatusCode::NOT_FOUND, &message, &near(brain, caller, &place)?))
+            Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near(brain, caller, &place)?))
         }
         Err(fault) => Err(fault),
     }

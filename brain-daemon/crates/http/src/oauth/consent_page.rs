@@ -1,0 +1,282 @@
+//! The page on which the owner grants access, and the page for requests that cannot be answered.
+//!
+//! Pages contain no script and no image, and load nothing from elsewhere.
+
+use std::sync::LazyLock;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use brain_protocol::{Scope, Scopes};
+use maud::{Markup, html};
+
+use crate::html::{self, Name, Style};
+use brain_access::Consent;
+
+/// `form-action` is left out: browsers apply it to the redirect to the client, too.
+static STYLE: LazyLock<Style> = LazyLock::new(|| Style::new(include_str!("consent_page.css"), ""));
+
+/// The content of the consent page.
+pub(super) struct ConsentPage<'a> {
+    /// The client's request, as one ASCII text.
+    pub(super) request: &'a str,
+    /// What the owner is asked to grant.
+    pub(super) consent: &'a Consent,
+    /// The CSRF token that binds the form to this browser and this request.
+    pub(super) seal: &'a str,
+    /// Whether the browser has a session of the owner.
+    pub(super) signed_in: bool,
+    /// Why the last attempt failed.
+    pub(super) problem: Option<&'a str>,
+}
+
+/// Returns the consent page.
+pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
+    let consent = page.consent;
+    let body = html! {
+        h1 {
+            "May " bdi { (Name(&consent.client_name)) }
+            // Clients choose their names, but not the hosts of their documents.
+            @if let Some(host) = &consent.client_host { " of " strong { (Name(host)) } }
+            " use your brain?"
+        }
+        @if let Some(problem) = page.problem { p class="notice" role="alert" { (Name(problem)) } }
+        dl { @for (term, value) in facts(consent) { dt { (term) } dd { (value) } } }
+        (redirect_notice(consent))
+        form method="post" action="/authorize" autocomplete="off" {
+            input type="hidden" name="request" value=(Name(page.request));
+            input type="hidden" name="seal" value=(Name(page.seal));
+            fieldset {
+                legend { "It may" }
+                @for (at, (value, label)) in choices(consent.scopes).into_iter().enumerate() {
+                    label {
+                        input type="radio" name="grant" value=(value) checked[at == 0];
+                        span { (label) }
+                    }
+                }
+            }
+            (owner(page.signed_in))
+            div class="buttons" {
+                button class="yes" name="decision" value="approve" { "Allow" }
+                button name="decision" value="deny" formnovalidate { "Refuse" }
+                @if page.signed_in {
+                    button class="quiet" name="decision" value="sign_out" formnovalidate {
+                        "Sign out"
+                    }
+                }
+            }
+        }
+    };
+    // The form must send its origin, which browsers leave out with `no-referrer`.
+    respond(status, "A client asks for your brain", body, "same-origin")
+}
+
+/// Warns of a redirect to a local program, or to a host that is not the client's.
+fn redirect_notice(consent: &Consent) -> Markup {
+    let is_other_host =
+        consent.client_host.as_ref().is_some_and(|host| *host != consent.redirect_host);
+    html! {
+        @if consent.loopback {
+            p class="notice" {
+                "You are led to a program on the computer you sit at. Any program there could be "
+                "the one that listens. Go on only if you started this yourself, just now."
+            }
+        } @else if is_other_host {
+            p class="notice" {
+                "You are led to another host than the one that asks. Go on only if you know both."
+            }
+        }
+    }
+}
+
+/// Asks for the admin token, unless the browser has a session.
+fn owner(signed_in: bool) -> Markup {
+    html! {
+        @if signed_in {
+            p { "You are signed in as the owner." }
+        } @else {
+            label class="owner" for="owner" { "Admin token" }
+            input id="owner" type="password" name="admin_token" required
+                autocomplete="current-password" aria-describedby="how";
+            p id="how" {
+                "On the machine where your brain is, " code { "brain token admin" } " shows it."
+            }
+        }
+    }
+}
+
+/// Returns the page for a request that is refused without a redirect.
+pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Response {
+    let body = html! {
+        h1 { "This cannot go on" }
+        p class="notice" role="alert" { (Name(description)) }
+        p {
+            "You were not sent back to the program that brought you here, because brain cannot "
+            "tell whether it is the right one. Close this page and begin again there."
+        }
+        p { code { (Name(error)) } }
+    };
+    respond(status, "This cannot go on", body, "no-referrer")
+}
+
+fn respond(status: StatusCode, title: &str, body: Markup, referrer: &'static str) -> Response {
+    html::Page { status, style: &STYLE, title, head: html! {}, body, referrer }.into_response()
+}
+
+/// Returns what the owner must know: term and value.
+fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
+    let known = match consent.registered_by.as_str() {
+        "admin" => "registered by you",
+        "metadata" => "known by the address of its document; the name is its own word",
+        _ => "registered itself: nobody has checked its name",
+    };
+    let client = html! {
+        bdi { (Name(&consent.client_name)) } ", " (known) br;
+        code { (Name(&consent.client_id)) }
+    };
+    let sources = match consent.sources.join(", ") {
+        none if none.is_empty() => "all of them".to_owned(),
+        sources => sources,
+    };
+    let mut facts = vec![
+        ("Who asks", client),
+        ("You go on to", html! { strong { (Name(&consent.redirect_host)) } }),
+        ("Sources that it sees", html! { (Name(&sources)) }),
+    ];
+    if let Some(resource) = &consent.resource {
+        facts.push(("For", html! { code { (Name(resource)) } }));
+    }
+    facts
+}
+
+/// Returns what the owner can grant, as values and labels: all that is requested, or less.
+fn choices(requested: Scopes) -> Vec<(&'static str, &'static str)> {
+    let label = |scope| match scope {
+        Scope::Read => "read and search all it sees",
+        Scope::Write => "read and search, and also write, change and delete pages",
+        Scope::Admin => {
+            "do everything: read, write, and administer this brain with its clients and tokens"
+        }
+    };
+    let less = Scope::ALL.into_iter().rev().filter(|scope| *scope < requested.highest());
+    let all = ("all", label(requested.highest()));
+    std::iter::once(all).chain(less.map(|scope| (scope.as_str(), label(scope)))).collect()
+}
+
+/// Returns the scopes of a value of [`choices`]; `None` if it is not one of them.
+pub(super) fn chosen_scopes(requested: Scopes, choice: Option<&str>) -> Option<Scopes> {
+    match choice {
+        None | Some("all") => Some(requested),
+        Some(choice) => {
+            let scope = Scope::ALL.into_iter().find(|scope| scope.as_str() == choice)?;
+            (scope < requested.highest()).then(|| scope.into())
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn request() -> Consent {
+        Consent {
+            client_id: "brain_cl_x".into(),
+            client_host: None,
+            client_name: "<script>alert(1)</script>".into(),
+            registered_by: "dynamic".into(),
+            redirect_uri: "http://localhost:1234/cb".into(),
+            redirect_host: "local\"host".into(),
+            loopback: true,
+            scopes: Scopes::READ_WRITE,
+            sources: vec!["work".into()],
+            resource: Some("https://a.example/<mcp>".into()),
+        }
+    }
+
+    async fn text(consent: &Consent, signed_in: bool) -> String {
+        let problem = Some("no & no");
+        let page = ConsentPage { request: "a=b&c", seal: "s", consent, signed_in, problem };
+        html::text_of(super::consent(StatusCode::OK, &page)).await
+    }
+
+    #[tokio::test]
+    async fn hostile_values_are_escaped() {
+        let html = text(&request(), false).await;
+        assert!(!html.contains("<script"), "{html}");
+        for expected in [
+            "&lt;script&gt;alert(1)&lt;/script&gt;",
+            "local&quot;host",
+            "https://a.example/&lt;mcp&gt;",
+            "no &amp; no",
+            "value=\"a=b&amp;c\"",
+            "nobody has checked its name",
+            "the computer you sit at",
+            "type=\"password\"",
+        ] {
+            assert!(html.contains(expected), "{expected}");
+        }
+        let signed_in = text(&Consent { loopback: false, ..request() }, true).await;
+        assert!(!signed_in.contains("type=\"password\"") && signed_in.contains("sign_out"));
+        assert!(!signed_in.contains("the computer you sit at"));
+    }
+
+    #[tokio::test]
+    async fn a_hostile_refusal_is_escaped() {
+        let evil = "'\"><script>alert(1)</script>";
+        let html = html::text_of(refusal(StatusCode::BAD_REQUEST, evil, evil)).await;
+        assert!(!html.contains("<script"), "{html}");
+        let escaped = "&#39;&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;";
+        assert_eq!(html.matches(escaped).count(), 2, "{html}");
+    }
+
+    #[tokio::test]
+    async fn a_client_with_a_document_is_shown_with_its_host() {
+        let claimed = Consent {
+            client_id: "https://evil.example/client.json".into(),
+            client_host: Some("evil.example".into()),
+            client_name: "Claude".into(),
+            registered_by: "metadata".into(),
+            redirect_host: "elsewhere.example".into(),
+            loopback: false,
+            ..request()
+        };
+        let html = text(&claimed, false).await;
+        for expected in [
+            "<h1>May <bdi>Claude</bdi> of <strong>evil.example</strong> use your brain?</h1>",
+            "the name is its own word",
+            "<code>https://evil.example/client.json</code>",
+            "<strong>elsewhere.example</strong>",
+            "another host than the one that asks",
+        ] {
+            assert!(html.contains(expected), "{expected} in {html}");
+        }
+        let own =
+            text(&Consent { redirect_host: "evil.example".into(), ..claimed.clone() }, false).await;
+        assert!(!own.contains("another host"));
+        let program =
+            text(&Consent { redirect_host: "localhost".into(), loopback: true, ..claimed }, false)
+                .await;
+        assert!(program.contains("the computer you sit at") && !program.contains("another host"));
+    }
+
+    #[test]
+    fn the_owner_grants_what_is_requested_or_less() {
+        let grants = |requested: &str, choice: Option<&str>| {
+            chosen_scopes(Scopes::parse(requested).unwrap(), choice)
+                .map(|scopes| scopes.to_string())
+        };
+        assert_eq!(grants("read write", None).as_deref(), Some("read write"));
+        assert_eq!(grants("read write", Some("all")).as_deref(), Some("read write"));
+        assert_eq!(grants("read write", Some("read")).as_deref(), Some("read"));
+        assert_eq!(grants("write", Some("read")).as_deref(), Some("read"));
+        for (requested, choice) in
+            [("read", "write"), ("read write", "admin"), ("read write", "write"), ("read", "owner")]
+        {
+            assert_eq!(grants(requested, Some(choice)), None, "{requested} → {choice}");
+        }
+        let values: Vec<&str> =
+            choices(Scopes::ADMIN).into_iter().map(|(value, _)| value).collect();
+        assert_eq!(values, ["all", "write", "read"]);
+        assert_eq!(choices(Scope::Read.into()).len(), 1);
+    }
+}
