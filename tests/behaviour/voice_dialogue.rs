@@ -274,7 +274,7 @@ fn when_the_brain_cannot_write_the_caller_hears_no_error() {
     let ended = call.records(RE, "3").clone();
     assert!(ended.ends, "{ended:?}");
     assert!(
-        home.log().contains("could not be worked off") && !home.log().contains(words),
+        home.log().contains("cannot answer a turn of a call") && !home.log().contains(words),
         "{}",
         home.log()
     );

@@ -3,6 +3,10 @@
 //! A body uses budget while it is large or a handler waits for it, until its request is answered.
 //! When the budget is spent, a body of the client with the most bytes is evicted. So a client that
 //! begins many requests and never finishes them only stops itself. Knows no socket.
+//!
+//! A limit for each body, as in tower-http, admits many half-sent ones. In `http_flood`, the tests
+//! `health_answers_beside_half_sent_bodies_of_strangers` and
+//! `a_client_that_floods_stops_itself_and_no_other` need a budget for all of them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

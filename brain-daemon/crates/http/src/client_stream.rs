@@ -339,8 +339,10 @@ mod tests {
 
     #[test]
     fn only_responses_of_the_parser_get_a_json_body() {
-        let bare =
-            b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        let bare = b"HTTP/1.1 431 Request Header Fields Too Large\r\n\
+                connection: close\r\n\
+                content-length: 0\r\n\
+                \r\n";
         let better = with_json_body(bare).unwrap();
         let text = std::str::from_utf8(&better).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -349,7 +351,10 @@ mod tests {
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(body["error"], "headers_too_large");
         for ours in [
-            &b"HTTP/1.1 400 Bad Request\r\nx-content-type-options: nosniff\r\ncontent-length: 0\r\n\r\n"[..],
+            &b"HTTP/1.1 400 Bad Request\r\n\
+                x-content-type-options: nosniff\r\n\
+                content-length: 0\r\n\
+                \r\n"[..],
             b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
             b"HTTP/1.1 400 of a page's text",
             b"\xff",

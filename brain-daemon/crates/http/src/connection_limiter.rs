@@ -2,6 +2,10 @@
 //!
 //! When the limit is reached, a connection that serves no request is closed to admit a new one: of
 //! the client with the most connections, the oldest.
+//!
+//! With a semaphore alone, new clients would wait behind idle ones: the tests
+//! `ten_thousand_idle_connections_lock_nobody_out` and `who_works_does_not_make_room` in
+//! `http_slow` need the eviction.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

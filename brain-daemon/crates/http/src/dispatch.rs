@@ -2,6 +2,9 @@
 //!
 //! No content of a request is recorded: no header, no query, no body. Of parameters, only names
 //! and sizes are recorded.
+//!
+//! The path is matched here as well as in axum's router, whose `MatchedPath` exists only inside a
+//! route: requests that the guard refuses never get there, but are counted by their path, too.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -149,10 +152,11 @@ impl Application {
         let caller = details.caller.get();
         let client = caller.map_or(AuditRecord::UNKNOWN, String::as_str);
         let took_us = took.as_micros() as u64;
+        let side = app.side;
         if status >= 500 {
-            tracing::info!(%method, route, status, took_us, client, side = ?app.side, "answered over HTTP");
+            tracing::info!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         } else {
-            tracing::debug!(%method, route, status, took_us, client, side = ?app.side, "answered over HTTP");
+            tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
         if inspected {
             app.brain.tunnel.record_public_request(PublicRequest {

@@ -2,6 +2,10 @@
 //!
 //! Refuses requests for other host names (DNS rebinding), from foreign web pages, and with
 //! ambiguous fields. No I/O.
+//!
+//! tower-http's `CorsLayer` only adds fields to responses: it refuses no request and does not
+//! check `Host`. The tests `only_requests_to_this_service_are_answered` and
+//! `pages_of_others_may_not_call` in `http_door` need both.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,7 @@
-//! `POST /ingest`: something from outside, to be kept; and `GET /ingest/{job_id}`: what became of it.
+//! `POST /ingest` stores an item from outside; `GET /ingest/{job_id}` returns its state.
 //!
-//! The order of checks is fixed: how often, who, what kind, the body, whether there is anything in it. The brain does the
-//! rest and answers when the item is on disk.
+//! The order of checks is fixed: rate, permission, type, body, content.
+//! [`Brain`](brain_core::Brain) does the rest, and answers when the item is on disk.
 
 use axum::Json;
 use axum::body::Body;
@@ -23,60 +23,131 @@ use brain_config::MAX_BODY;
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;
 
-/// The longest `X-Brain-Source-Uri` and `X-Brain-Title`, in bytes.
-const LONG: usize = 1024;
-/// The longest `Idempotency-Key` and `X-Brain-Type`, in bytes.
-const SHORT: usize = 255;
-/// Text up to this size, in bytes, is worked out where it came; more, and what must be converted, where waiting hurts nobody.
-const AT_ONCE: usize = 64 * 1024;
+/// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
+const MAX_LONG_FIELD: usize = 1024;
+/// The maximum length of other fields, in bytes.
+const MAX_FIELD: usize = 255;
+/// Text up to this size, in bytes, is prepared on the async thread. Larger text, and text that must
+/// be converted, is prepared on a thread that may block.
+const MAX_INLINE: usize = 64 * 1024;
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job))
 }
 
-/// Keeps what is sent: it is safe on disk when the answer comes, and a page soon after.
+/// Stores an item. The answer comes when it is on disk; its page follows soon.
 ///
-/// The same content from the same client to the same source within 24 hours is a `duplicate`, and `job_id` is the first one's.
+/// The same content from the same client to the same source within 24 hours is a `duplicate`, and
+/// `job_id` is that of the first item.
 #[utoipa::path(
     post,
     path = "/ingest",
     tag = "ingest",
     security(("bearer" = ["write"])),
     params(
-        ("X-Brain-Source-Id" = Option<String>, Header, pattern = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$", description = "The source of the page: registered, and within the client's grant"),
-        ("X-Brain-Source-Uri" = Option<String>, Header, max_length = 1024, description = "Where the content comes from"),
-        ("X-Brain-Slug" = Option<String>, Header, min_length = 1, max_length = 1024, description = "The page's slug, instead of inbox/<date>-<hash>"),
-        ("X-Brain-Title" = Option<String>, Header, max_length = 1024, description = "The page's title, in UTF-8"),
-        ("X-Brain-Type" = Option<String>, Header, max_length = 255, description = "The page's type"),
-        ("Idempotency-Key" = Option<String>, Header, max_length = 255, description = "The sender's name for this item: the same one again is the same item"),
+        (
+            "X-Brain-Source-Id" = Option<String>,
+            Header,
+            pattern = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$",
+            description = "The source of the page: registered, and within the client's grant"
+        ),
+        (
+            "X-Brain-Source-Uri" = Option<String>,
+            Header,
+            max_length = 1024,
+            description = "Where the content comes from"
+        ),
+        (
+            "X-Brain-Slug" = Option<String>,
+            Header,
+            min_length = 1,
+            max_length = 1024,
+            description = "The page's slug, instead of inbox/<date>-<hash>"
+        ),
+        (
+            "X-Brain-Title" = Option<String>,
+            Header,
+            max_length = 1024,
+            description = "The page's title, in UTF-8"
+        ),
+        (
+            "X-Brain-Type" = Option<String>,
+            Header,
+            max_length = 255,
+            description = "The page's type"
+        ),
+        (
+            "Idempotency-Key" = Option<String>,
+            Header,
+            max_length = 255,
+            description = "The sender's name for this item: the same one again is the same item"
+        ),
     ),
     request_body(
-        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`); other text/* is taken as plain text. Of JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, `tags`, `type` are fields",
+        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`); other text/* is taken as plain \
+            text. Of JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
+            `tags`, `type` are fields",
         content(
             (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
             (String = "text/plain"),
             (String = "text/html"),
-            (serde_json::Value = "application/json", example = json!({"title": "A thought", "text": "from my phone"})),
+            (
+                serde_json::Value = "application/json",
+                example = json!({"title": "A thought", "text": "from my phone"})
+            ),
         )
     ),
     responses(
         (status = 202, description = "It is safe", body = Accepted),
-        (status = 400, description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, `invalid_json`, `invalid_request`, `bad_request`", body = ErrorBody),
-        (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
-        (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
-        (status = 408, description = "`request_timeout`: the body did not come in time", body = ErrorBody),
-        (status = 409, description = "`conflict`: the `Idempotency-Key` was used for something else", body = ErrorBody),
+        (
+            status = 400,
+            description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
+                `invalid_json`, `invalid_request`, `bad_request`",
+            body = ErrorBody
+        ),
+        (
+            status = 401,
+            description = "`invalid_token`",
+            body = ErrorBody,
+            headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))
+        ),
+        (
+            status = 403,
+            description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`",
+            body = ErrorBody,
+            headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))
+        ),
+        (
+            status = 408,
+            description = "`request_timeout`: the body did not come in time",
+            body = ErrorBody
+        ),
+        (
+            status = 409,
+            description = "`conflict`: the `Idempotency-Key` was used for something else",
+            body = ErrorBody
+        ),
         (status = 413, description = "`too_large`", body = ErrorBody),
         (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
-        (status = 429, description = "`rate_limited`, `quota_exceeded`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (
+            status = 429,
+            description = "`rate_limited`, `quota_exceeded`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
         (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`queue_full`, `stopping`, `disk_full`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (
+            status = 503,
+            description = "`queue_full`, `stopping`, `disk_full`, `busy`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
     )
 )]
 async fn ingest(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
     let counters = &app.shared.counters;
-    match take(&app, request).await {
+    match accept(&app, request).await {
         Ok(accepted) => {
             dispatch::set_job(accepted.job_id);
             let count = if accepted.status == "duplicate" {
@@ -94,22 +165,54 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
     }
 }
 
-/// What became of an item; the client that sent it may ask, and the owner.
+/// Returns the state of an item, to the client that sent it and to the owner.
 #[utoipa::path(
     get,
     path = "/ingest/{job_id}",
     tag = "ingest",
     security(("bearer" = ["read"])),
-    params(("job_id" = String, Path, description = "As `POST /ingest` answered it", example = "job_17", pattern = "^job_[0-9]{1,19}$")),
+    params(
+        (
+            "job_id" = String,
+            Path,
+            description = "As `POST /ingest` answered it",
+            example = "job_17",
+            pattern = "^job_[0-9]{1,19}$"
+        )
+    ),
     responses(
         (status = 200, description = "How far it is", body = IngestJob),
         (status = 400, description = "`invalid_request`: this is no job's id", body = ErrorBody),
-        (status = 401, description = "`invalid_token`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))),
-        (status = 403, description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`", body = ErrorBody, headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))),
-        (status = 404, description = "`unknown_job`: there is none, or it is another client's", body = ErrorBody),
-        (status = 429, description = "`rate_limited`: the same wrong token too often", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (
+            status = 401,
+            description = "`invalid_token`",
+            body = ErrorBody,
+            headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))
+        ),
+        (
+            status = 403,
+            description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`",
+            body = ErrorBody,
+            headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))
+        ),
+        (
+            status = 404,
+            description = "`unknown_job`: there is none, or it is another client's",
+            body = ErrorBody
+        ),
+        (
+            status = 429,
+            description = "`rate_limited`: the same wrong token too often",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
         (status = 500, description = "`internal`", body = ErrorBody),
-        (status = 503, description = "`stopping`, `busy`", body = ErrorBody, headers(("Retry-After" = u64, description = "Seconds to wait"))),
+        (
+            status = 503,
+            description = "`stopping`, `busy`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
     )
 )]
 async fn job(
@@ -123,16 +226,16 @@ async fn job(
     app.ask(caller, JobShow { id }).await.map(Json)
 }
 
-/// Takes an item in, check by check.
-async fn take(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
+/// Checks a request and queues its item.
+async fn accept(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
     let caller = auth::authenticate(app, &request, Resource::Service)?;
     app.shared.limits.check_client(&caller.name)?;
     auth::permit(app, &caller, INGEST, Resource::Service)?;
     app.shared.quota.check(&caller.name, app.brain.now())?;
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    let source = text(headers, "x-brain-source-id", SHORT)?.map(SourceId::parse);
-    // Whether a source is there is nothing for those who may not use it.
+    let source = field(headers, "x-brain-source-id", MAX_FIELD)?.map(SourceId::parse);
+    // Callers without access to a source must not learn whether it exists.
     if let Some(Ok(source)) = &source
         && !caller.may_use(source)
     {
@@ -148,34 +251,34 @@ async fn take(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
     let item = Item {
         media_type,
         source: source.transpose().map_err(|error| name(FaultCode::InvalidSource, error))?,
-        slug: text(headers, "x-brain-slug", LONG)?
+        slug: field(headers, "x-brain-slug", MAX_LONG_FIELD)?
             .map(Slug::parse)
             .transpose()
             .map_err(|error| name(FaultCode::InvalidSlug, error))?,
-        title: text(headers, "x-brain-title", LONG)?,
-        page_type: text(headers, "x-brain-type", SHORT)?,
-        uri: text(headers, "x-brain-source-uri", LONG)?,
-        idempotency_key: text(headers, "idempotency-key", SHORT)?,
-        body: read(headers, body, app.brain.config().ingest.max_bytes).await?,
+        title: field(headers, "x-brain-title", MAX_LONG_FIELD)?,
+        page_type: field(headers, "x-brain-type", MAX_FIELD)?,
+        uri: field(headers, "x-brain-source-uri", MAX_LONG_FIELD)?,
+        idempotency_key: field(headers, "idempotency-key", MAX_FIELD)?,
+        body: read_body(headers, body, app.brain.config().ingest.max_bytes).await?,
     };
     if is_blank(&item.body) {
         let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");
         return Err(fault.hint("send the text to keep as the body of the request").into());
     }
     if media_type == MediaType::Json {
-        is_json(&item.body)?;
+        check_json(&item.body)?;
     }
     let (name, size, now) = (caller.name.clone(), item.body.len(), app.brain.now());
     app.shared.quota.charge(&name, size, now)?;
-    let accepted = queue(app, caller, item).await;
+    let accepted = enqueue(app, caller, item).await;
     if accepted.as_ref().map_or(true, |accepted| accepted.status == "duplicate") {
         app.shared.quota.refund(&name, size, now);
     }
     accepted
 }
 
-/// Refuses text that is no JSON. What is not even text is told elsewhere.
-fn is_json(body: &[u8]) -> Result<(), HttpError> {
+/// Checks that text is JSON. Bytes that are not UTF-8 are refused elsewhere.
+fn check_json(body: &[u8]) -> Result<(), HttpError> {
     let Ok(text) = std::str::from_utf8(body) else { return Ok(()) };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match serde_json::from_str::<IgnoredAny>(text) {
@@ -184,16 +287,16 @@ fn is_json(body: &[u8]) -> Result<(), HttpError> {
     }
 }
 
-/// Hands an item to the brain and waits until it is on disk.
-async fn queue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, HttpError> {
+/// Queues an item and waits until it is on disk.
+async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, HttpError> {
     let (done, answer) = app.shared.completions.register();
-    let light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
-        && item.body.len() <= AT_ONCE;
-    if light {
+    let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
+        && item.body.len() <= MAX_INLINE;
+    if is_light {
         app.brain.ingest.ingest(&caller, item, done);
     } else {
-        // Memory and threads: what is converted takes many times its size, and others need the threads, too.
-        let _turn = app.shared.conversions.acquire().await.map_err(|_| defect())?;
+        // Conversion needs many times the size of the text, so few run at once.
+        let _permit = app.shared.conversions.acquire().await.map_err(|_| defect())?;
         app.block(move |brain| brain.ingest.ingest(&caller, item, done)).await?;
     }
     let result = answer.await.map_err(|_| defect())?;
@@ -203,31 +306,32 @@ async fn queue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, H
     })
 }
 
-/// A field as text, without white space around it; `None` when it is not there or empty.
-fn text(headers: &HeaderMap, name: &str, most: usize) -> Result<Option<String>, HttpError> {
+/// Returns a trimmed header field; `None` if it is absent or empty.
+fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, HttpError> {
     let Some(value) = headers.get(name) else { return Ok(None) };
     let invalid = |why: String| {
         HttpError::from(Fault::new(FaultCode::InvalidRequest, format!("the field {name} {why}")))
     };
     let text =
         std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
-    if text.len() > most {
-        return Err(invalid(format!("has {} bytes; at most {most} are taken", text.len())));
+    if text.len() > max {
+        return Err(invalid(format!("has {} bytes; at most {max} are taken", text.len())));
     }
-    if text.chars().any(|c| c.is_control() || turns_text(c)) {
+    if text.chars().any(|c| c.is_control() || is_invisible_control(c)) {
         return Err(invalid("has control characters".into()));
     }
     Ok(Some(text.to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// Characters that turn or break the line they stand in, and are not seen.
-fn turns_text(c: char) -> bool {
+/// Returns whether a character invisibly changes the direction or the line.
+fn is_invisible_control(c: char) -> bool {
     matches!(c, '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The media type of the body (RFC 9110 section 8.3.1). Parameters mean nothing but `charset`.
+/// Returns the media type of the body (RFC 9110 section 8.3.1). Of its parameters, only `charset`
+/// matters.
 fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
-    const TAKEN: &str = "send text/plain, text/markdown, text/html or application/json";
+    const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
     let unsupported = |what: String, hint: &str| {
         HttpError::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
     };
@@ -240,7 +344,7 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         ));
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
-        return Err(unsupported("there is no Content-Type".into(), TAKEN));
+        return Err(unsupported("there is no Content-Type".into(), SUPPORTED));
     };
     let line = value.to_str().unwrap_or_default().to_ascii_lowercase();
     let mut parts = line.split(';').map(str::trim);
@@ -264,32 +368,33 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
             let shown: String = kind.chars().take(80).collect();
             let media = ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
             let hint = if media || kind == "application/pdf" {
-                "make text of it first: the skill pack has a processor for images, recordings and PDF"
+                "make text of it first: the skill pack has a processor for images, recordings and \
+                    PDF"
             } else {
-                TAKEN
+                SUPPORTED
             };
             Err(unsupported(format!("the content type \"{shown}\" is not taken"), hint))
         }
     }
 }
 
-/// The whole body, at most `most` bytes. One that says that it has more is not waited for.
-async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, HttpError> {
+/// Reads the whole body, up to `max` bytes. A larger `Content-Length` is refused at once.
+async fn read_body(headers: &HeaderMap, body: Body, max: usize) -> Result<Vec<u8>, HttpError> {
     let too_large = || {
-        let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {most} bytes"));
-        HttpError::from(fault.hint(if most as u64 >= MAX_BODY {
+        let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {max} bytes"));
+        HttpError::from(fault.hint(if max as u64 >= MAX_BODY {
             "send it in parts: no body may be larger"
         } else {
             "send it in parts, or raise ingest.max_bytes"
         }))
     };
-    let said = headers
+    let declared = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if said.is_some_and(|bytes| bytes > most as u64) {
+    if declared.is_some_and(|bytes| bytes > max as u64) {
         return Err(too_large());
     }
-    match axum::body::to_bytes(body, most).await {
+    match axum::body::to_bytes(body, max).await {
         Ok(bytes) => Ok(bytes.into()),
         Err(error) => {
             let long: Option<&http_body_util::LengthLimitError> =
@@ -304,7 +409,7 @@ async fn read(headers: &HeaderMap, body: Body, most: usize) -> Result<Vec<u8>, H
     }
 }
 
-/// Whether there is nothing but white space, with or without a byte order mark.
+/// Returns whether a body is only white space, with or without a byte order mark.
 fn is_blank(body: &[u8]) -> bool {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     std::str::from_utf8(body).is_ok_and(|text| text.trim().is_empty())
@@ -325,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn media_types_are_told_apart_without_their_parameters() {
+    fn media_types_are_recognized() {
         for (kind, expected) in [
             ("text/plain", Ok(MediaType::Plain)),
             ("Text/Plain; charset=UTF-8", Ok(MediaType::Plain)),
@@ -347,10 +452,10 @@ mod tests {
         ] {
             match (media_type(&headers(&[("content-type", kind)])), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{kind}"),
-                (Err(refusal), Err(words)) => {
+                (Err(refusal), Err(message)) => {
                     assert_eq!(refusal.error(), "unsupported_content_type", "{kind}");
                     assert!(
-                        format!("{refusal:?}").contains(&words.replace('"', "\\\"")),
+                        format!("{refusal:?}").contains(&message.replace('"', "\\\"")),
                         "{kind}: {refusal:?}"
                     );
                 }
@@ -365,21 +470,21 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_text_of_a_length() {
-        let field =
-            |value: &str, most| text(&headers(&[("x-brain-title", value)]), "x-brain-title", most);
-        assert_eq!(field(" Grüße ", 10).unwrap().as_deref(), Some("Grüße"));
-        assert_eq!(field("  ", 10).unwrap(), None);
-        assert_eq!(text(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);
-        assert!(field("aaa", 3).is_ok());
-        assert_eq!(field("aaaa", 3).unwrap_err().error(), "invalid_request");
+    fn fields_are_text_of_limited_length() {
+        let title =
+            |value: &str, max| field(&headers(&[("x-brain-title", value)]), "x-brain-title", max);
+        assert_eq!(title(" Grüße ", 10).unwrap().as_deref(), Some("Grüße"));
+        assert_eq!(title("  ", 10).unwrap(), None);
+        assert_eq!(field(&HeaderMap::new(), "x-brain-title", 10).unwrap(), None);
+        assert!(title("aaa", 3).is_ok());
+        assert_eq!(title("aaaa", 3).unwrap_err().error(), "invalid_request");
         let latin1 = HeaderValue::from_bytes(b"Gr\xfc\xdfe").unwrap();
         let latin1 = HeaderMap::from_iter([(HeaderName::from_static("x-brain-title"), latin1)]);
-        assert_eq!(text(&latin1, "x-brain-title", 10).unwrap_err().error(), "invalid_request");
+        assert_eq!(field(&latin1, "x-brain-title", 10).unwrap_err().error(), "invalid_request");
     }
 
     #[test]
-    fn white_space_is_nothing() {
+    fn white_space_is_blank() {
         for body in ["", " \r\n\t", "\u{feff}", "\u{feff} \n", "\u{a0}\u{2003}"] {
             assert!(is_blank(body.as_bytes()), "{body:?}");
         }

@@ -119,7 +119,7 @@ impl SharedState {
             tools,
             telephone: voice::Telephone::default(),
             conversions: Semaphore::new(MAX_CONVERSIONS),
-            large: mcp::large(),
+            large: mcp::large_messages(),
             guard: Guard::new(config),
             limits: Limits::new(config.ingest.rate),
             quota: Quota::new(config.ingest.daily_pages, config.ingest.daily_bytes),
@@ -214,7 +214,8 @@ fn routes(side: Side) -> OpenApiRouter<AppState> {
 pub(crate) struct Application {
     app: AppState,
     router: Router,
-    /// The paths of the router, by which requests are counted. The requested path itself is private.
+    /// The paths of the router, by which requests are counted. The requested path itself is
+    /// private.
     paths: matchit::Router<String>,
 }
 
@@ -226,7 +227,7 @@ impl Application {
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
         let pages =
             if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
-        let below = voice::below(&brain);
+        let below = voice::subpaths(&brain);
         for path in served.chain([mcp::PATH]).chain(below).chain(pages.iter().copied()) {
             // A path that cannot be inserted is counted as unmatched.
             let _ = paths.insert(path, path.to_owned());

@@ -132,9 +132,9 @@ fn exposure_warning(side: Side, address: SocketAddr, base_url: Option<&str>) -> 
             None
         }
         Side::Public => Some(format!(
-            "http.public serves the network at {address} without encryption: let a tunnel or a proxy forward \
-             https to it, and set http.base_url to its address; or set http.public to \
-             127.0.0.1:8765"
+            "http.public serves the network at {address} without encryption: let a tunnel or a \
+                proxy forward https to it, and set http.base_url to its address; or set \
+                http.public to 127.0.0.1:8765"
         )),
     }
 }

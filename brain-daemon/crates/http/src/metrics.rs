@@ -27,7 +27,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     path = "/metrics",
     tag = "metrics",
     responses(
-        (status = 200, description = "The figures, in the text format 0.0.4", body = String, content_type = "text/plain"),
+        (
+            status = 200,
+            description = "The figures, in the text format 0.0.4",
+            body = String,
+            content_type = "text/plain"
+        ),
         (status = 500, description = "The store failed", body = ErrorBody),
         (status = 503, description = "The daemon ends, or is too busy", body = ErrorBody),
     )

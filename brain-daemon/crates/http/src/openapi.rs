@@ -1,5 +1,6 @@
-//! The OpenAPI document, made from the handlers: each side documents what it serves. `/mcp` is left out, it has a protocol of its
-//! own.
+//! The OpenAPI document, generated from the handlers. Each listener documents its own routes.
+//!
+//! `/mcp` is left out, because MCP describes itself.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -86,7 +87,7 @@ fn document(mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// Adds a refusal to what an operation says of itself: another form of a status that it knows, or another status.
+/// Adds an error response to an operation: a new status, or another form of a documented one.
 fn add(operation: &mut Operation, status: &str, what: &str) {
     let refusal =
         || ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();

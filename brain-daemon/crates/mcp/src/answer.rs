@@ -1,4 +1,4 @@
-//! //! Turns a tool's output into an MCP result, and limits its size.
+//! Turns a tool's output into an MCP result, and limits its size.
 
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};

@@ -1,4 +1,4 @@
-//! //! Reads the arguments of a tool call.
+//! Reads the arguments of a tool call.
 //!
 //! Clients write the same value in several ways. Values with an obvious meaning are converted;
 //! others are refused with the argument's name. rmcp does not check arguments against the schema.

@@ -1,4 +1,4 @@
-//! //! Cursors: where the next part of a list begins.
+//! Cursors: where the next part of a list begins.
 //!
 //! A cursor names the tool and contains a hash of its arguments, so one of another list is refused.
 //! It is not secret and grants nothing: permissions are checked at every call.

@@ -1,4 +1,4 @@
-//! //! Error messages for models: what went wrong, and which tool to call next.
+//! Error messages for models: what went wrong, and which tool to call next.
 
 use brain_protocol::{Fault, FaultCode};
 use rmcp::model::{CallToolResult, ContentBlock};

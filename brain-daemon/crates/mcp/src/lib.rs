@@ -1,4 +1,4 @@
-//! //! The MCP server: tools, resources and prompts for AI clients.
+//! The MCP server: tools, resources and prompts for AI clients.
 //!
 //! Translates MCP requests into operations of [`Brain`], and replies into what a model reads. The
 //! same server answers over HTTP (crate `http`) and over the control socket (`brain mcp`).

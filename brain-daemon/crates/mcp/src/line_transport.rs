@@ -1,4 +1,4 @@
-//! //! A transport of JSON-RPC messages, one a line, with limits.
+//! A transport of JSON-RPC messages, one a line, with limits.
 //!
 //! Reads no more messages than can be answered at once. Ends an idle stream when other clients wait
 //! for a connection.

@@ -1,4 +1,4 @@
-//! //! Addresses of pages in tool calls: `slug` or `source:slug`, with `#Heading` for a section.
+//! Addresses of pages in tool calls: `slug` or `source:slug`, with `#Heading` for a section.
 //!
 //! The source is left out if it is the caller's default. Answers and arguments use the same form,
 //! so a model can pass an address on.

@@ -1,5 +1,6 @@
-//! //! Prompts that people pick from a menu of their client. Each names the tools to call, in
-//! order.
+//! Prompts that people pick from a menu of their client.
+//!
+//! Each names the tools to call, in order.
 //!
 //! An argument may be anybody's text. It is quoted, and the prompt calls it data.
 

@@ -1,4 +1,4 @@
-//! //! Pages as resources: `brain://page/{+slug}`.
+//! Pages as resources: `brain://page/{+slug}`.
 //!
 //! Few clients read resources, so tools return everything that resources do.
 

@@ -1,5 +1,6 @@
-//! //! JSON Schemas of tools: flat, without titles, formats and `null`, for few tokens and old
-//! clients.
+//! JSON Schemas of tools, which cost few tokens and which old clients understand.
+//!
+//! They are flat and have no titles, formats and `null`.
 
 use std::sync::Arc;
 

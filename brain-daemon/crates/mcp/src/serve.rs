@@ -1,4 +1,4 @@
-//! //! Serves MCP over HTTP, without sessions, or over a stream of lines.
+//! Serves MCP over HTTP, without sessions, or over a stream of lines.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! //! Suggests existing pages when a slug is not found, because models write slugs from memory.
+//! Suggests existing pages when a slug is not found, because models write slugs from memory.
 
 use brain_protocol::{Fault, FaultCode, Get, List, Page, PageRef, Search, Slug, Sort, SourceId};
 

@@ -1,4 +1,4 @@
-//! //! The trait of a tool: typed arguments, typed output, and its description for clients.
+//! The trait of a tool: typed arguments, typed output, and its description for clients.
 
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! //! Marks text from outside, which a model must not take for instructions.
+//! Marks text from outside, which a model must not take for instructions.
 
 use schemars::JsonSchema;
 use serde::Serialize;

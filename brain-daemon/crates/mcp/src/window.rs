@@ -1,4 +1,4 @@
-//! //! Selects the part of a long text that fits into one answer.
+//! Selects the part of a long text that fits into one answer.
 //!
 //! The part consists of whole lines. A line that does not fit is cut.
 

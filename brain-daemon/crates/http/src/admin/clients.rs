@@ -1,4 +1,4 @@
-//! Clients: registered, listed, changed, revoked.
+//! Registers, lists, changes and revokes clients.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -18,7 +18,7 @@ use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(register))
@@ -30,55 +30,55 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewClient {
-    /// What people call it, 1 to 120 characters.
+    /// Its name for people, 1 to 120 characters.
     #[schema(min_length = 1, max_length = 120)]
     name: String,
-    /// What it is granted, exactly: `read`, `write`, `admin`.
+    /// The granted scopes: `read`, `write`, `admin`.
     #[schema(value_type = Option<ScopeWords>, example = "read write")]
     scope: Option<Words>,
-    /// The same under another name.
+    /// Another name for `scope`.
     #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
-    /// The only sources it may see and write; all when absent.
+    /// The sources that it can read and write; all if absent.
     #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
-    /// `client_credentials` when absent.
+    /// `client_credentials` if absent.
     #[schema(value_type = Option<GrantWords>)]
     grant_types: Option<Words>,
-    /// Where a browser may be sent back to, 2000 bytes at most each. Needed for `authorization_code`.
+    /// The redirect URIs, at most 2000 bytes each. Required for `authorization_code`.
     #[schema(max_items = 10)]
     redirect_uris: Option<Vec<String>>,
-    /// How long its access tokens live, in seconds; an hour when absent.
+    /// The lifetime of its access tokens in seconds; an hour if absent.
     #[schema(minimum = 60, maximum = 2_592_000)]
     token_ttl: Option<u32>,
-    /// Whether it has no secret, and comes by consent and PKCE only.
+    /// Whether it has no secret, and uses only consent with PKCE.
     public: Option<bool>,
 }
 
-/// What of a client changes; what is absent stays.
+/// Changes to a client. Absent members stay.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Changes {
-    /// What it is granted from now on, exactly.
+    /// The granted scopes from now on.
     #[schema(value_type = Option<ScopeWords>)]
     scope: Option<Words>,
-    /// The same under another name.
+    /// Another name for `scope`.
     #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
-    /// The only sources it may see and write from now on; `[]` for all.
+    /// The sources that it can read and write from now on; `[]` for all.
     #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
-    /// How long its access tokens live, in seconds.
+    /// The lifetime of its access tokens in seconds.
     #[schema(minimum = 60, maximum = 2_592_000)]
     token_ttl: Option<u32>,
 }
 
-/// Which clients.
+/// Selects clients.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// Revoked ones, too.
+    /// Also revoked ones.
     #[serde(default)]
     #[param(required = false)]
     all: bool,
@@ -92,8 +92,12 @@ struct Which {
     path = "/admin/api/register-client",
     tag = "admin",
     security(("bearer" = [])),
-    request_body(content = NewClient, description = "At most 64 KiB. Members that are null are absent."),
-    responses((status = 201, description = "The client, with its secret", body = ClientRegisterReply), Refusals)
+    request_body(content = NewClient, description = "At most 64 KiB. Members that are null are \
+        absent."),
+    responses(
+        (status = 201, description = "The client, with its secret", body = ClientRegisterReply),
+        Refusals
+    )
 )]
 async fn register(
     State(app): State<AppState>,
@@ -120,7 +124,10 @@ async fn register(
     tag = "admin",
     security(("bearer" = [])),
     params(Which),
-    responses((status = 200, description = "Clients, without their secrets", body = Clients), Refusals)
+    responses(
+        (status = 200, description = "Clients, without their secrets", body = Clients),
+        Refusals
+    )
 )]
 async fn list(
     State(app): State<AppState>,
@@ -133,14 +140,17 @@ async fn list(
 
 /// Changes what a client is granted.
 ///
-/// Tokens that it has follow at once.
+/// Its existing tokens change at once.
 #[utoipa::path(
     patch,
     path = "/admin/api/clients/{id}",
     tag = "admin",
     security(("bearer" = [])),
-    params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
-    request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null are absent."),
+    params(
+        ("id" = String, Path, description = "The client's id, or its name when only one has it")
+    ),
+    request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null \
+        are absent."),
     responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn update(
@@ -164,7 +174,9 @@ async fn update(
     path = "/admin/api/clients/{id}",
     tag = "admin",
     security(("bearer" = [])),
-    params(("id" = String, Path, description = "The client's id, or its name when only one has it")),
+    params(
+        ("id" = String, Path, description = "The client's id, or its name when only one has it")
+    ),
     responses((status = 200, description = "The client now", body = ClientReply), Refusals)
 )]
 async fn revoke(
@@ -172,7 +184,7 @@ async fn revoke(
     Owner(caller): Owner,
     Path(client): Path<String>,
 ) -> Result<Json<ClientReply>, HttpError> {
-    // Whoever sends DELETE has been asked.
+    // The caller of this API confirms by sending DELETE.
     let request = ClientRevoke { client, yes: true };
     app.ask(caller, request).await.map(Json)
 }

@@ -1,4 +1,4 @@
-//! Signing in with the admin token, and out.
+//! Signs in with the admin token, and signs out.
 
 use axum::Json;
 use axum::extract::{FromRequest, Request, State};
@@ -17,7 +17,7 @@ use crate::session_store::{Purpose, SESSION_MS};
 use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_base::clock::rfc3339;
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(login)).routes(routes!(logout)).routes(routes!(shown))
 }
@@ -31,16 +31,16 @@ struct Login {
     token: Secret,
 }
 
-/// A session that was opened. The cookie comes with it.
+/// A new session. Its cookie comes with the response.
 #[derive(Serialize, ToSchema)]
 struct SessionInfo {
-    /// Goes into the header `X-Brain-Csrf` of whatever changes something. Told here, and never again.
+    /// The value of `X-Brain-Csrf` for requests that change something. It is returned only here.
     csrf_token: String,
     /// Until when it lasts.
     expires_at: String,
 }
 
-/// A session that there is.
+/// An existing session.
 #[derive(Serialize, ToSchema)]
 struct SessionState {
     /// Until when it lasts.
@@ -49,15 +49,20 @@ struct SessionState {
 
 /// Signs in, in a browser.
 ///
-/// Gives a cookie for 12 hours. After 10 wrong tokens from one address in a minute, further wrong ones
-/// are answered with 429.
+/// Sets a cookie for 12 hours. After 10 wrong tokens from one address in a minute, further wrong
+/// ones are answered with 429.
 #[utoipa::path(
     post,
     path = "/admin/login",
     tag = "admin",
     request_body(content = Login, description = "At most 64 KiB."),
     responses(
-        (status = 200, description = "A session", body = SessionInfo, headers(("Set-Cookie" = String))),
+        (
+            status = 200,
+            description = "A session",
+            body = SessionInfo,
+            headers(("Set-Cookie" = String))
+        ),
         Refusals
     )
 )]
@@ -89,7 +94,7 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
 
 /// Shows the session of this browser.
 ///
-/// A cookie also reaches other services of the same name, whatever their port: it does not give the `csrf_token`.
+/// The `csrf_token` is left out: cookies are also sent to services on other ports of this host.
 #[utoipa::path(
     get,
     path = "/admin/api/session",

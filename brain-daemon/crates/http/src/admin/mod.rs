@@ -1,5 +1,7 @@
-//! Administration over HTTP, on the local side only: clients, tokens, the record of calls, the queue, the state. Each handler turns
-//! what came into a request of the protocol, so that `brain` and HTTP can do the same.
+//! Administration over HTTP, on the local listener only: clients, tokens, audit, queue, status.
+//!
+//! Each handler translates its input into an operation, so that HTTP and the client `brain` have
+//! the same functions.
 
 mod clients;
 mod login;
@@ -15,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::AppState;
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(login::routes())
@@ -24,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .merge(queue::routes())
 }
 
-/// How administration refuses, for the document. Each handler names what it may answer with.
+/// The error responses of administration, for the OpenAPI document.
 pub(super) struct Refusals;
 
 impl utoipa::IntoResponses for Refusals {

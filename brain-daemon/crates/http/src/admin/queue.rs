@@ -1,4 +1,4 @@
-//! The record of calls, what was taken in, and how the daemon is.
+//! The audit, the ingest queue and the status of the daemon.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -18,12 +18,12 @@ use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
-/// How many rows an answer has when nobody says.
+/// The default number of rows.
 const LIMIT: u32 = 100;
-/// How many it may have.
+/// The maximum number of rows.
 const MOST: u32 = 1000;
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(audit))
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(status))
 }
 
-/// A day or an instant, for the document.
+/// The schema of a day or an instant.
 struct Instant;
 
 impl utoipa::PartialSchema for Instant {
@@ -57,7 +57,7 @@ impl utoipa::PartialSchema for Instant {
 
 impl ToSchema for Instant {}
 
-/// Which calls.
+/// Selects calls.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
@@ -75,17 +75,17 @@ struct WhichCalls {
     #[serde(default)]
     #[param(required = false)]
     failed: bool,
-    /// How many, the newest first; 100 when absent.
+    /// The maximum number, newest first; 100 if absent.
     #[param(minimum = 1, maximum = 1000, nullable = false)]
     limit: Option<u32>,
 }
 
-/// Which items.
+/// Selects items.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct WhichJobs {
-    /// Only items that are so far.
+    /// Only items in this state.
     #[param(nullable = false, inline)]
     state: Option<JobState>,
     /// How many, the newest first; 100 when absent.
@@ -96,18 +96,18 @@ struct WhichJobs {
     after: Option<String>,
 }
 
-/// What is to be tried again.
+/// Selects items to retry.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Again {
-    /// Which one; all that failed when absent.
+    /// One item; all that failed if absent.
     #[schema(pattern = "^job_[0-9]{1,19}$")]
     job_id: Option<String>,
 }
 
-/// Lists calls that were made over the network.
+/// Lists calls over the network.
 ///
-/// Kept for 90 days, without values and without secrets.
+/// They are kept for 90 days, without values and secrets.
 #[utoipa::path(
     get,
     path = "/admin/api/audit",
@@ -127,7 +127,7 @@ async fn audit(
     app.ask(caller, request).await.map(Json)
 }
 
-/// Lists what was taken in.
+/// Lists ingested items.
 #[utoipa::path(
     get,
     path = "/admin/api/jobs",
@@ -165,13 +165,16 @@ async fn job(
     app.ask(caller, request).await.map(Json)
 }
 
-/// Tries items again that failed.
+/// Retries failed items.
 #[utoipa::path(
     post,
     path = "/admin/api/jobs/retry",
     tag = "admin",
     security(("bearer" = [])),
-    request_body(content = Option<Again>, description = "At most 64 KiB. No body: all that failed."),
+    request_body(
+        content = Option<Again>,
+        description = "At most 64 KiB. No body: all that failed."
+    ),
     responses((status = 200, description = "How many wait anew", body = JobRetryReply), Refusals)
 )]
 async fn retry(
@@ -183,7 +186,7 @@ async fn retry(
     app.ask(caller, JobRetry { id }).await.map(Json)
 }
 
-/// Tells how the daemon is, and how much it has.
+/// Returns the state of the daemon and the size of its store.
 #[utoipa::path(
     get,
     path = "/admin/api/status",
@@ -202,7 +205,7 @@ fn job_id(text: &str) -> Result<JobId, Fault> {
     JobId::parse(text).map_err(|message| Fault::new(FaultCode::InvalidRequest, message))
 }
 
-/// How many rows are wanted.
+/// Checks the requested number of rows.
 fn rows(limit: Option<u32>) -> Result<u32, Fault> {
     let limit = limit.unwrap_or(LIMIT);
     if (1..=MOST).contains(&limit) {

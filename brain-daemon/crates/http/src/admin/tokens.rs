@@ -1,4 +1,4 @@
-//! Tokens that the owner makes and takes back.
+//! Creates, lists and revokes tokens of the owner.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -18,46 +18,46 @@ use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(revoke))
 }
 
-/// A token to make.
+/// A token to create.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewToken {
-    /// What people call it, 1 to 120 characters; no other active token has the name.
+    /// Its name for people, 1 to 120 characters. No two active tokens have the same name.
     #[schema(min_length = 1, max_length = 120)]
     name: String,
-    /// What it is granted, exactly: `read`, `write`, `admin`.
+    /// The granted scopes: `read`, `write`, `admin`.
     #[schema(value_type = Option<ScopeWords>, example = "read write")]
     scope: Option<Words>,
-    /// The same under another name.
+    /// Another name for `scope`.
     #[schema(value_type = Option<ScopeWords>)]
     scopes: Option<Words>,
-    /// The only sources it may see and write; all when absent.
+    /// The sources that it can read and write; all if absent.
     #[schema(value_type = Option<SourceWords>)]
     sources: Option<Words>,
-    /// How long it lives, in seconds; when absent 90 days, or 30 with the scope `admin`.
+    /// The lifetime in seconds. If absent: 90 days, or 30 with the scope `admin`.
     #[schema(minimum = 60, maximum = 316_224_000)]
     expires_in: Option<u64>,
-    /// It lives until it is revoked. Not together with `expires_in`.
+    /// Whether it is valid until it is revoked. Not together with `expires_in`.
     never_expires: Option<bool>,
 }
 
-/// Which tokens.
+/// Selects tokens.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct Which {
-    /// Expired and revoked ones, and the tokens of clients, too.
+    /// Also expired and revoked ones, and the tokens of clients.
     #[serde(default)]
     #[param(required = false)]
     all: bool,
 }
 
-/// Makes a token for a program that only sends a bearer.
+/// Creates a token for a program that sends only a bearer token.
 ///
 /// The token is in this answer and nowhere else.
 #[utoipa::path(
@@ -65,7 +65,8 @@ struct Which {
     path = "/admin/api/tokens",
     tag = "admin",
     security(("bearer" = [])),
-    request_body(content = NewToken, description = "At most 64 KiB. Members that are null are absent."),
+    request_body(content = NewToken, description = "At most 64 KiB. Members that are null are \
+        absent."),
     responses((status = 201, description = "The token", body = TokenCreateReply), Refusals)
 )]
 async fn create(
@@ -83,7 +84,7 @@ async fn create(
     app.ask(caller, request).await.map(|made| (StatusCode::CREATED, Json(made)))
 }
 
-/// The lifetime as the brain takes it: 0 for a token that never ends.
+/// Returns the lifetime in seconds; 0 for a token that never expires.
 fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     let invalid = |message| Fault::new(FaultCode::InvalidRequest, message);
     match (seconds, never) {
@@ -96,7 +97,7 @@ fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     }
 }
 
-/// Lists tokens, none of which can be read from it.
+/// Lists tokens, without their secrets.
 #[utoipa::path(
     get,
     path = "/admin/api/tokens",

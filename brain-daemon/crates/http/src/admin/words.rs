@@ -1,11 +1,11 @@
-//! Lists as people send them: `"read write"`, `"read,write"` or `["read","write"]`.
+//! Lists in JSON: `"read write"`, `"read,write"` or `["read","write"]`.
 
 use brain_protocol::{Fault, FaultCode, GrantType, Scopes, SourceId};
 use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 
-/// Words: one text with spaces or commas between them, or an array of texts.
+/// A list of words: one text, separated by spaces or commas, or an array of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(pub(super) Vec<String>);
 
@@ -38,7 +38,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// [`Words`] that are each of `word`, a pattern: `least` of them, or more.
+/// Returns the schema of at least `min` words that match the pattern `word`.
 fn several(word: &str, least: usize) -> RefOr<Schema> {
     let text =
         |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
@@ -51,7 +51,7 @@ fn several(word: &str, least: usize) -> RefOr<Schema> {
         .into()
 }
 
-/// Defines what a kind of words is in the document.
+/// Defines the schema of a list.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident: $word:expr, $least:expr;)*) => {$(
         $(#[$doc])*
@@ -72,20 +72,21 @@ words! {
     ScopeWords: "(read|write|admin)", 1;
     /// Ids of sources.
     SourceWords: "[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?", 0;
-    /// Ways to a token.
+    /// Grant types.
     GrantWords: "(authorization_code|client_credentials|refresh_token)", 0;
 }
 
-/// The scopes that are asked for under either name.
+/// Parses the requested scopes, which have two names.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`] when both are there and differ, [`FaultCode::InvalidScope`] when one does not exist.
+/// [`FaultCode::InvalidRequest`] if both are present and differ, [`FaultCode::InvalidScope`] if a
+/// scope does not exist.
 pub(super) fn scopes(
     scope: Option<&Words>,
     scopes: Option<&Words>,
 ) -> Result<Option<Scopes>, Fault> {
     let parse = |words: &Words| {
-        // Each of its own: in an array, "read write" is no scope.
+        // In an array, "read write" is not a scope.
         for word in &words.0 {
             if word.contains([' ', ',', '\t']) || word.is_empty() {
                 return Err(invalid_scope(format!(
@@ -106,10 +107,10 @@ pub(super) fn scopes(
     }
 }
 
-/// The same, where a grant cannot do without.
+/// Parses the requested scopes, which are required.
 ///
 /// # Errors
-/// As [`scopes`], and [`FaultCode::InvalidScope`] when there are none.
+/// Like [`scopes`], and [`FaultCode::InvalidScope`] if there are none.
 pub(super) fn needed_scopes(
     scope: Option<&Words>,
     under_other_name: Option<&Words>,
@@ -120,10 +121,10 @@ pub(super) fn needed_scopes(
     })
 }
 
-/// The sources that are named.
+/// Parses a list of sources.
 ///
 /// # Errors
-/// [`FaultCode::InvalidSource`] when one cannot be a source.
+/// [`FaultCode::InvalidSource`] if one is not valid.
 pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fault> {
     let Some(Words(words)) = words else { return Ok(None) };
     let parse = |word: String| {
@@ -133,10 +134,10 @@ pub(super) fn sources(words: Option<Words>) -> Result<Option<Vec<SourceId>>, Fau
     words.into_iter().map(parse).collect::<Result<_, _>>().map(Some)
 }
 
-/// The kinds of grants that are named.
+/// Parses a list of grant types.
 ///
 /// # Errors
-/// [`FaultCode::InvalidRequest`] when there is no such kind.
+/// [`FaultCode::InvalidRequest`] if one does not exist.
 pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault> {
     let parse = |word: String| {
         GrantType::parse(&word).ok_or_else(|| {
@@ -155,7 +156,7 @@ fn invalid_scope(message: String) -> Fault {
     Fault::new(FaultCode::InvalidScope, message)
 }
 
-/// As much of a word as a message needs.
+/// Shortens a word for a message.
 fn cut(word: &str) -> String {
     word.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! What OAuth endpoints answer with: JSON that no cache keeps, errors as RFC 6749 section 5.2 says them.
+//! Responses of OAuth endpoints: no_store JSON, and errors (RFC 6749 section 5.2).
 
 use axum::http::header::{CACHE_CONTROL, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -9,27 +9,27 @@ use crate::HttpError;
 use crate::body::BodyError;
 use brain_access::{OAuthError, OAuthFault};
 
-/// The body of a refusal of an OAuth endpoint.
+/// The body of an error response of an OAuth endpoint.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub(super) struct OAuthErrorBody {
     /// For programs.
     #[schema(example = "invalid_request")]
     error: String,
-    /// For people: what happened, and the way out.
+    /// For people: what happened, and what to do.
     error_description: String,
 }
 
-/// A refusal of an OAuth endpoint on its way out.
+/// An error response of an OAuth endpoint.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct OAuthErrorResponse {
     status: StatusCode,
     error: &'static str,
     description: String,
     retry_after: Option<u64>,
 }
 
-impl Refused {
-    /// A refusal with a status of its own.
+impl OAuthErrorResponse {
+    /// Creates an error with this status.
     pub(super) fn new(
         status: StatusCode,
         error: &'static str,
@@ -38,48 +38,48 @@ impl Refused {
         Self { status, error, description: description.into(), retry_after: None }
     }
 
-    /// 400 `invalid_request`.
+    /// Creates 400 `invalid_request`.
     pub(super) fn invalid(description: impl Into<String>) -> Self {
         OAuthFault::new(OAuthError::InvalidRequest, description).into()
     }
 
-    /// Whether it is one of those that a thousand tries could get past: no such client, secret, code or token.
-    pub(super) fn is_a_wrong_guess(&self) -> bool {
+    /// Returns whether it may be a guess: a wrong client, secret, code or token.
+    pub(super) fn is_failed_guess(&self) -> bool {
         [OAuthError::InvalidClient, OAuthError::InvalidGrant]
             .iter()
             .any(|wrong| wrong.as_str() == self.error)
     }
 
-    /// The same for a browser, which would ask for a password of its own at a 401.
-    pub(super) fn for_a_person(mut self) -> Self {
+    /// Replaces 401, for which browsers ask for a password, by 400.
+    pub(super) fn for_browser(mut self) -> Self {
         if self.status == StatusCode::UNAUTHORIZED {
             self.status = StatusCode::BAD_REQUEST;
         }
         self
     }
 
-    /// The status.
+    /// Returns the status.
     pub(super) fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The code.
+    /// Returns the error code.
     pub(super) fn error(&self) -> &'static str {
         self.error
     }
 
-    /// For people.
+    /// Returns the description for people.
     pub(super) fn description(&self) -> &str {
         &self.description
     }
 
-    /// After how many seconds to try again.
+    /// Returns after how many seconds to try again.
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.retry_after
     }
 
-    /// 429: there were too many failures.
-    pub(super) fn too_often(seconds: u64) -> Self {
+    /// Creates 429 after too many failures.
+    pub(super) fn rate_limited(seconds: u64) -> Self {
         let description =
             format!("too many failures from your address; try again in {seconds} seconds");
         Self {
@@ -89,7 +89,7 @@ impl Refused {
     }
 }
 
-/// The status of an error: RFC 6749 section 5.2.
+/// Returns the status of an error (RFC 6749 section 5.2).
 fn status(error: OAuthError) -> StatusCode {
     match error {
         OAuthError::InvalidClient => StatusCode::UNAUTHORIZED,
@@ -98,19 +98,19 @@ fn status(error: OAuthError) -> StatusCode {
     }
 }
 
-impl From<OAuthFault> for Refused {
+impl From<OAuthFault> for OAuthErrorResponse {
     fn from(fault: OAuthFault) -> Self {
         Self::new(status(fault.error), fault.error.as_str(), fault.description)
     }
 }
 
-impl From<BodyError> for Refused {
-    fn from(why: BodyError) -> Self {
-        Self::new(why.status(), OAuthError::InvalidRequest.as_str(), why.message())
+impl From<BodyError> for OAuthErrorResponse {
+    fn from(error: BodyError) -> Self {
+        Self::new(error.status(), OAuthError::InvalidRequest.as_str(), error.message())
     }
 }
 
-impl From<HttpError> for Refused {
+impl From<HttpError> for OAuthErrorResponse {
     fn from(_: HttpError) -> Self {
         let description =
             "a defect in brain ended this request; the log of the daemon has the place";
@@ -118,12 +118,12 @@ impl From<HttpError> for Refused {
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for OAuthErrorResponse {
     fn into_response(self) -> Response {
         let body = OAuthErrorBody { error: self.error.into(), error_description: self.description };
-        let mut response = uncached(self.status, axum::Json(body));
+        let mut response = no_store(self.status, axum::Json(body));
         if self.status == StatusCode::UNAUTHORIZED {
-            // RFC 9110 section 15.5.2 wants one with every 401, whichever way the client took.
+            // RFC 9110 section 15.5.2 requires this field in every 401 response.
             response
                 .headers_mut()
                 .insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Basic realm="brain""#));
@@ -135,7 +135,7 @@ impl IntoResponse for Refused {
     }
 }
 
-/// An answer that no cache keeps (RFC 6749 section 5.1).
-pub(super) fn uncached(status: StatusCode, body: impl IntoResponse) -> Response {
+/// Creates a response that must not be cached (RFC 6749 section 5.1).
+pub(super) fn no_store(status: StatusCode, body: impl IntoResponse) -> Response {
     (status, [(CACHE_CONTROL, "no-store"), (PRAGMA, "no-cache")], body).into_response()
 }

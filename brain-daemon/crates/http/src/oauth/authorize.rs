@@ -1,8 +1,10 @@
-//! `/authorize`: the owner is asked (GET) and decides (POST). RFC 6749 section 4.1, RFC 7636, RFC 8707, RFC 9207, RFC 9700.
+//! `/authorize`: shows the consent page (GET) and handles the owner's decision (POST).
 //!
-//! Nobody is sent anywhere before the brain has found the client and its address to be right, and nothing is granted without the
-//! owner: by the admin token, typed into the page, or by the session that it opened, which there is over HTTPS only. The page is
-//! bound to the browser and to the request it shows by a seal.
+//! RFC 6749 section 4.1, RFC 7636, RFC 8707, RFC 9207, RFC 9700.
+//!
+//! The browser is redirected only after the client and its redirect URI were verified. A grant
+//! needs the owner: the admin token on the page, or the session that it opened, which exists only
+//! over HTTPS. A CSRF token binds the page to the browser and the request.
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -15,7 +17,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, Refused};
+use super::answer::{OAuthErrorBody, OAuthErrorResponse};
 use super::consent_page::{self, ConsentPage};
 use super::form::Form;
 use crate::session_store::Purpose;
@@ -23,12 +25,12 @@ use crate::{AppState, HttpError, client_address, dispatch, session};
 use brain_access::{AuthorizeError, AuthorizeRequest, Consent, OAuthError, OAuthFault};
 use brain_base::permission::{CONSENT, permit};
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ask, decide))
 }
 
-/// What the consent page sends.
+/// The form of the consent page.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct Decision {
@@ -42,7 +44,7 @@ struct Decision {
     /// `all` that is asked for, or less: `write`, `read`.
     #[schema(required = false, pattern = "^(all|write|read)$")]
     grant: String,
-    /// Unless there is a session, which there is over HTTPS only.
+    /// Required without a session. Sessions exist only over HTTPS.
     #[schema(required = false)]
     admin_token: String,
 }
@@ -58,16 +60,30 @@ struct Decision {
         ("response_type" = String, Query, pattern = "^code$", description = "`code`"),
         ("client_id" = String, Query, description = "Who asks"),
         ("redirect_uri" = String, Query, description = "Where the browser goes afterwards"),
-        ("code_challenge" = String, Query, pattern = "^[A-Za-z0-9_-]{43}$", description = "RFC 7636"),
+        (
+            "code_challenge" = String,
+            Query,
+            pattern = "^[A-Za-z0-9_-]{43}$",
+            description = "RFC 7636"
+        ),
         ("code_challenge_method" = String, Query, pattern = "^S256$", description = "`S256`"),
         ("scope" = inline(Option<String>), Query, description = "What is asked for"),
         ("state" = inline(Option<String>), Query, description = "Comes back as it is"),
         ("resource" = inline(Option<String>), Query, description = "RFC 8707")
     ),
     responses(
-        (status = 200, description = "The page on which the owner decides", body = String, content_type = "text/html"),
-        (status = 303, description = "Back to the client, with an error", headers(("Location" = String))),
-        (status = 400, description = "Client or address are not right: nobody is sent anywhere", content(
+        (
+            status = 200,
+            description = "The page on which the owner decides",
+            body = String,
+            content_type = "text/html"
+        ),
+        (
+            status = 303,
+            description = "Back to the client, with an error",
+            headers(("Location" = String))
+        ),
+        (status = 400, description = "Client or redirect URI are wrong: no redirect", content(
             (String = "text/html"), (OAuthErrorBody = "application/json")
         )),
         (status = 500, description = "`server_error`", content(
@@ -77,21 +93,21 @@ struct Decision {
 )]
 async fn ask(State(app): State<AppState>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let plain = wants_json(&parts.headers);
+    let as_json = wants_json(&parts.headers);
     let query = parts.uri.query().unwrap_or_default();
     let shown = async {
-        let asked = asked(&Form::parse(query.as_bytes())?);
+        let asked = parse_request(&Form::parse(query.as_bytes())?);
         let consent = consent(&app, asked.clone()).await?;
         let browser = Browser::of(&app, &parts.headers)?;
         browser.show(&app, StatusCode::OK, &asked, &consent, None)
     };
-    shown.await.unwrap_or_else(|stop| stop.answer(plain))
+    shown.await.unwrap_or_else(|stop| stop.into_response(as_json))
 }
 
 /// Does what the owner decided.
 ///
-/// For the page that `GET` shows, and for nothing else. After 10 wrong admin tokens from one address in
-/// a minute, further wrong ones are answered with 429.
+/// Only for the page that `GET` shows. After 10 wrong admin tokens from one address in a minute,
+/// further wrong ones are answered with 429.
 #[utoipa::path(
     post,
     path = "/authorize",
@@ -102,7 +118,11 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
         description = "At most 64 KiB."
     ),
     responses(
-        (status = 303, description = "Back to the client, with a code or an error", headers(("Location" = String))),
+        (
+            status = 303,
+            description = "Back to the client, with a code or an error",
+            headers(("Location" = String))
+        ),
         (status = 400, description = "Client or address are not right, or the form is not", content(
             (String = "text/html"), (OAuthErrorBody = "application/json")
         )),
@@ -125,7 +145,7 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
 )]
 async fn decide(State(app): State<AppState>, request: Request) -> Response {
     let (headers, from) = (request.headers().clone(), client_address::of_request(&app, &request));
-    let plain = wants_json(&headers);
+    let as_json = wants_json(&headers);
     let decided = async {
         let form = Form::read(request).await?;
         let encoded = form.get("request").unwrap_or_default();
@@ -136,14 +156,14 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
             form.get("seal").unwrap_or_default(),
         );
         if !session::is_same_origin(&app, &headers) || !sealed.map_err(HttpError::from)? {
-            return Err(Stop::Told(Refused::new(
+            return Err(AuthorizeRefusal::Page(OAuthErrorResponse::new(
                 StatusCode::FORBIDDEN,
                 OAuthError::AccessDenied.as_str(),
-                "this did not come from the consent page that this browser was shown; begin again at the client, and \
-                 let the browser keep cookies",
+                "this did not come from the consent page that this browser was shown; begin again \
+                    at the client, and let the browser keep cookies",
             )));
         }
-        let asked = asked(&Form::parse(encoded.as_bytes())?);
+        let asked = parse_request(&Form::parse(encoded.as_bytes())?);
         match form.get("decision") {
             Some("deny") => {
                 let refused = asked.clone();
@@ -159,7 +179,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                 let consent = consent(&app, asked.clone()).await?;
                 let scopes = consent_page::chosen_scopes(consent.scopes, form.get("grant"))
                     .ok_or_else(|| {
-                        Refused::invalid("this is more than was asked for, or no scope")
+                        OAuthErrorResponse::invalid("this is more than was asked for, or no scope")
                     })?;
                 if browser.signed_in {
                     return approve(&app, asked, scopes).await;
@@ -167,7 +187,10 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                 let given = form.secret("admin_token").unwrap_or(Secret::new(""));
                 if !app.brain.access.is_admin_token(given.expose()) {
                     let now = app.brain.now();
-                    app.failures.logins.count(from, "", now).map_err(Refused::too_often)?;
+                    app.failures
+                        .logins
+                        .count(from, "", now)
+                        .map_err(OAuthErrorResponse::rate_limited)?;
                     let problem = "That is not the admin token of this brain. Nothing was granted.";
                     return browser.show(
                         &app,
@@ -183,29 +206,32 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                         .sessions
                         .open(Purpose::Consent, &given, app.brain.now())
                         .map_err(HttpError::from)?;
-                    give(&app, &mut response, &opened);
+                    set_consent_cookie(&app, &mut response, &opened);
                 }
                 Ok(response)
             }
-            _ => Err(Refused::invalid("decision must be approve, deny or sign_out").into()),
+            _ => {
+                Err(OAuthErrorResponse::invalid("decision must be approve, deny or sign_out")
+                    .into())
+            }
         }
     };
-    decided.await.unwrap_or_else(|stop: Stop| stop.answer(plain))
+    decided.await.unwrap_or_else(|stop: AuthorizeRefusal| stop.into_response(as_json))
 }
 
-/// Why a request ends before its end.
-enum Stop {
-    /// The person is told; nobody is sent anywhere.
-    Told(Refused),
-    /// The client is told, at this address.
-    SentBack(String),
+/// Why a request fails.
+enum AuthorizeRefusal {
+    /// Shown to the person; no redirect.
+    Page(OAuthErrorResponse),
+    /// Redirected to the client with this URI.
+    Redirect(String),
 }
 
-impl Stop {
-    fn answer(self, plain: bool) -> Response {
+impl AuthorizeRefusal {
+    fn into_response(self, as_json: bool) -> Response {
         match self {
-            Self::Told(refused) if plain => refused.into_response(),
-            Self::Told(refused) => {
+            Self::Page(refused) if as_json => refused.into_response(),
+            Self::Page(refused) => {
                 let mut response =
                     consent_page::refusal(refused.status(), refused.error(), refused.description());
                 if let Some(seconds) = refused.retry_after() {
@@ -213,67 +239,66 @@ impl Stop {
                 }
                 response
             }
-            Self::SentBack(address) => {
-                see_other(&address).unwrap_or_else(|refused| Self::Told(refused).answer(plain))
-            }
+            Self::Redirect(address) => see_other(&address)
+                .unwrap_or_else(|refused| Self::Page(refused).into_response(as_json)),
         }
     }
 }
 
-impl From<Refused> for Stop {
-    fn from(refused: Refused) -> Self {
-        Self::Told(refused.for_a_person())
+impl From<OAuthErrorResponse> for AuthorizeRefusal {
+    fn from(refused: OAuthErrorResponse) -> Self {
+        Self::Page(refused.for_browser())
     }
 }
 
-impl From<OAuthFault> for Stop {
+impl From<OAuthFault> for AuthorizeRefusal {
     fn from(fault: OAuthFault) -> Self {
-        Refused::from(fault).into()
+        OAuthErrorResponse::from(fault).into()
     }
 }
 
-impl From<HttpError> for Stop {
+impl From<HttpError> for AuthorizeRefusal {
     fn from(refusal: HttpError) -> Self {
-        Refused::from(refusal).into()
+        OAuthErrorResponse::from(refusal).into()
     }
 }
 
-impl From<AuthorizeError> for Stop {
-    fn from(fault: AuthorizeError) -> Self {
-        match fault {
+impl From<AuthorizeError> for AuthorizeRefusal {
+    fn from(error: AuthorizeError) -> Self {
+        match error {
             AuthorizeError::Shown(fault) => fault.into(),
-            AuthorizeError::Redirect(address) => Self::SentBack(address),
+            AuthorizeError::Redirect(uri) => Self::Redirect(uri),
         }
     }
 }
 
-/// The browser in which the owner is, or might be.
+/// A browser that may be the owner's.
 struct Browser {
-    /// What its cookie says.
+    /// The value of its cookie.
     name: String,
-    /// Whether that is a session of the owner.
+    /// Whether the cookie is a session of the owner.
     signed_in: bool,
 }
 
 impl Browser {
-    /// The browser that a request comes from.
-    fn of(app: &AppState, headers: &HeaderMap) -> Result<Self, Stop> {
+    /// Returns the browser that sent a request.
+    fn of(app: &AppState, headers: &HeaderMap) -> Result<Self, AuthorizeRefusal> {
         if let Some((name, _)) = session::session(app, headers, Purpose::Consent) {
             return Ok(Self { name: name.to_owned(), signed_in: true });
         }
         match session::cookie_of(app, headers, Purpose::Consent) {
-            // Not a session, but enough to know the browser again.
+            // Not a session, but sufficient to recognize the browser.
             Some(name) if name.len() == 43 => Ok(Self { name: name.to_owned(), signed_in: false }),
             _ => Self::new(app),
         }
     }
 
-    /// A browser that is not known yet.
-    fn new(app: &AppState) -> Result<Self, Stop> {
+    /// Returns a new browser.
+    fn new(app: &AppState) -> Result<Self, AuthorizeRefusal> {
         Ok(Self { name: app.sessions.random_id().map_err(HttpError::from)?, signed_in: false })
     }
 
-    /// Shows it the consent page.
+    /// Returns the consent page for this browser.
     fn show(
         &self,
         app: &AppState,
@@ -281,26 +306,26 @@ impl Browser {
         asked: &AuthorizeRequest,
         consent: &Consent,
         problem: Option<&str>,
-    ) -> Result<Response, Stop> {
-        let request = encoded(asked);
+    ) -> Result<Response, AuthorizeRefusal> {
+        let request = encode_request(asked);
         let seal = app.sessions.csrf_token(&self.name, &request).map_err(HttpError::from)?;
         let signed_in = self.signed_in;
         let page = ConsentPage { request: &request, consent, seal: &seal, signed_in, problem };
         let mut response = consent_page::consent(status, &page);
         if !self.signed_in {
-            give(app, &mut response, &self.name);
+            set_consent_cookie(app, &mut response, &self.name);
         }
         Ok(response)
     }
 }
 
-fn give(app: &AppState, response: &mut Response, name: &str) {
+fn set_consent_cookie(app: &AppState, response: &mut Response, name: &str) {
     if let Some(cookie) = session::set_cookie(app, Purpose::Consent, name) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
 }
 
-async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, Stop> {
+async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, AuthorizeRefusal> {
     Ok(app.block(move |brain| brain.access.consent(&asked)).await??)
 }
 
@@ -308,17 +333,21 @@ async fn approve(
     app: &AppState,
     asked: AuthorizeRequest,
     scopes: Scopes,
-) -> Result<Response, Stop> {
+) -> Result<Response, AuthorizeRefusal> {
     permit(&session::owner_caller(), CONSENT).map_err(HttpError::from)?;
     let address = app.block(move |brain| brain.access.approve(&asked, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)
 }
 
-/// To the client. 303: the browser must not send it the form (RFC 9700 section 4.12).
-fn see_other(address: &str) -> Result<Response, Refused> {
+/// Redirects to the client. With 303, the browser does not send the form to it (RFC 9700 section
+/// 4.12).
+fn see_other(address: &str) -> Result<Response, OAuthErrorResponse> {
     let location = HeaderValue::from_str(address).map_err(|_| {
-        Refused::from(OAuthFault::new(OAuthError::ServerError, "the client's address is no header"))
+        OAuthErrorResponse::from(OAuthFault::new(
+            OAuthError::ServerError,
+            "the client's address is no header",
+        ))
     })?;
     let headers = [
         (LOCATION, location),
@@ -328,7 +357,7 @@ fn see_other(address: &str) -> Result<Response, Refused> {
     Ok((StatusCode::SEE_OTHER, headers).into_response())
 }
 
-/// Whether a program asks rather than a person.
+/// Returns whether the request comes from a program rather than a person.
 fn wants_json(headers: &HeaderMap) -> bool {
     let accepted = |kind| {
         headers
@@ -339,7 +368,7 @@ fn wants_json(headers: &HeaderMap) -> bool {
     accepted("application/json") && !accepted("text/html")
 }
 
-fn asked(form: &Form) -> AuthorizeRequest {
+fn parse_request(form: &Form) -> AuthorizeRequest {
     AuthorizeRequest {
         response_type: form.text("response_type"),
         client_id: form.text("client_id"),
@@ -352,8 +381,8 @@ fn asked(form: &Form) -> AuthorizeRequest {
     }
 }
 
-/// The request as one text of plain ASCII, which no browser changes on its way through a form.
-fn encoded(request: &AuthorizeRequest) -> String {
+/// Encodes the request as one ASCII text, which no browser changes in a form.
+fn encode_request(request: &AuthorizeRequest) -> String {
     let one = [
         ("response_type", &request.response_type),
         ("client_id", &request.client_id),
@@ -381,18 +410,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_comes_back_from_the_page_as_it_went() {
-        let query = "response_type=code&client_id=a%20b&state=%0d%0a%E2%80%AE%22%3C&resource=x&resource=y&scope=&extra=1";
-        let request = asked(&Form::parse(query.as_bytes()).unwrap());
+    fn an_encoded_request_parses_to_itself() {
+        let query = "response_type=code&client_id=a%20b&state=%0d%0a%E2%80%AE%22%3C\
+                     &resource=x&resource=y&scope=&extra=1";
+        let request = parse_request(&Form::parse(query.as_bytes()).unwrap());
         assert_eq!(request.state.as_deref(), Some("\r\n\u{202E}\"<"));
         assert_eq!((request.resource.len(), request.scope.as_deref()), (2, None));
-        let text = encoded(&request);
+        let text = encode_request(&request);
         assert!(text.is_ascii() && !text.contains(['\r', '\n', '"', '<']), "{text}");
-        assert_eq!(asked(&Form::parse(text.as_bytes()).unwrap()), request);
+        assert_eq!(parse_request(&Form::parse(text.as_bytes()).unwrap()), request);
     }
 
     #[test]
-    fn a_page_is_for_whoever_does_not_ask_for_json() {
+    fn only_programs_get_json() {
         let with = |accept: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, accept.parse().unwrap());

@@ -1,7 +1,7 @@
-//! Parameters of OAuth endpoints, and the credentials of clients. Pure: text in, values out.
+//! Parameters of OAuth endpoints, and the credentials of clients. No I/O.
 //!
-//! A parameter without a value is an absent one, and none may be there twice (RFC 6749 sections 3.1 and 3.2), but `resource`
-//! (RFC 8707 section 2).
+//! A parameter without a value is absent. No parameter may be repeated (RFC 6749 sections 3.1 and
+//! 3.2), except `resource` (RFC 8707 section 2).
 
 use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -9,16 +9,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use brain_protocol::Secret;
 
-use super::answer::Refused;
+use super::answer::OAuthErrorResponse;
 use crate::body::{self, BodyError};
 use brain_access::{Credentials, OAuthError, OAuthFault};
 
-/// The most parameters. Each one is compared with those before it.
-const MOST: usize = 64;
-/// May be there several timeouts.
-const REPEATED: &str = "resource";
+/// The maximum number of parameters. Each one is compared with those before it.
+const MAX_PARAMETERS: usize = 64;
+/// The parameter that may be repeated.
+const REPEATABLE: &str = "resource";
 
-/// The parameters of a form or a query. Values may be secrets, so it has no `Debug`.
+/// Parses the parameters of a form or a query.
+///
+/// # Errors
+/// `invalid_request` if a parameter is repeated or not UTF-8, or if there are more than 64.
 pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
@@ -30,13 +33,13 @@ impl Form {
         let invalid = |what: String| OAuthFault::new(OAuthError::InvalidRequest, what);
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(encoded) {
-            if pairs.len() == MOST {
-                return Err(invalid(format!("there are more than {MOST} parameters")));
+            if pairs.len() == MAX_PARAMETERS {
+                return Err(invalid(format!("there are more than {MAX_PARAMETERS} parameters")));
             }
             if name.contains('\u{FFFD}') || value.contains('\u{FFFD}') {
                 return Err(invalid("the parameters are not UTF-8".into()));
             }
-            if name != REPEATED && pairs.iter().any(|(known, _)| *known == name) {
+            if name != REPEATABLE && pairs.iter().any(|(known, _)| *known == name) {
                 let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
                 return Err(invalid(format!("the parameter \"{shown}\" is there more than once")));
             }
@@ -46,21 +49,23 @@ impl Form {
         Ok(Self(pairs))
     }
 
-    /// The form that a request brings, and nothing but a form: no query, no other media type.
+    /// Reads the form in a request's body. The request must have no query and no other media type.
     ///
     /// # Errors
     /// 400, 413 or 415 with `invalid_request`.
-    pub(super) async fn read(request: axum::extract::Request) -> Result<Self, Refused> {
+    pub(super) async fn read(request: axum::extract::Request) -> Result<Self, OAuthErrorResponse> {
         let (parts, body) = request.into_parts();
         if parts.uri.query().is_some_and(|query| !query.is_empty()) {
-            return Err(Refused::invalid(
-                "parameters go into the body, never into the address, where logs and histories keep them",
+            return Err(OAuthErrorResponse::invalid(
+                "parameters go into the body, never into the address, where logs and histories \
+                    keep them",
             ));
         }
         let kind = body::media_type(&parts.headers);
-        let bytes = body::read(body).await.map_err(|why: BodyError| Refused::from(why))?;
+        let bytes =
+            body::read(body).await.map_err(|why: BodyError| OAuthErrorResponse::from(why))?;
         if kind.as_deref() != Some("application/x-www-form-urlencoded") {
-            return Err(Refused::new(
+            return Err(OAuthErrorResponse::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 OAuthError::InvalidRequest.as_str(),
                 "the body must be a form; send `Content-Type: application/x-www-form-urlencoded`",
@@ -69,31 +74,36 @@ impl Form {
         Ok(Self::parse(&bytes)?)
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The value of a parameter as a text of its own.
+    /// Returns an owned copy of a value.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         self.get(name).map(str::to_owned)
     }
 
-    /// The value of a parameter that nobody else is to see.
+    /// Returns the value of a secret parameter.
     pub(super) fn secret(&self, name: &str) -> Option<Secret> {
         self.get(name).map(Secret::new)
     }
 
-    /// Every `resource`.
+    /// Returns all values of `resource`.
     pub(super) fn resources(&self) -> Vec<String> {
-        self.0.iter().filter(|(name, _)| name == REPEATED).map(|(_, value)| value.clone()).collect()
+        self.0
+            .iter()
+            .filter(|(name, _)| name == REPEATABLE)
+            .map(|(_, value)| value.clone())
+            .collect()
     }
 }
 
-/// Who calls: by HTTP Basic or by the form, never by both (RFC 6749 section 2.3.1).
+/// Returns the client's credentials, from HTTP Basic or from the form (RFC 6749 section 2.3.1).
 ///
 /// # Errors
-/// `invalid_client` when nobody is named or in a way that is not offered, `invalid_request` when in two ways.
+/// `invalid_client` if there are none, or by an unsupported method; `invalid_request` if both
+/// methods are used.
 pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credentials, OAuthFault> {
     let invalid = |what: &str| OAuthFault::new(OAuthError::InvalidRequest, what);
     let unknown = |what: &str| OAuthFault::new(OAuthError::InvalidClient, what);
@@ -126,8 +136,8 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
     Ok(Credentials { client_id, secret: Some(secret) })
 }
 
-/// Id and secret of an `Authorization: Basic`. Each of them was encoded as in a form before they were joined (RFC 6749 section
-/// 2.3.1), which clients do: `rw%2Dsecret` is `rw-secret`.
+/// Parses id and secret of `Authorization: Basic`. Clients encode each like a form value before
+/// joining them (RFC 6749 section 2.3.1): `rw%2Dsecret` is `rw-secret`.
 fn basic(line: &HeaderValue) -> Option<(String, Secret)> {
     let (scheme, encoded) = line.to_str().ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -139,9 +149,10 @@ fn basic(line: &HeaderValue) -> Option<(String, Secret)> {
     (!id.is_empty()).then_some((id, Secret::new(decoded(secret)?)))
 }
 
-/// One value as it stands in a form.
+/// Decodes one value of a form.
 fn decoded(text: &str) -> Option<String> {
-    // As the value of a nameless parameter; a `&` would begin another one, and must have been encoded.
+    // Parsed as the value of a nameless parameter. A `&` would begin another parameter, so it must
+    // be encoded.
     if text.contains('&') {
         return None;
     }
@@ -174,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn no_parameter_is_there_twice_but_the_resource() {
+    fn only_the_resource_may_be_repeated() {
         let several = form("resource=https://a&resource=https://b&scope=&client_id=x+y%2Fz");
         assert_eq!(several.resources(), ["https://a", "https://b"]);
         assert_eq!(several.get("scope"), None, "a parameter without a value is an absent one");
@@ -188,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_64_parameters_at_most() {
+    fn more_than_64_parameters_are_refused() {
         let text =
             |count: usize| (0..count).map(|n| format!("p{n}=")).collect::<Vec<_>>().join("&");
         assert!(Form::parse(text(64).as_bytes()).is_ok());
@@ -201,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn basic_credentials_are_decoded_as_a_form_is() {
+    fn basic_credentials_are_form_encoded() {
         let pair = |id: &str, secret: &str| Ok((id.to_owned(), Some(secret.to_owned())));
         assert_eq!(by_basic("brain_cl_a%2Db:rw%2Dsecret"), pair("brain_cl_a-b", "rw-secret"));
         assert_eq!(
@@ -220,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_authenticates_in_one_way() {
+    fn two_ways_of_authentication_are_refused() {
         let basic = "Basic aWQ6eA==";
         assert_eq!(who(&[basic], "client_id=id"), Ok(("id".into(), Some("x".into()))));
         assert_eq!(who(&[basic], "client_id=other"), Err(OAuthError::InvalidRequest));

@@ -1,6 +1,6 @@
-//! What clients read before they come: where everything is, and what is offered (RFC 8414, RFC 9728).
+//! Metadata of the authorization server and the protected resource (RFC 8414, RFC 9728).
 //!
-//! Both listeners tell the same, whatever host they are asked by: the issuer is one.
+//! Both listeners return the same, for every host name: there is one issuer.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,13 +12,13 @@ use utoipa_axum::routes;
 
 use crate::AppState;
 
-/// `admin` is for clients that the owner registers for it: whoever asks for all that is on offer does not get it.
-const OFFERED: [Scope; 2] = [Scope::Read, Scope::Write];
+/// The offered scopes. The owner grants `admin` only to clients that are registered for it.
+const OFFERED_SCOPES: [Scope; 2] = [Scope::Read, Scope::Write];
 
 /// How clients authenticate at the token endpoint.
-const METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
+const AUTHENTICATION_METHODS: [&str; 3] = ["none", "client_secret_basic", "client_secret_post"];
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(server))
@@ -47,7 +47,7 @@ struct ServerMetadata {
     code_challenge_methods_supported: Vec<&'static str>,
     /// RFC 9207.
     authorization_response_iss_parameter_supported: bool,
-    /// Whether documents are fetched or not: those that people use are known by copies.
+    /// True even if documents are not fetched, because the common ones are built in.
     client_id_metadata_document_supported: bool,
 }
 
@@ -61,11 +61,11 @@ struct ResourceMetadata {
     bearer_methods_supported: Vec<&'static str>,
 }
 
-fn offered() -> Vec<&'static str> {
-    OFFERED.iter().map(|scope| scope.as_str()).collect()
+fn offered_scopes() -> Vec<&'static str> {
+    OFFERED_SCOPES.iter().map(|scope| scope.as_str()).collect()
 }
 
-fn about_server(app: &AppState) -> Json<ServerMetadata> {
+fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
     let issuer = app.brain.access.issuer();
     let at = |path: &str| format!("{issuer}{path}");
     let open = app.brain.config().http.dynamic_registration;
@@ -74,12 +74,12 @@ fn about_server(app: &AppState) -> Json<ServerMetadata> {
         token_endpoint: at("/token"),
         registration_endpoint: open.then(|| at("/register")),
         revocation_endpoint: at("/revoke"),
-        scopes_supported: offered(),
+        scopes_supported: offered_scopes(),
         response_types_supported: vec!["code"],
         response_modes_supported: vec!["query"],
         grant_types_supported: GrantType::ALL.iter().map(|kind| kind.as_str()).collect(),
-        token_endpoint_auth_methods_supported: METHODS.to_vec(),
-        revocation_endpoint_auth_methods_supported: METHODS.to_vec(),
+        token_endpoint_auth_methods_supported: AUTHENTICATION_METHODS.to_vec(),
+        revocation_endpoint_auth_methods_supported: AUTHENTICATION_METHODS.to_vec(),
         code_challenge_methods_supported: vec!["S256"],
         authorization_response_iss_parameter_supported: true,
         client_id_metadata_document_supported: true,
@@ -87,13 +87,13 @@ fn about_server(app: &AppState) -> Json<ServerMetadata> {
     })
 }
 
-fn about_resource(app: &AppState, path: &str) -> Json<ResourceMetadata> {
+fn resource_metadata(app: &AppState, path: &str) -> Json<ResourceMetadata> {
     let issuer = app.brain.access.issuer();
     Json(ResourceMetadata {
         resource: format!("{issuer}{path}"),
         resource_name: "brain",
         authorization_servers: vec![issuer],
-        scopes_supported: offered(),
+        scopes_supported: offered_scopes(),
         bearer_methods_supported: vec!["header"],
     })
 }
@@ -103,10 +103,16 @@ fn about_resource(app: &AppState, path: &str) -> Json<ResourceMetadata> {
     get,
     path = "/.well-known/oauth-authorization-server",
     tag = "oauth",
-    responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
+    responses(
+        (
+            status = 200,
+            description = "Where everything is, and what is offered (RFC 8414)",
+            body = ServerMetadata
+        )
+    )
 )]
 async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
-    about_server(&app)
+    server_metadata(&app)
 }
 
 /// The same, where clients of `/mcp` look for it.
@@ -114,10 +120,16 @@ async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
     get,
     path = "/.well-known/oauth-authorization-server/mcp",
     tag = "oauth",
-    responses((status = 200, description = "Where everything is, and what is offered (RFC 8414)", body = ServerMetadata))
+    responses(
+        (
+            status = 200,
+            description = "Where everything is, and what is offered (RFC 8414)",
+            body = ServerMetadata
+        )
+    )
 )]
 async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
-    about_server(&app)
+    server_metadata(&app)
 }
 
 /// About this service as what tokens are good for.
@@ -125,10 +137,16 @@ async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
     get,
     path = "/.well-known/oauth-protected-resource",
     tag = "oauth",
-    responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
+    responses(
+        (
+            status = 200,
+            description = "Who gives out tokens for this service (RFC 9728)",
+            body = ResourceMetadata
+        )
+    )
 )]
 async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
-    about_resource(&app, "")
+    resource_metadata(&app, "")
 }
 
 /// About `/mcp` as what tokens are good for.
@@ -136,8 +154,14 @@ async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
     get,
     path = "/.well-known/oauth-protected-resource/mcp",
     tag = "oauth",
-    responses((status = 200, description = "Who gives out tokens for this service (RFC 9728)", body = ResourceMetadata))
+    responses(
+        (
+            status = 200,
+            description = "Who gives out tokens for this service (RFC 9728)",
+            body = ResourceMetadata
+        )
+    )
 )]
 async fn resource_for_mcp(State(app): State<AppState>) -> Json<ResourceMetadata> {
-    about_resource(&app, "/mcp")
+    resource_metadata(&app, "/mcp")
 }

@@ -1,5 +1,6 @@
-//! The authorization server's endpoints. Who is let in decides [`brain_access`]; here are forms, headers, redirects and
-//! the page on which the owner agrees.
+//! The endpoints of the authorization server: forms, headers, redirects and the consent page.
+//!
+//! The crate `access` decides what is granted.
 
 mod answer;
 mod authorize;
@@ -13,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::AppState;
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(metadata::routes())

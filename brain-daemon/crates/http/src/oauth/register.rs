@@ -1,4 +1,4 @@
-//! `POST /register`: clients that register themselves (RFC 7591), if the owner wants any.
+//! `POST /register`: clients register themselves (RFC 7591), if the owner allows it.
 
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -10,16 +10,16 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, Refused, uncached};
+use super::answer::{OAuthErrorBody, OAuthErrorResponse, no_store};
 use crate::{AppState, body, client_address};
 use brain_access::{OAuthError, OAuthFault, RegistrationRequest};
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(register))
 }
 
-/// What a client says of itself (RFC 7591 section 2); what else it says is passed over.
+/// The metadata of a client (RFC 7591 section 2). Other members are ignored.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a body whose members are read one by one")]
 struct ClientMetadata {
@@ -31,7 +31,7 @@ struct ClientMetadata {
     /// What it may ask for, with spaces between them.
     scope: Option<String>,
     grant_types: Option<Vec<String>>,
-    /// `none` is what it gets. `client_secret_post` and `client_secret_basic` are taken for it.
+    /// The client gets `none`. `client_secret_post` and `client_secret_basic` are accepted, too.
     token_endpoint_auth_method: Option<String>,
 }
 
@@ -64,10 +64,10 @@ impl ClientInformation {
     }
 }
 
-/// Registers a client that asks for itself.
+/// Registers a client at its own request.
 ///
-/// Off unless `http.dynamic_registration` is `true`. Such a client is public, and may only ask the owner for consent. 50 in an
-/// hour from one address are too many.
+/// Off unless `http.dynamic_registration` is `true`. Such a client is public, and can only ask the
+/// owner for consent. 50 registrations in an hour from one address are too many.
 #[utoipa::path(
     post,
     path = "/register",
@@ -76,18 +76,31 @@ impl ClientInformation {
     responses(
         (status = 201, description = "The client", body = ClientInformation),
         (status = 400, description = "RFC 7591 section 3.2.2", body = OAuthErrorBody),
-        (status = 403, description = "Clients may not register themselves here", body = OAuthErrorBody),
+        (
+            status = 403,
+            description = "Clients may not register themselves here",
+            body = OAuthErrorBody
+        ),
         (status = 413, description = "The body is too large", body = OAuthErrorBody),
         (status = 415, description = "The body is not JSON", body = OAuthErrorBody),
-        (status = 429, description = "Too many registrations", body = OAuthErrorBody, headers(("Retry-After" = u64))),
+        (
+            status = 429,
+            description = "Too many registrations",
+            body = OAuthErrorBody,
+            headers(("Retry-After" = u64))
+        ),
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn register(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+async fn register(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, OAuthErrorResponse> {
     if !app.brain.config().http.dynamic_registration {
-        let description = "clients do not register themselves here; ask the owner of this brain to register this one with \
-                           `brain clients register`, or to set http.dynamic_registration to true";
-        return Err(Refused::new(
+        let description = "clients do not register themselves here; ask the owner of this brain to \
+            register this one with `brain clients register`, or to set http.dynamic_registration \
+            to true";
+        return Err(OAuthErrorResponse::new(
             StatusCode::FORBIDDEN,
             OAuthError::AccessDenied.as_str(),
             description,
@@ -100,20 +113,24 @@ async fn register(State(app): State<AppState>, request: Request) -> Result<Respo
     if kind.as_deref() != Some("application/json") {
         let description = "the body must be JSON; send `Content-Type: application/json`";
         let error = OAuthError::InvalidClientMetadata.as_str();
-        return Err(Refused::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error, description));
+        return Err(OAuthErrorResponse::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            error,
+            description,
+        ));
     }
     let client = body::object(&bytes)
         .map_err(|why| invalid(why.to_string()))
-        .and_then(|members| metadata(&members))?;
+        .and_then(|members| parse_metadata(&members))?;
     let now = app.brain.now();
-    app.failures.registrations.count(from, "", now).map_err(Refused::too_often)?;
+    app.failures.registrations.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
     let client = app.block(move |brain| brain.access.register_dynamic_client(&client)).await??;
-    Ok(uncached(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
+    Ok(no_store(StatusCode::CREATED, axum::Json(ClientInformation::new(client, now))))
 }
 
-/// The members that are known. One that is not understood must be passed over (RFC 7591 section 2); one of the wrong shape is an
-/// error.
-fn metadata(members: &Map<String, Value>) -> Result<RegistrationRequest, OAuthFault> {
+/// Reads the known members. Unknown members are ignored (RFC 7591 section 2); known members of the
+/// wrong type are errors.
+fn parse_metadata(members: &Map<String, Value>) -> Result<RegistrationRequest, OAuthFault> {
     let text = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -151,14 +168,14 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<RegistrationRequest, OAuthError> {
-        metadata(&body::object(text.as_bytes()).unwrap()).map_err(|fault| fault.error)
+        parse_metadata(&body::object(text.as_bytes()).unwrap()).map_err(|fault| fault.error)
     }
 
     #[test]
-    fn what_is_not_known_is_passed_over() {
+    fn unknown_members_are_ignored() {
         let client = read(
-            r#"{"redirect_uris":["https://a.example/c"],"client_name":"A","scope":null,"application_type":"web",
-                "jwks":{"keys":[]},"grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
+            r#"{"redirect_uris":["https://a.example/c"],"client_name":"A","scope":null,
+                "application_type":"web","jwks":{"keys":[]},"grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
         )
         .unwrap();
         assert_eq!(client.redirect_uris, ["https://a.example/c"]);
@@ -168,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_has_its_shape() {
+    fn known_members_must_have_their_types() {
         for (text, error) in [
             (r#"{"redirect_uris":"https://a.example/c"}"#, OAuthError::InvalidRedirectUri),
             (r#"{"redirect_uris":[null]}"#, OAuthError::InvalidRedirectUri),

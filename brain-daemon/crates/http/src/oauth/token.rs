@@ -11,12 +11,12 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answer::{OAuthErrorBody, Refused, uncached};
+use super::answer::{OAuthErrorBody, OAuthErrorResponse, no_store};
 use super::form::{Form, credentials};
 use crate::{AppState, client_address, dispatch};
 use brain_access::{AuthorizationGrant, IssuedTokens, OAuthError, OAuthFault};
 
-/// What is served.
+/// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(token)).routes(routes!(revoke))
 }
@@ -30,10 +30,10 @@ struct TokenAnswer {
     token_type: &'static str,
     /// In seconds.
     expires_in: u64,
-    /// With spaces between them, always told.
+    /// Separated by spaces; always present.
     #[schema(example = "read write")]
     scope: String,
-    /// Good once: the next one comes with the next access token.
+    /// Valid once: the next access token comes with a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     refresh_token: Option<Secret>,
@@ -51,7 +51,7 @@ impl From<IssuedTokens> for TokenAnswer {
     }
 }
 
-/// What `/token` takes, of which `grant_type` says what is needed.
+/// The form of `/token`. `grant_type` decides which parameters are required.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct TokenForm {
@@ -66,13 +66,13 @@ struct TokenForm {
     /// Of a confidential client, unless it is in the `Authorization` header.
     #[schema(required = false, min_length = 1)]
     client_secret: String,
-    /// Less than is granted; all of it when absent.
+    /// A part of the granted scopes; all of them if absent.
     #[schema(required = false, min_length = 1)]
     scope: String,
     /// For `authorization_code`.
     #[schema(required = false, min_length = 1)]
     code: String,
-    /// For `authorization_code`: as it was at `/authorize`.
+    /// For `authorization_code`: the same as at `/authorize`.
     #[schema(required = false, min_length = 1)]
     redirect_uri: String,
     /// For `authorization_code`: RFC 7636.
@@ -81,16 +81,16 @@ struct TokenForm {
     /// For `refresh_token`.
     #[schema(required = false, min_length = 1)]
     refresh_token: String,
-    /// What the token is to be good for (RFC 8707); may be there several timeouts.
+    /// What the token is for (RFC 8707). May be repeated.
     #[schema(required = false)]
     resource: Vec<String>,
 }
 
-/// What `/revoke` takes.
+/// The form of `/revoke`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct RevokeForm {
-    /// An access token, or a refresh token, with which goes everything that came of the same consent.
+    /// An access token, or a refresh token; all tokens of the same consent are revoked with it.
     #[schema(min_length = 1)]
     token: String,
     /// Not needed.
@@ -121,31 +121,43 @@ struct RevokeForm {
     responses(
         (status = 200, description = "Tokens", body = TokenAnswer),
         (status = 400, description = "RFC 6749 section 5.2", body = OAuthErrorBody),
-        (status = 401, description = "`invalid_client`: unknown, or its secret is wrong", body = OAuthErrorBody,
-         headers(("WWW-Authenticate" = String))),
+        (
+            status = 401,
+            description = "`invalid_client`: unknown, or its secret is wrong",
+            body = OAuthErrorBody,
+            headers(("WWW-Authenticate" = String))
+        ),
         (status = 413, description = "The body is too large", body = OAuthErrorBody),
         (status = 415, description = "The body is not a form", body = OAuthErrorBody),
-        (status = 429, description = "Too many failures", body = OAuthErrorBody, headers(("Retry-After" = u64))),
+        (
+            status = 429,
+            description = "Too many failures",
+            body = OAuthErrorBody,
+            headers(("Retry-After" = u64))
+        ),
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn token(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+async fn token(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, OAuthErrorResponse> {
     let (from, headers) = (client_address::of_request(&app, &request), request.headers().clone());
     let form = Form::read(request).await?;
     let offer = offer(&form)?;
     let resource = form.resources();
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
-    let issued = limited(&app, from, &client, async {
+    let issued = count_failures(&app, from, &client, async {
         let issued =
             app.block(move |brain| brain.access.exchange(&who, &offer, &resource)).await??;
         dispatch::set_caller(&client);
         Ok(issued)
     });
-    Ok(uncached(StatusCode::OK, axum::Json(TokenAnswer::from(issued.await?))))
+    Ok(no_store(StatusCode::OK, axum::Json(TokenAnswer::from(issued.await?))))
 }
 
-/// What a client offers.
+/// Parses the grant that a client presents.
 fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
     let needed = |name: &str| {
         form.secret(name).ok_or_else(|| {
@@ -176,9 +188,9 @@ fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
     })
 }
 
-/// Takes a token back.
+/// Revokes a token.
 ///
-/// Unknown tokens are no error: what was wanted is so already.
+/// Unknown tokens are no error: they are invalid already.
 #[utoipa::path(
     post,
     path = "/revoke",
@@ -192,42 +204,55 @@ fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
     responses(
         (status = 200, description = "The token is worth nothing now"),
         (status = 400, description = "RFC 7009 section 2.2.1", body = OAuthErrorBody),
-        (status = 401, description = "`invalid_client`: unknown, or its secret is wrong", body = OAuthErrorBody,
-         headers(("WWW-Authenticate" = String))),
+        (
+            status = 401,
+            description = "`invalid_client`: unknown, or its secret is wrong",
+            body = OAuthErrorBody,
+            headers(("WWW-Authenticate" = String))
+        ),
         (status = 413, description = "The body is too large", body = OAuthErrorBody),
         (status = 415, description = "The body is not a form", body = OAuthErrorBody),
-        (status = 429, description = "Too many failures", body = OAuthErrorBody, headers(("Retry-After" = u64))),
+        (
+            status = 429,
+            description = "Too many failures",
+            body = OAuthErrorBody,
+            headers(("Retry-After" = u64))
+        ),
         (status = 500, description = "`server_error`", body = OAuthErrorBody)
     )
 )]
-async fn revoke(State(app): State<AppState>, request: Request) -> Result<Response, Refused> {
+async fn revoke(
+    State(app): State<AppState>,
+    request: Request,
+) -> Result<Response, OAuthErrorResponse> {
     let (from, headers) = (client_address::of_request(&app, &request), request.headers().clone());
     let form = Form::read(request).await?;
-    let token = form.secret("token").ok_or_else(|| Refused::invalid("token is missing"))?;
+    let token =
+        form.secret("token").ok_or_else(|| OAuthErrorResponse::invalid("token is missing"))?;
     let who = credentials(&headers, &form)?;
     let client = who.client_id.clone();
-    let done = limited(&app, from, &client, async {
+    let done = count_failures(&app, from, &client, async {
         app.block(move |brain| brain.access.revoke(&who, &token)).await??;
         dispatch::set_caller(&client);
         Ok(())
     });
     done.await?;
-    Ok(uncached(StatusCode::OK, ()))
+    Ok(no_store(StatusCode::OK, ()))
 }
 
-/// Does `work` for `client`, and counts it when it fails: clients, secrets, codes and refresh tokens
-/// that are wrong. Too many of them are told to wait; what is right is never refused for them.
-async fn limited<T>(
+/// Runs `work`, and counts it as a failure of `client` if the client, secret, code or token is
+/// wrong. Too many failures delay further failures; correct requests are never refused.
+async fn count_failures<T>(
     app: &AppState,
     from: IpAddr,
     client: &str,
-    work: impl Future<Output = Result<T, Refused>>,
-) -> Result<T, Refused> {
+    work: impl Future<Output = Result<T, OAuthErrorResponse>>,
+) -> Result<T, OAuthErrorResponse> {
     let result = work.await;
-    if result.as_ref().is_err_and(Refused::is_a_wrong_guess) {
+    if result.as_ref().is_err_and(OAuthErrorResponse::is_failed_guess) {
         let (failures, now) = (&app.failures, app.brain.now());
-        failures.addresses.count(from, "", now).map_err(Refused::too_often)?;
-        failures.tokens.count(from, client, now).map_err(Refused::too_often)?;
+        failures.addresses.count(from, "", now).map_err(OAuthErrorResponse::rate_limited)?;
+        failures.tokens.count(from, client, now).map_err(OAuthErrorResponse::rate_limited)?;
     }
     result
 }

@@ -1,7 +1,7 @@
-//! `GET /page/{name}`: a page as its owner reads it in a browser, where the links of answers lead. On the local side only.
+//! `GET /page/{name}`: a page for the owner's browser, on the local listener only.
 //!
-//! It needs the owner's session, and has the form that opens one. No script runs on it and nothing is loaded: what a page says may be
-//! a stranger's.
+//! It requires the owner's session, and shows a form that opens one. Pages run no script and load
+//! nothing, because their text may be from outside.
 
 mod markdown;
 mod templates;
@@ -22,14 +22,14 @@ use super::{AppState, HttpError, body, client_address, dispatch, session};
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
-/// Where it is.
+/// The path.
 pub(super) const PATH: &str = "/page/{*name}";
-/// Behind the address once it was asked for again, so that this happens once.
-const AGAIN: &str = "again";
-/// How many pages are named where one is missing.
-const NEAR: u32 = 5;
+/// The query of a URL that was reloaded, so that it is reloaded only once.
+const RELOADED: &str = "again";
+/// The number of pages that are suggested for a missing one.
+const MAX_SUGGESTIONS: u32 = 5;
 
-/// What is served. A page for people: the OpenAPI document leaves it out.
+/// Returns the routes. The OpenAPI document leaves out pages for browsers.
 pub(super) fn routes() -> Router<AppState> {
     Router::new().route(PATH, get(shown).post(sign_in))
 }
@@ -41,17 +41,18 @@ async fn shown(
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
     let Some(caller) = session::reader(&app, &headers) else {
-        // The session's cookie is not sent with a link of another site. StrictQuery for by this page itself, it is.
+        // Browsers send the session's cookie with links of this page, not with links of other
+        // sites.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(match from_elsewhere && uri.query().is_none() {
-            true => templates::reload(&format!("{}?{AGAIN}", address(&name))),
-            false => templates::sign_in(StatusCode::UNAUTHORIZED, &address(&name), None),
+            true => templates::reload(&format!("{}?{RELOADED}", page_path(&name))),
+            false => templates::sign_in(StatusCode::UNAUTHORIZED, &page_path(&name), None),
         });
     };
     app.block(move |brain| show(brain, &caller, &name)).await?.map_err(HttpError::from)
 }
 
-/// Opens a session with the admin token, and leads back to the page.
+/// Opens a session with the admin token and redirects to the page.
 async fn sign_in(
     State(app): State<AppState>,
     Path(name): Path<String>,
@@ -62,7 +63,8 @@ async fn sign_in(
         return Err(session::csrf_error("open the page itself"));
     }
     let (parts, content) = request.into_parts();
-    let again = |status, problem: &str| templates::sign_in(status, &address(&name), Some(problem));
+    let again =
+        |status, problem: &str| templates::sign_in(status, &page_path(&name), Some(problem));
     let form =
         body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
     let Some(bytes) = body::read(content).await.ok().filter(|_| form) else {
@@ -84,24 +86,24 @@ async fn sign_in(
     }
     dispatch::set_caller("admin");
     let opened = app.sessions.open(Purpose::Admin, &token, now)?;
-    let mut response = (StatusCode::SEE_OTHER, [(LOCATION, address(&name))]).into_response();
+    let mut response = (StatusCode::SEE_OTHER, [(LOCATION, page_path(&name))]).into_response();
     if let Some(cookie) = session::set_cookie(&app, Purpose::Admin, &opened) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)
 }
 
-/// The page, or one that says that there is none. Blocks.
+/// Shows the page, or says that it does not exist. Blocks.
 fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fault> {
-    let place = match parse(name) {
-        Ok(place) => place,
+    let page_ref = match parse(name) {
+        Ok(page_ref) => page_ref,
         Err(nearest) => {
             let message = format!("\"{name}\" is not the name of a page.");
-            let near: Vec<_> = nearest.into_iter().map(|slug| (address(&slug), slug)).collect();
+            let near: Vec<_> = nearest.into_iter().map(|slug| (page_path(&slug), slug)).collect();
             return Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near));
         }
     };
-    match brain.run(caller, Get { page: place.clone(), version: None }, &Silent) {
+    match brain.run(caller, Get { page: page_ref.clone(), version: None }, &Silent) {
         Ok(page) => {
             let links = links(brain, caller, &page)?;
             let _permit = brain.text_permit(page.body.len());
@@ -109,13 +111,20 @@ fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fau
         }
         Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
             let message = format!("There is no page \"{name}\" now.");
-            Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near(brain, caller, &place)?))
+            Ok(templates::missing(
+                StatusCode::NOT_FOUND,
+                &message,
+                &suggestions(brain, caller, &page_ref)?,
+            ))
         }
         Err(fault) => Err(fault),
     }
 }
 
-/// Reads `slug` or `source:slug`; else the slug that may be meant.
+/// Parses `slug` or `source:slug`.
+///
+/// # Errors
+/// A valid slug that is similar, if there is one.
 fn parse(name: &str) -> Result<PageRef, Option<String>> {
     let (source, slug) = match name.split_once(':') {
         Some((source, slug)) => (Some(SourceId::parse(source).map_err(|_| None)?), slug),
@@ -125,13 +134,13 @@ fn parse(name: &str) -> Result<PageRef, Option<String>> {
     Ok(PageRef { source, slug })
 }
 
-/// The address of the page `name` here.
-fn address(name: &str) -> String {
+/// Returns the path at which the page `name` is shown.
+fn page_path(name: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     format!("/page/{}", encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20"))
 }
 
-/// Where the links of a page lead, by what its author wrote.
+/// Returns the URLs of a page's links, by the links' targets.
 fn links(
     brain: &Arc<Brain>,
     caller: &Caller,
@@ -139,14 +148,14 @@ fn links(
 ) -> Result<HashMap<String, String>, Fault> {
     let this = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
     let found = brain.run(caller, Links { page: this }, &Silent)?;
-    let lead = found.links.into_iter().filter_map(|link| {
+    let urls = found.links.into_iter().filter_map(|link| {
         let (source, slug) = (link.source_id?, link.slug?);
-        Some((link.target, address(&format!("{source}:{slug}"))))
+        Some((link.target, page_path(&format!("{source}:{slug}"))))
     });
-    Ok(lead.collect())
+    Ok(urls.collect())
 }
 
-/// Where a link of `page` leads: to a page that there is, or to where one would be.
+/// Returns the URL of a link: an existing page, or where it would be.
 fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option<String> {
     if let Some(address) = links.get(target) {
         return Some(address.clone());
@@ -154,28 +163,29 @@ fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option
     let path = target.split(['#', '?']).next().unwrap_or_default();
     let path = path.strip_suffix(".md").unwrap_or(path);
     let slug = Slug::parse(path).ok()?;
-    Some(address(&format!("{}:{slug}", page.source_id)))
+    Some(page_path(&format!("{}:{slug}", page.source_id)))
 }
 
-/// Pages that may be meant, with their addresses: those that the words of the slug find.
-fn near(
+/// Returns URLs and names of pages that contain the words of the slug.
+fn suggestions(
     brain: &Arc<Brain>,
     caller: &Caller,
-    place: &PageRef,
+    page_ref: &PageRef,
 ) -> Result<Vec<(String, String)>, Fault> {
-    let last = place.slug.as_str().rsplit('/').next().unwrap_or_default();
+    let last = page_ref.slug.as_str().rsplit('/').next().unwrap_or_default();
     let words: Vec<&str> =
         last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     let all = words.join(" ");
     for query in
         std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
     {
-        let search = Search { query: query.to_owned(), limit: NEAR, ..Search::default() };
+        let search =
+            Search { query: query.to_owned(), limit: MAX_SUGGESTIONS, ..Search::default() };
         let hits = brain.run(caller, search, &Silent)?.hits;
         if !hits.is_empty() {
             let named = |hit: brain_protocol::Hit| {
                 (
-                    address(&format!("{}:{}", hit.source_id, hit.slug)),
+                    page_path(&format!("{}:{}", hit.source_id, hit.slug)),
                     format!("{} ({})", hit.title, hit.slug),
                 )
             };
@@ -191,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_as_they_are_given_out() {
+    fn paths_parse_to_their_pages() {
         let read = |name: &str| {
             parse(name).map(|it| (it.source.map(|it| it.to_string()), it.slug.to_string()))
         };
@@ -202,6 +212,6 @@ mod tests {
             Some("people/ada-lovelace")
         );
         assert_eq!(read("No Source:a"), Err(None));
-        assert_eq!(address("work:notes/日本 x"), "/page/work:notes/%E6%97%A5%E6%9C%AC%20x");
+        assert_eq!(page_path("work:notes/日本 x"), "/page/work:notes/%E6%97%A5%E6%9C%AC%20x");
     }
 }

@@ -1,7 +1,9 @@
-//! `/voice`: the telephony provider's webhooks. Checks whose they are, makes a turn of what came, and says the answer in the provider's markup.
+//! `/voice`: webhooks of the telephony provider.
 //!
-//! Nothing is kept between two turns: what was asked and how often nobody answered stands in the address that the provider calls next, and
-//! is signed with it. Once the signature held, the answer is always 200 with markup: a caller never hears of an error.
+//! A handler verifies the signature, passes the turn to the brain, and returns its reply as markup.
+//! No state is kept between two turns: it is in the URL that the provider calls next, which is
+//! signed. A request with a valid signature is always answered with status 200 and markup, so that
+//! the caller never hears an error of the provider.
 
 mod signed;
 mod upstream;
@@ -24,53 +26,54 @@ use super::{AppState, HttpError};
 use brain_core::Brain;
 use brain_voice::twiml::{VoiceStyle, twiml};
 
-use signed::{Signed, signed};
-use upstream::Tunnels;
+use signed::{SignedRequest, verify};
+use upstream::WebSocketPermits;
 
-/// Where a call begins.
-const FIRST: &str = "/voice";
-/// Everything below, where somebody else answers.
-const BELOW: &str = "/voice/{*rest}";
-/// How long the brain may take: the provider waits 15 seconds, its network and the tunnel's included.
+/// The path of a call's first request.
+const PATH: &str = "/voice";
+/// All paths below it, for `voice.upstream`.
+const SUBPATHS: &str = "/voice/{*rest}";
+/// The time for a reply of the brain. The provider waits 15 seconds, including the network.
 const DEADLINE: Duration = Duration::from_secs(9);
-/// No call has more turns.
-const TURNS: u32 = 10_000;
+/// The maximum number of turns in a call.
+const MAX_TURNS: u32 = 10_000;
 
-/// What the door remembers of the telephone, for both listeners.
+/// The state of telephone calls, for both listeners.
 #[derive(Default)]
 pub(super) struct Telephone {
-    tunnels: Tunnels,
-    complained: AtomicBool,
-    doubted: AtomicBool,
+    websockets: WebSocketPermits,
+    logged_missing: AtomicBool,
+    logged_invalid: AtomicBool,
 }
 
 impl Telephone {
-    /// Says in the log what is missing; once, as anybody may ask.
-    fn complain(&self, missing: &str) {
-        if !self.complained.swap(true, Ordering::Relaxed) {
+    /// Logs which setting is missing. Only once, because anybody can cause it.
+    fn log_missing(&self, missing: &str) {
+        if !self.logged_missing.swap(true, Ordering::Relaxed) {
             tracing::error!("a call over /voice was refused: {missing}");
         }
     }
 
-    /// Says in the log, once, what a signature was checked with that did not hold: a stranger's never does, and the provider's does not
-    /// when this is wrong.
-    fn doubt(&self, public: &str) {
-        if !self.doubted.swap(true, Ordering::Relaxed) {
+    /// Logs the expected address of an invalid signature, once. A stranger's signature is never
+    /// valid; the provider's is not either if the configuration is wrong.
+    fn log_invalid(&self, public: &str) {
+        if !self.logged_invalid.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "a request to /voice was refused: it is not signed with the telephony account's auth token for an address that begins \
-                 with {public}; if calls end with an error of the provider's, compare both with its console; this is said once"
+                "a request to /voice was refused: it is not signed with the telephony account's \
+                    auth token for an address that begins with {public}; if calls end with an \
+                    error of the provider's, compare both with its console; this is said once"
             );
         }
     }
 }
 
-/// What is served, and what of it the OpenAPI document says.
+/// Returns the routes of this module.
 pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
     match brain.config().voice() {
         None => OpenApiRouter::new(),
         Some(voice) if voice.upstream.is_some() => OpenApiRouter::with_openapi(Upstream::openapi())
-            .route(FIRST, any(passed_on))
-            .route(BELOW, any(passed_on)),
+            .route(PATH, any(passed_on))
+            .route(SUBPATHS, any(passed_on)),
         Some(_) => OpenApiRouter::new()
             .routes(routes!(incoming, incoming_by_get))
             .routes(routes!(turn))
@@ -80,17 +83,17 @@ pub(super) fn routes(brain: &Brain) -> OpenApiRouter<AppState> {
     }
 }
 
-/// What an upstream answers below `/voice`, for those who count requests by their path.
-pub(super) fn below(brain: &Brain) -> Option<&'static str> {
-    brain.config().voice().filter(|voice| voice.upstream.is_some()).map(|_| BELOW)
+/// Returns the path pattern of an upstream, for the counters.
+pub(super) fn subpaths(brain: &Brain) -> Option<&'static str> {
+    brain.config().voice().filter(|voice| voice.upstream.is_some()).map(|_| SUBPATHS)
 }
 
-/// The document of what an upstream answers.
+/// The OpenAPI document of an upstream.
 #[derive(OpenApi)]
 #[openapi(paths(passed_on))]
 struct Upstream;
 
-/// What the telephony provider sends. It sends more, which only counts for the signature.
+/// The form that the provider sends. Its other parameters matter only for the signature.
 #[derive(ToSchema)]
 #[schema(rename_all = "PascalCase")]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
@@ -99,18 +102,18 @@ struct CallForm {
     call_sid: String,
     /// The number that calls.
     from: String,
-    /// What was typed.
+    /// The typed digits.
     #[schema(required = false)]
     digits: String,
-    /// What was said.
+    /// The recognized speech.
     #[schema(required = false)]
     speech_result: String,
 }
 
-/// How `/voice` answers, for the document.
-struct Answers;
+/// The responses of `/voice`, for the OpenAPI document.
+struct VoiceResponses;
 
-impl utoipa::IntoResponses for Answers {
+impl utoipa::IntoResponses for VoiceResponses {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let refused = [
             (
@@ -141,11 +144,15 @@ impl utoipa::IntoResponses for Answers {
     path = "/voice",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn incoming(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
-    begun(&app, request).await
+    begin_call(&app, request).await
 }
 
 /// A call begins, for a provider that is set to GET.
@@ -158,18 +165,18 @@ async fn incoming(State(app): State<AppState>, request: Request) -> Result<Respo
         ("CallSid" = inline(Option<String>), Query, description = "The call's id"),
         ("From" = inline(Option<String>), Query, description = "The number that calls")
     ),
-    responses(Answers)
+    responses(VoiceResponses)
 )]
 async fn incoming_by_get(
     State(app): State<AppState>,
     request: Request,
 ) -> Result<Response, HttpError> {
-    begun(&app, request).await
+    begin_call(&app, request).await
 }
 
-async fn begun(app: &AppState, request: Request) -> Result<Response, HttpError> {
-    let call = signed(app, request).await?;
-    Ok(answered(app, &call, VoiceEvent::Incoming).await)
+async fn begin_call(app: &AppState, request: Request) -> Result<Response, HttpError> {
+    let call = verify(app, request).await?;
+    Ok(answer_turn(app, &call, VoiceEvent::Incoming).await)
 }
 
 /// The caller said or typed something.
@@ -178,11 +185,15 @@ async fn begun(app: &AppState, request: Request) -> Result<Response, HttpError> 
     path = "/voice/turn",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn turn(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
-    let call = signed(&app, request).await?;
+    let call = verify(&app, request).await?;
     let (digits, speech) = (call.get("Digits").trim(), call.get("SpeechResult").trim());
     let event = if !digits.is_empty() {
         VoiceEvent::Digits(digits.into())
@@ -191,7 +202,7 @@ async fn turn(State(app): State<AppState>, request: Request) -> Result<Response,
     } else {
         VoiceEvent::Speech { text: speech.into(), confidence: percent(call.get("Confidence")) }
     };
-    Ok(answered(&app, &call, event).await)
+    Ok(answer_turn(&app, &call, event).await)
 }
 
 /// The caller left a message.
@@ -200,11 +211,15 @@ async fn turn(State(app): State<AppState>, request: Request) -> Result<Response,
     path = "/voice/recording",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn recording(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
-    let call = signed(&app, request).await?;
+    let call = verify(&app, request).await?;
     let event = match (call.get("RecordingSid"), call.get("RecordingUrl")) {
         ("", _) | (_, "") => VoiceEvent::Silence,
         (id, url) => VoiceEvent::Recording {
@@ -213,7 +228,7 @@ async fn recording(State(app): State<AppState>, request: Request) -> Result<Resp
             seconds: call.get("RecordingDuration").parse().unwrap_or_default(),
         },
     };
-    Ok(answered(&app, &call, event).await)
+    Ok(answer_turn(&app, &call, event).await)
 }
 
 /// The text of a message is there.
@@ -222,19 +237,23 @@ async fn recording(State(app): State<AppState>, request: Request) -> Result<Resp
     path = "/voice/transcription",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn transcription(
     State(app): State<AppState>,
     request: Request,
 ) -> Result<Response, HttpError> {
-    let call = signed(&app, request).await?;
+    let call = verify(&app, request).await?;
     let event = VoiceEvent::Transcription {
         id: call.get("RecordingSid").into(),
         text: call.get("TranscriptionText").into(),
     };
-    Ok(answered(&app, &call, event).await)
+    Ok(answer_turn(&app, &call, event).await)
 }
 
 /// A call ended.
@@ -243,62 +262,73 @@ async fn transcription(
     path = "/voice/status",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn status(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
-    let call = signed(&app, request).await?;
+    let call = verify(&app, request).await?;
     let event = VoiceEvent::Ended(call.get("CallStatus").into());
-    Ok(answered(&app, &call, event).await)
+    Ok(answer_turn(&app, &call, event).await)
 }
 
-/// A call, for the voice agent behind `voice.upstream`, whose answer it gets.
+/// Passes a request of a call to the agent at `voice.upstream`, and returns its response.
 #[utoipa::path(
     post,
     path = "/voice",
     tag = "voice",
     params(("X-Twilio-Signature" = String, Header, description = "The provider's signature")),
-    request_body(content = CallForm, content_type = "application/x-www-form-urlencoded", description = "At most 64 KiB."),
-    responses(Answers)
+    request_body(
+        content = CallForm,
+        content_type = "application/x-www-form-urlencoded",
+        description = "At most 64 KiB."
+    ),
+    responses(VoiceResponses)
 )]
 async fn passed_on(
     State(app): State<AppState>,
     mut request: Request,
 ) -> Result<Response, HttpError> {
     let upgrade = hyper::upgrade::on(&mut request);
-    let call = signed(&app, request).await?;
-    match upstream::pass_on(&app, &call, upgrade).await? {
+    let call = verify(&app, request).await?;
+    match upstream::forward(&app, &call, upgrade).await? {
         Some(response) => Ok(response),
-        // Nobody answers there: the caller is told so, not the provider.
+        // The agent failed: the caller hears an apology.
         None => Ok(markup(&app, &app.brain.voice.apology(None), 0)),
     }
 }
 
-/// Lets the brain work a turn off, and says what it says; or that it cannot.
-async fn answered(app: &AppState, call: &Signed, event: VoiceEvent) -> Response {
+/// VoiceResponses a turn, or apologizes.
+async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) -> Response {
     let number = |name: &str, most: u32| call.get(name).parse().unwrap_or(0).min(most);
     let turn = VoiceTurn {
         call: call.get("CallSid").into(),
-        turn: number("turn", TURNS),
+        turn: number("turn", MAX_TURNS),
         from: call.get("From").into(),
         event,
         asked: Some(call.get("asked")).filter(|asked| !asked.is_empty()).map(Into::into),
-        silences: number("silences", TURNS),
+        silences: number("silences", MAX_TURNS),
     };
     let again = turn.clone();
     let asking = app.block(move |brain| {
         let caller = brain.voice.telephone_caller(&turn.from)?;
         brain.run(&caller, turn, &brain_core::Silent)
     });
-    let spoken = in_time(DEADLINE, asking).await.unwrap_or_else(|why| {
-        tracing::error!("a turn of a call could not be worked off: {why}");
+    let spoken = wait_for_reply(DEADLINE, asking).await.unwrap_or_else(|why| {
+        tracing::error!("cannot answer a turn of a call: {why}");
         app.brain.voice.apology(Some(&again))
     });
     markup(app, &spoken, again.turn + 1)
 }
 
-/// What the brain says within `deadline`; else why not.
-async fn in_time(
+/// Waits for the brain's reply until `deadline`.
+///
+/// # Errors
+/// The reason, for the log.
+async fn wait_for_reply(
     deadline: Duration,
     asking: impl Future<Output = Result<Result<VoiceReply, brain_protocol::Fault>, HttpError>>,
 ) -> Result<VoiceReply, String> {
@@ -310,19 +340,19 @@ async fn in_time(
     }
 }
 
-/// An answer as the provider reads it.
+/// Returns a reply in the provider's markup.
 fn markup(app: &AppState, spoken: &VoiceReply, next: u32) -> Response {
     let voice = app.brain.config().voice();
     let style = VoiceStyle {
         language: voice.map_or("en-US", |voice| &voice.language),
         voice: voice.and_then(|voice| voice.voice.as_deref()),
-        base: FIRST,
+        base: PATH,
         next,
     };
     ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(spoken, &style)).into_response()
 }
 
-/// A probability as a percentage.
+/// Parses a probability as a percentage.
 fn percent(text: &str) -> Option<u8> {
     let value: f32 = text.parse().ok()?;
     (0.0..=1.0).contains(&value).then(|| (value * 100.0).round() as u8)
@@ -333,30 +363,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_brain_that_fails_or_is_too_slow_is_not_waited_for() {
-        let told = in_time(Duration::from_millis(10), std::future::pending()).await;
+    async fn a_slow_or_failed_reply_is_an_error() {
+        let told = wait_for_reply(Duration::from_millis(10), std::future::pending()).await;
         assert!(told.is_err_and(|why| why.contains("took longer")), "it never answers");
         let spoken =
             VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
         // A panic comes as a refusal.
         assert!(
-            in_time(DEADLINE, async { Err(super::super::defect()) })
+            wait_for_reply(DEADLINE, async { Err(super::super::defect()) })
                 .await
                 .is_err_and(|why| why.contains("defect"))
         );
         let fault =
             brain_protocol::Fault::new(brain_protocol::FaultCode::DiskFull, "the disk is full");
-        let told = in_time(DEADLINE, async { Ok(Err(fault)) }).await;
+        let told = wait_for_reply(DEADLINE, async { Ok(Err(fault)) }).await;
         assert!(told.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
             Ok(Ok(spoken.clone()))
         };
-        assert_eq!(in_time(DEADLINE, soon).await, Ok(spoken.clone()));
+        assert_eq!(wait_for_reply(DEADLINE, soon).await, Ok(spoken.clone()));
     }
 
     #[test]
-    fn a_probability_is_a_percentage() {
+    fn probabilities_become_percentages() {
         for (text, expected) in [
             ("0.9", Some(90)),
             ("1", Some(100)),

@@ -1,5 +1,7 @@
-//! Whether a request is the provider's: its signature, checked against the address that the owner configured or the tunnel has. What
-//! a request says itself about how it came here counts for nothing.
+//! Verifies that a request was signed by the telephony provider.
+//!
+//! The signature covers the public address, which comes from the configuration or the tunnel, never
+//! from the request.
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -14,30 +16,31 @@ use brain_voice::signature::{Signature, is_valid};
 const SIGNATURE: &str = "x-twilio-signature";
 const SETTINGS: &str = "x-twilio-webhooks-signature-settings";
 
-/// A request whose signature holds.
-pub(super) struct Signed {
+/// A request with a valid signature.
+pub(super) struct SignedRequest {
     /// Its head.
     pub(super) parts: Parts,
     /// Its body.
     pub(super) body: Bytes,
-    /// The address at which this service is reached from outside.
+    /// The public address of this service.
     pub(super) public: String,
     /// Its parameters: those of the form, else of the query.
     form: Vec<(String, String)>,
 }
 
-impl Signed {
-    /// The first value of a parameter; empty when there is none.
+impl SignedRequest {
+    /// Returns the first value of a parameter; empty if it is absent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.form.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 }
 
-/// Reads a request and checks its signature; before that nothing of it is looked at, and nothing done.
+/// Reads a request and verifies its signature before anything else is done.
 ///
 /// # Errors
-/// 403 when it is not the provider's, 413 when it is too large, 503 when nothing is there to check it with.
-pub(super) async fn signed(app: &AppState, request: Request) -> Result<Signed, HttpError> {
+/// 403 if the signature is invalid, 413 if the body is too large, 503 if the configuration is
+/// incomplete.
+pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedRequest, HttpError> {
     let from = client_address::of_request(app, &request);
     let (parts, sent) = request.into_parts();
     let checked = check(app, parts, sent).await;
@@ -53,40 +56,43 @@ pub(super) async fn signed(app: &AppState, request: Request) -> Result<Signed, H
     })
 }
 
-async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<Signed, HttpError> {
-    let signature = one(&parts.headers, SIGNATURE)
-        .and_then(|text| Signature::read(text, one(&parts.headers, SETTINGS)))
-        .ok_or_else(unsigned)?;
+async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<SignedRequest, HttpError> {
+    let signature = single_field(&parts.headers, SIGNATURE)
+        .and_then(|text| Signature::read(text, single_field(&parts.headers, SETTINGS)))
+        .ok_or_else(invalid_signature)?;
     let body = body::read(sent)
         .await
         .map_err(|why| HttpError::new(why.status(), "bad_request", why.message()))?;
     let (token, public) =
         app.block(|brain| (brain.voice.telephony_token(), brain.tunnel.public_address())).await?;
-    let (token, public) = ready(app, token, public)?;
+    let (token, public) = require_setup(app, token, public)?;
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
-    // Only a form is signed as it is; any other body by its digest.
+    // A form's parameters are signed; of any other body, the digest is.
     let other = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{public}{path}");
-    let mut held = is_valid(&token, &signature, &url, &posted, other);
+    let mut is_signed = is_valid(&token, &signature, &url, &posted, other);
     if parts.method == Method::GET {
-        // A WebSocket is called by its own scheme.
-        held |= is_valid(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
+        // A WebSocket has its own scheme.
+        is_signed |= is_valid(&token, &signature, &url.replacen("http", "ws", 1), &posted, other);
     }
-    if !held {
-        app.shared.telephone.doubt(&public);
-        return Err(unsigned());
+    if !is_signed {
+        app.shared.telephone.log_invalid(&public);
+        return Err(invalid_signature());
     }
     dispatch::set_caller(TELEPHONE);
     let asked = pairs(parts.uri.query().unwrap_or_default().as_bytes());
     let form = if is_form { posted.into_iter().chain(asked).collect() } else { asked };
-    Ok(Signed { parts, body, public, form })
+    Ok(SignedRequest { parts, body, public, form })
 }
 
-/// What a signature is checked with; without it nobody is let in.
-fn ready(
+/// Returns the token and the public address that verify signatures.
+///
+/// # Errors
+/// 503 if one of them is missing.
+fn require_setup(
     app: &AppState,
     token: Result<Option<Secret>, Fault>,
     public: Option<String>,
@@ -94,26 +100,29 @@ fn ready(
     let missing = match (token, public) {
         (Ok(Some(token)), Some(public)) => return Ok((token, public)),
         (Err(fault), _) => fault.to_string(),
-        (Ok(None), _) => "there is no token to check the telephony provider's signatures with: put the account's auth token \
-                          into secrets/telephony-auth-token in the brain's home, for its owner only"
-            .into(),
-        (_, None) => "the address at which the telephony provider calls is not known: set http.base_url or tunnel.domain, \
-                      or start the tunnel with `brain tunnel start`"
+        (Ok(None), _) => {
+            "there is no token to check the telephony provider's signatures with: put \
+            the account's auth token into secrets/telephony-auth-token in the brain's home, for \
+            its owner only"
+                .into()
+        }
+        (_, None) => "the address at which the telephony provider calls is not known: set \
+            http.base_url or tunnel.domain, or start the tunnel with `brain tunnel start`"
             .into(),
     };
-    app.shared.telephone.complain(&missing);
+    app.shared.telephone.log_missing(&missing);
     let message = "the telephone is not set up; the log of the daemon says what is missing";
     Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "not_set_up", message))
 }
 
-/// The same for whatever is wrong: nobody learns how near they came.
-fn unsigned() -> HttpError {
+/// The same error for every cause, so that nobody learns how close an attempt was.
+fn invalid_signature() -> HttpError {
     let message = "this is no request that the telephony provider signed for this address";
     HttpError::new(StatusCode::FORBIDDEN, "invalid_signature", message)
 }
 
-/// The value of a field that is there once.
-fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+/// Returns the value of a field that occurs once.
+fn single_field<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let (value, None) = (values.next()?, values.next()) else { return None };
     value.to_str().ok()

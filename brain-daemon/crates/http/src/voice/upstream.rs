@@ -1,5 +1,7 @@
-//! A voice agent of the owner's own behind `/voice`: what the provider asks is passed on to it once the signature held, its answer is
-//! passed back, and a WebSocket is passed through byte by byte.
+//! Forwards `/voice` to a voice agent of the owner.
+//!
+//! Requests are forwarded after their signature was verified. A WebSocket is forwarded byte by
+//! byte.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -20,19 +22,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::super::{AppState, HttpError, defect};
 use super::DEADLINE;
-use super::signed::Signed;
+use super::signed::SignedRequest;
 use brain_config::HttpUrl;
 
-/// The largest answer of the agent, in bytes.
-const ANSWER: usize = 4 * 1024 * 1024;
-/// WebSockets at once: one a call.
-const AT_ONCE: usize = 32;
-/// The longest one: the provider ends calls after four hours.
-const MAX_TOKEN_BYTES: Duration = Duration::from_secs(4 * 60 * 60);
-/// When one side of a WebSocket has ended, the other gets so long to end, too.
-const LAST: Duration = Duration::from_secs(2);
-/// Fields that are about one connection (RFC 9110 section 7.6.1), and what others may not say of how a request came here.
-const OWN: [&str; 13] = [
+/// The maximum size of a response of the agent, in bytes.
+const MAX_RESPONSE: usize = 4 * 1024 * 1024;
+/// The maximum number of concurrent WebSockets, one for each call.
+const MAX_WEBSOCKETS: usize = 32;
+/// The maximum duration of a WebSocket. The provider ends calls after four hours.
+const MAX_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
+/// The time until the second side of a WebSocket must end, too.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Fields of one connection (RFC 9110 section 7.6.1), and fields that say how a request came here.
+/// They are not forwarded.
+const NOT_FORWARDED: [&str; 13] = [
     "connection",
     "keep-alive",
     "proxy-authenticate",
@@ -47,41 +50,41 @@ const OWN: [&str; 13] = [
     "expect",
     "forwarded",
 ];
-/// Beginning of fields that say how a request came here.
+/// The beginning of further such fields.
 const FORWARDED: &str = "x-forwarded-";
 
-/// Room for WebSockets.
-pub(super) struct Tunnels(Arc<Semaphore>);
+/// Permits for WebSockets.
+pub(super) struct WebSocketPermits(Arc<Semaphore>);
 
-impl Default for Tunnels {
+impl Default for WebSocketPermits {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self(Arc::new(Semaphore::new(MAX_WEBSOCKETS)))
     }
 }
 
-/// Passes a request on; `None` when there is no good answer, and why stands in the log.
+/// Forwards a request. Returns `None` if the agent failed; the log has the reason.
 ///
 /// # Errors
-/// When a WebSocket cannot be made.
-pub(super) async fn pass_on(
+/// If a WebSocket cannot be opened.
+pub(super) async fn forward(
     app: &AppState,
-    call: &Signed,
+    call: &SignedRequest,
     theirs: OnUpgrade,
 ) -> Result<Option<Response>, HttpError> {
     let Some(upstream) = app.brain.config().voice().and_then(|voice| voice.upstream.as_ref())
     else {
         return Err(defect());
     };
-    let upgrades = protocol(&call.parts.headers).is_some();
-    let permit = if upgrades { Some(app.shared.telephone.tunnels.enter()?) } else { None };
+    let upgrades = websocket_protocol(&call.parts.headers).is_some();
+    let permit = if upgrades { Some(app.shared.telephone.websockets.acquire()?) } else { None };
     let answered = tokio::time::timeout(DEADLINE, exchange(upstream, call, theirs, permit)).await;
-    let why = match answered {
+    let reason = match answered {
         Ok(Ok(response)) if upgrades || !is_error(response.status()) => return Ok(Some(response)),
         Ok(Ok(response)) => format!("it answered {}", response.status()),
-        Ok(Err(why)) => why,
+        Ok(Err(reason)) => reason,
         Err(_) => format!("it took longer than {} seconds", DEADLINE.as_secs()),
     };
-    tracing::error!("the voice agent at {upstream} (voice.upstream) gave no answer: {why}");
+    tracing::error!("the voice agent at {upstream} (voice.upstream) gave no answer: {reason}");
     if upgrades {
         let message =
             "the voice agent behind this address does not answer; the log of the daemon says why";
@@ -90,25 +93,25 @@ pub(super) async fn pass_on(
     Ok(None)
 }
 
-/// Whether the provider would tell the caller of an error.
+/// Returns whether the provider would report an error to the caller.
 fn is_error(status: StatusCode) -> bool {
     status.is_client_error() || status.is_server_error()
 }
 
-impl Tunnels {
-    fn enter(&self) -> Result<OwnedSemaphorePermit, HttpError> {
+impl WebSocketPermits {
+    fn acquire(&self) -> Result<OwnedSemaphorePermit, HttpError> {
         Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
             let message =
-                format!("{AT_ONCE} calls are under way, which is as many as there may be");
+                format!("{MAX_WEBSOCKETS} calls are under way, which is as many as there may be");
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
         })
     }
 }
 
-/// One request and its answer, over a connection of its own.
+/// Sends one request over a new connection.
 async fn exchange(
     upstream: &HttpUrl,
-    call: &Signed,
+    call: &SignedRequest,
     theirs: OnUpgrade,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Response, String> {
@@ -119,10 +122,10 @@ async fn exchange(
     let _ = stream.set_nodelay(true);
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
-    // Ends with the sender, or with the WebSocket.
+    // The task ends with the sender or with the WebSocket.
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
-            tracing::debug!(%error, "the connection to the voice agent broke off");
+            tracing::debug!(%error, "connection to the voice agent failed");
         }
     });
     let request = request(authority, call)?;
@@ -133,34 +136,34 @@ async fn exchange(
     };
     let mut back = Response::new(Body::empty());
     *back.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    *back.headers_mut() = passed(response.headers());
-    upgrade(back.headers_mut(), response.headers());
+    *back.headers_mut() = forwarded_fields(response.headers());
+    copy_upgrade(back.headers_mut(), response.headers());
     let ours = hyper::upgrade::on(response);
     tokio::spawn(async move {
         if let (Ok(theirs), Ok(ours)) = tokio::join!(theirs, ours) {
-            through(theirs, ours).await;
+            copy_both_ways(theirs, ours).await;
         }
         drop(permit);
     });
     Ok(back)
 }
 
-/// The request as the agent gets it.
+/// Returns the request for the agent.
 fn request(
     authority: &str,
-    call: &Signed,
+    call: &SignedRequest,
 ) -> Result<axum::http::Request<Full<axum::body::Bytes>>, String> {
     let path = call.parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = axum::http::Request::new(Full::new(call.body.clone()));
     *request.method_mut() = call.parts.method.clone();
     *request.uri_mut() = path.parse::<Uri>().map_err(|e| e.to_string())?;
     let headers = request.headers_mut();
-    *headers = passed(&call.parts.headers);
-    // Whoever holds a token of this brain's, it is not for the agent.
+    *headers = forwarded_fields(&call.parts.headers);
+    // The agent must not receive a token of this brain.
     headers.remove(header::AUTHORIZATION);
-    upgrade(headers, &call.parts.headers);
+    copy_upgrade(headers, &call.parts.headers);
     let (scheme, host) = call.public.split_once("://").unwrap_or_default();
-    // An agent that checks the signature once more needs the address that the provider called.
+    // An agent that verifies the signature needs the URL that the provider called.
     for (name, value) in
         [("host", authority), ("x-forwarded-proto", scheme), ("x-forwarded-host", host)]
     {
@@ -170,45 +173,43 @@ fn request(
     Ok(request)
 }
 
-/// The agent's answer, whole.
+/// Reads the agent's response.
 async fn answer(response: axum::http::Response<Incoming>) -> Result<Response, String> {
     let (parts, body) = response.into_parts();
-    let body = Limited::new(body, ANSWER).collect().await.map_err(|e| e.to_string())?;
+    let body = Limited::new(body, MAX_RESPONSE).collect().await.map_err(|e| e.to_string())?;
     let mut back = Response::new(Body::from(body.to_bytes()));
     *back.status_mut() = parts.status;
-    *back.headers_mut() = passed(&parts.headers);
+    *back.headers_mut() = forwarded_fields(&parts.headers);
     Ok(back)
 }
 
-/// Passes bytes in both directions until one side ends, and what the other still has to say soon after.
-async fn through(theirs: Upgraded, ours: Upgraded) {
+/// Copies bytes in both directions until one side ends, and then the rest of the other.
+async fn copy_both_ways(theirs: Upgraded, ours: Upgraded) {
     let (from_them, to_them) = tokio::io::split(TokioIo::new(theirs));
     let (from_us, to_us) = tokio::io::split(TokioIo::new(ours));
-    let (mut there, mut back) = (pin!(one_way(from_them, to_us)), pin!(one_way(from_us, to_them)));
+    let (mut there, mut back) =
+        (pin!(copy_one_way(from_them, to_us)), pin!(copy_one_way(from_us, to_them)));
     let either = async {
         tokio::select! {
-            () = &mut there => tokio::time::timeout(LAST, back).await,
-            () = &mut back => tokio::time::timeout(LAST, there).await,
+            () = &mut there => tokio::time::timeout(CLOSE_TIMEOUT, back).await,
+            () = &mut back => tokio::time::timeout(CLOSE_TIMEOUT, there).await,
         }
     };
-    if tokio::time::timeout(MAX_TOKEN_BYTES, either).await.is_err() {
-        tracing::warn!(
-            "a WebSocket of a call was ended after {} hours",
-            MAX_TOKEN_BYTES.as_secs() / 3600
-        );
+    if tokio::time::timeout(MAX_DURATION, either).await.is_err() {
+        tracing::warn!("WebSocket of a call closed after {} hours", MAX_DURATION.as_secs() / 3600);
     }
 }
 
-/// Passes bytes on until there are no more, and says so.
-async fn one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+/// Copies bytes in one direction until the end, and closes the target.
+async fn copy_one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     if let Err(error) = tokio::io::copy(&mut from, &mut to).await {
-        tracing::debug!(%error, "a WebSocket of a call broke off");
+        tracing::debug!(%error, "WebSocket of a call failed");
     }
     let _ = to.shutdown().await;
 }
 
-/// The fields that are passed on.
-fn passed(headers: &HeaderMap) -> HeaderMap {
+/// Returns the fields to forward.
+fn forwarded_fields(headers: &HeaderMap) -> HeaderMap {
     let named: HashSet<String> = headers
         .get_all(header::CONNECTION)
         .iter()
@@ -216,8 +217,9 @@ fn passed(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    let goes =
-        |name: &str| !OWN.contains(&name) && !name.starts_with(FORWARDED) && !named.contains(name);
+    let goes = |name: &str| {
+        !NOT_FORWARDED.contains(&name) && !name.starts_with(FORWARDED) && !named.contains(name)
+    };
     headers
         .iter()
         .filter(|(name, _)| goes(name.as_str()))
@@ -225,14 +227,14 @@ fn passed(headers: &HeaderMap) -> HeaderMap {
         .collect()
 }
 
-/// What a request or an answer with these fields would go on with.
-fn protocol(headers: &HeaderMap) -> Option<&HeaderValue> {
+/// Returns the protocol that a message upgrades to, if it is a WebSocket.
+fn websocket_protocol(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(header::UPGRADE).filter(|value| value.as_bytes().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// Takes over that a WebSocket is wanted, or made.
-fn upgrade(to: &mut HeaderMap, from: &HeaderMap) {
-    if let Some(value) = protocol(from) {
+/// Copies the upgrade to a WebSocket.
+fn copy_upgrade(to: &mut HeaderMap, from: &HeaderMap) {
+    if let Some(value) = websocket_protocol(from) {
         to.insert(header::UPGRADE, value.clone());
         to.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     }
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_about_one_connection_stays_there() {
+    fn fields_of_one_connection_are_not_forwarded() {
         let mut headers = HeaderMap::new();
         for (name, value) in [
             ("connection", "keep-alive, X-Own, Upgrade"),
@@ -265,18 +267,18 @@ mod tests {
         ] {
             headers.insert(name, HeaderValue::from_static(value));
         }
-        let mut kept = passed(&headers);
+        let mut kept = forwarded_fields(&headers);
         let mut names: Vec<&str> = kept.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["content-type", "x-twilio-signature"]);
-        upgrade(&mut kept, &headers);
+        copy_upgrade(&mut kept, &headers);
         assert_eq!(kept[header::UPGRADE], "websocket");
         headers.insert(header::UPGRADE, HeaderValue::from_static("h2c"));
-        assert!(protocol(&headers).is_none());
+        assert!(websocket_protocol(&headers).is_none());
     }
 
     #[test]
-    fn an_address_may_leave_its_port_out() {
+    fn a_port_is_optional() {
         for (authority, expected) in
             [("127.0.0.1:5050", true), ("[::1]:80", true), ("[::1]", false), ("agent", false)]
         {

@@ -1,4 +1,4 @@
-//! //! The tool `collector_digest`: collected social posts and their authors.
+//! The tool `collector_digest`: collected social posts and their authors.
 
 use brain_protocol::{
     Alert, CollectorDigest as DigestRequest, Deletion, Digest, DigestAuthor, DigestPost,

@@ -1,4 +1,4 @@
-//! //! Tools that change a part of a page.
+//! Tools that change a part of a page.
 //!
 //! A change is computed from the page as read. It is written only if the page is still the same;
 //! otherwise it is computed again.

@@ -1,4 +1,4 @@
-//! //! Tools that find pages: `search` and `fetch` for connectors, and `query` with filters.
+//! Tools that find pages: `search` and `fetch` for connectors, and `query` with filters.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! //! The tool `get_links`: the links of a page, up to three steps away.
+//! The tool `get_links`: the links of a page, up to three steps away.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! //! The tool `list_pages`.
+//! The tool `list_pages`.
 
 use brain_protocol::{Fault, List, Operation as _, OperationInfo, PageRow};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! //! The list of tools. Related tools share a file.
+//! The list of tools. Related tools share a file.
 //!
 //! Every conversation pays for their number and their descriptions.
 

@@ -1,4 +1,4 @@
-//! //! The tool `get_page`.
+//! The tool `get_page`.
 
 use brain_protocol::{
     Backlinks, Fault, FaultCode, History, Links, LinksReply, Operation, OperationInfo, Page,

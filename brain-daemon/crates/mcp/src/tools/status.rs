@@ -1,4 +1,4 @@
-//! //! The tool `brain_status`: the caller, its scopes and its sources.
+//! The tool `brain_status`: the caller, its scopes and its sources.
 
 use brain_protocol::{Fault, Operation as _, OperationInfo, Search, SourceList, Status};
 use schemars::JsonSchema;

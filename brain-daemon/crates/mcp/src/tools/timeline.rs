@@ -1,4 +1,4 @@
-//! //! The tool `get_timeline`.
+//! The tool `get_timeline`.
 
 use brain_protocol::{Fault, Operation as _, OperationInfo, Timeline, TimelineRow};
 use schemars::JsonSchema;

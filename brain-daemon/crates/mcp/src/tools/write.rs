@@ -1,4 +1,4 @@
-//! //! Tools that write whole pages: capture, put, delete, restore.
+//! Tools that write whole pages: capture, put, delete, restore.
 
 use brain_protocol::{
     Capture as CaptureRequest, Delete, Fault, FaultCode, Get, Operation as _, OperationInfo,

@@ -1,4 +1,4 @@
-//! //! Arguments and output that all writing tools share.
+//! Arguments and output that all writing tools share.
 
 use brain_protocol::{Fault, FaultCode, Operation, WriteReply, WriteStatus};
 use schemars::JsonSchema;
