@@ -20,7 +20,8 @@ impl Config {
         if let Some((one, other, minute)) = schedule::find_conflict(&jobs) {
             let (hour, minute) = (minute / 60, minute % 60);
             let message = format!(
-                "{one} and {other} would both begin at {hour:02}:{minute:02}; one minute is for one job"
+                "{one} and {other} would both begin at {hour:02}:{minute:02}; \
+                 one minute is for one job"
             );
             return Err(invalid(message)
                 .hint(format!("change one of {one}.at, {one}.every and {other}_at")));
@@ -41,7 +42,8 @@ impl Config {
         }
         let message = "collector.images needs a model that reads pictures, and there is none";
         Err(invalid(message.into()).hint(
-            "set llm.provider and llm.vision_model, or take collector.images away; see docs/models.md",
+            "set llm.provider and llm.vision_model, or take collector.images away; \
+             see docs/models.md",
         ))
     }
 
@@ -52,11 +54,11 @@ impl Config {
         };
         match self.voice.callers.iter().find(|caller| !is_complete(caller)) {
             None => Ok(()),
-            Some(caller) => {
-                Err(invalid(format!("voice.callers: \"{caller}\" is nobody's number")).hint(
-                    "write it with its country, such as +4915112345678; names at the provider begin with client: or sip:",
-                ))
-            }
+            Some(caller) => Err(invalid(format!("voice.callers: \"{caller}\" is nobody's number"))
+                .hint(
+                    "write it with its country, such as +4915112345678; \
+                     names at the provider begin with client: or sip:",
+                )),
         }
     }
 

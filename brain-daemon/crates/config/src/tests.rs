@@ -1,4 +1,4 @@
-//! Keys, files and the environment, as a user sees them.
+//! Tests of the configuration through [`Config::load`], as a user sees it.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn load(text: &str) -> Result<Config, Fault> {
 }
 
 #[test]
-fn the_public_address_is_taken_as_everybody_writes_it() {
+fn base_url_must_be_canonical() {
     let with = |value: &str| load(&format!("[http]\nbase_url = \"{value}\"\n"));
     for good in ["https://brain.example.org", "https://brain.example.org/", "http://[::1]:3131"] {
         let config = with(good).unwrap();
@@ -39,7 +39,7 @@ fn the_public_address_is_taken_as_everybody_writes_it() {
 }
 
 #[test]
-fn the_telephone_s_addresses_are_safe_ones() {
+fn telephone_addresses_and_callers_are_checked() {
     let with = |line: &str| load(&format!("[voice]\n{line}\n"));
     assert!(with("upstream = \"http://127.0.0.1:5050\"").is_ok());
     let fault = with("upstream = \"https://agent.example\"").unwrap_err();
@@ -47,14 +47,14 @@ fn the_telephone_s_addresses_are_safe_ones() {
     assert!(with("callers = [\"+49 151 1\", \"0049151\", \"client:ann\"]").is_ok());
     let fault = with("callers = [\"+49151\", \"0151 1\"]").unwrap_err();
     assert!(fault.message.contains("\"0151 1\" is nobody's number"), "{fault}");
-    // The account's token goes there.
+    // The account's token is sent to this address.
     assert!(with("api = \"http://127.0.0.1:4010\"").is_ok());
     let fault = with("api = \"http://api.example\"").unwrap_err();
     assert!(fault.message.contains("write https://"), "{fault}");
 }
 
 #[test]
-fn defaults_pass_their_own_checks() {
+fn defaults_obey_their_rules() {
     let config = Config::load(Path::new("/nonexistent/config.toml"), |_| None).unwrap();
     assert_eq!(config.daemon.connections, 256);
     for (key, text, origin) in config.entries() {
@@ -64,7 +64,7 @@ fn defaults_pass_their_own_checks() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_the_nearest() {
+fn unknown_key_is_reported_with_the_nearest() {
     let fault = load("[store]\ncache_bm = 3\n").unwrap_err();
     assert!(fault.message.contains("cache_bm"), "{fault:?}");
     assert!(fault.hint.unwrap().contains("cache_mb"));
@@ -97,7 +97,7 @@ fn user_ids_are_a_list_or_an_array() {
 }
 
 #[test]
-fn a_price_is_written_with_quotes_or_without() {
+fn price_is_a_number_or_a_string() {
     for (text, means) in [
         ("0.15", 150_000),
         ("\"0.15\"", 150_000),
@@ -119,14 +119,14 @@ fn a_price_is_written_with_quotes_or_without() {
 }
 
 #[test]
-fn a_socket_that_was_passed_in_stays_where_it_is() {
+fn passed_socket_overrides_the_configured_one() {
     let config = load("[daemon]\nsocket = \"/elsewhere.sock\"\n").unwrap();
     let config = config.with_passed_socket("/run/brain/control.sock".into());
     assert_eq!(config.socket(&Home::at("/home".into())), Path::new("/run/brain/control.sock"));
 }
 
 #[test]
-fn a_span_of_time_is_a_number_and_a_unit() {
+fn time_span_is_a_number_and_a_unit() {
     for (text, seconds) in
         [("90s", 90), ("1m", 60), ("24h", 86_400), ("7d", 604_800), ("007m", 420)]
     {
@@ -150,7 +150,7 @@ fn a_span_of_time_is_a_number_and_a_unit() {
 }
 
 #[test]
-fn backups_are_off_until_they_have_a_place() {
+fn backups_are_off_without_a_directory() {
     let home = Home::at("/home".into());
     assert_eq!(load("").unwrap().backup_dir(&home), None);
     let at = |dir: &str| {
@@ -161,7 +161,7 @@ fn backups_are_off_until_they_have_a_place() {
 }
 
 #[test]
-fn the_environment_wins_and_says_so() {
+fn environment_overrides_the_file_and_is_the_origin() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, "[store]\ncache_mb = 3\nmin_free_mb = 5\n").unwrap();
@@ -174,7 +174,7 @@ fn the_environment_wins_and_says_so() {
     assert_eq!(origin("log"), Origin::Default);
 }
 
-/// The faults of a key in the file, each with its value as TOML.
+/// Asserts that the file's key refuses each of `values`, which are TOML.
 fn refused(section: &str, name: &str, values: &[&str], says: &str) {
     for value in values {
         let fault = load(&format!("[{section}]\n{name} = {value}\n")).unwrap_err();
@@ -185,11 +185,11 @@ fn refused(section: &str, name: &str, values: &[&str], says: &str) {
 }
 
 #[test]
-fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
+fn texts_are_an_array_in_the_file_and_json_in_a_variable() {
     let file = "[collector]\nsearches = [\"\\\"a phrase\\\" OR #tag\", \" -from:me, lang:en \"]\n";
     let expected = ["\"a phrase\" OR #tag", "-from:me, lang:en"];
     assert_eq!(load(file).unwrap().collector.searches, expected);
-    // The environment takes the place of the file's, as for every key.
+    // The environment overrides the file.
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, file).unwrap();
@@ -230,7 +230,7 @@ fn texts_are_an_array_in_the_file_and_json_in_the_environment() {
 }
 
 #[test]
-fn a_handle_is_what_the_platform_takes() {
+fn handle_has_the_platform_s_form() {
     for (given, is) in [
         ("garry", Some("garry")),
         ("@Garry_1", Some("Garry_1")),
@@ -254,11 +254,11 @@ fn a_handle_is_what_the_platform_takes() {
 }
 
 #[test]
-fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
+fn user_id_keeps_its_digits() {
     let id =
         |text: &str| load(&format!("[collector]\nuser_id = {text}\n")).unwrap().collector.user_id;
     assert_eq!(id("\"1234567890123456789\"").as_deref(), Some("1234567890123456789"));
-    // TOML's whole numbers are 64 bits wide: nothing is rounded.
+    // TOML's whole numbers have 64 bits, so nothing is rounded.
     assert_eq!(id("9007199254740993").as_deref(), Some("9007199254740993"));
     assert_eq!(id("\"\""), None);
     refused(
@@ -271,7 +271,7 @@ fn a_user_id_is_digits_and_never_a_number_to_calculate_with() {
 }
 
 #[test]
-fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
+fn collector_runs_each_half_hour_by_default() {
     let config = load("").unwrap();
     assert!(config.collector.enabled);
     assert_eq!(config.collector_job().cron(), "0 0,30 * * * *");
@@ -286,7 +286,7 @@ fn the_collector_runs_each_half_hour_unless_it_is_told_otherwise() {
 }
 
 #[test]
-fn two_jobs_in_one_minute_are_refused_and_both_are_named() {
+fn two_tasks_in_one_minute_are_refused_with_their_names() {
     let fault = load("[collector]\nratings = true\nratings_at = 30\n").unwrap_err();
     assert_eq!(fault.code, FaultCode::InvalidConfig);
     let said = fault.message.as_str();
@@ -295,12 +295,12 @@ fn two_jobs_in_one_minute_are_refused_and_both_are_named() {
     for key in ["collector.at", "collector.every", "collector.ratings_at"] {
         assert!(hint.contains(key), "{hint}");
     }
-    // Nobody else's minute is taken by what is off.
+    // A disabled task uses no minute.
     assert!(load("[collector]\nratings_at = 30\n").is_ok());
-    // Each minute leaves none for another.
+    // A task that starts each minute leaves none for another.
     let fault = load("[collector]\nevery = \"1m\"\nratings = true\n").unwrap_err();
     assert!(fault.message.contains("00:15"), "{fault}");
-    // The environment is looked at, too.
+    // Values of the environment are checked, too.
     let env = |name: &str| match name {
         "BRAIN_COLLECTOR_RATINGS" => Some("true".to_owned()),
         "BRAIN_COLLECTOR_AT" => Some("45".to_owned()),
@@ -312,13 +312,13 @@ fn two_jobs_in_one_minute_are_refused_and_both_are_named() {
             .message
             .contains("00:15")
     );
-    // A time that does not come again each day cannot be kept free of others.
+    // 50 minutes do not divide a day, so conflicts cannot be excluded.
     let fault = load("[collector]\nevery = \"50m\"\n").unwrap_err();
     assert!(fault.message.contains("collector.every") && fault.hint.unwrap().contains("30m"));
 }
 
 #[test]
-fn a_backup_must_find_a_minute() {
+fn a_minute_is_left_for_backups() {
     let with = |every: &str, more: &str| {
         load(&format!("[backup]\ndir = \"kept\"\n[collector]\nevery = \"{every}\"\n{more}"))
     };
@@ -331,14 +331,14 @@ fn a_backup_must_find_a_minute() {
 }
 
 #[test]
-fn own_posts_are_watched_over_the_stream_only() {
+fn outbound_needs_the_stream() {
     let fault = load("[collector]\noutbound = true\n").unwrap_err();
     assert!(fault.message.contains("collector.stream") && fault.hint.is_some(), "{fault}");
     assert!(load("[collector]\noutbound = true\nstream = true\n").is_ok());
 }
 
 #[test]
-fn a_token_is_sent_to_a_safe_address_only() {
+fn address_that_gets_a_token_must_be_safe() {
     let with = |url: &str| load(&format!("[collector]\nplatform_api = \"{url}\"\n"));
     for good in
         ["https://api.x.com", "http://127.0.0.1:8080", "http://[::1]:8080", "http://localhost:1"]
@@ -352,6 +352,26 @@ fn a_token_is_sent_to_a_safe_address_only() {
     }
 }
 
+#[test]
+fn wrong_value_is_refused_even_if_overridden() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, "[store]\ncache_mb = 0\n").unwrap();
+    let env = |name: &str| (name == "BRAIN_STORE_CACHE_MB").then(|| "7".to_owned());
+    assert!(Config::load(&path, env).unwrap_err().message.contains("store.cache_mb"));
+}
+
+#[test]
+fn rate_and_daily_limits_can_be_off() {
+    let config = load("").unwrap();
+    assert_eq!(config.ingest.rate, Some(Rate { calls: 100, seconds: 10 }));
+    assert_eq!(config.ingest.daily_pages, Some(50_000));
+    let config = load("[ingest]\nrate = \"off\"\ndaily_pages = 0\n").unwrap();
+    assert_eq!((config.ingest.rate, config.ingest.daily_pages), (None, None));
+    let bad = ["\"0/10s\"", "\"100\"", "\"100/10\"", "\"1000001/1s\"", "\"1/25h\"", "100"];
+    refused("ingest", "rate", &bad, "neither a rate such as");
+}
+
 fn load_env(values: &[(&str, &str)]) -> Result<Config, Fault> {
     let env = |name: &str| {
         values.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
@@ -360,7 +380,7 @@ fn load_env(values: &[(&str, &str)]) -> Result<Config, Fault> {
 }
 
 #[test]
-fn a_model_s_address_is_one_with_a_path_and_nothing_else() {
+fn model_address_has_scheme_host_and_path_only() {
     for good in [
         "",
         "http://127.0.0.1:11434/v1",
@@ -387,7 +407,7 @@ fn a_model_s_address_is_one_with_a_path_and_nothing_else() {
 }
 
 #[test]
-fn pictures_need_a_model_that_reads_them() {
+fn images_need_a_vision_model() {
     let images = ("BRAIN_COLLECTOR_IMAGES", "true");
     let provider = ("BRAIN_LLM_PROVIDER", "openai");
     for lacking in
