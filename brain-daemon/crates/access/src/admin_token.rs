@@ -116,7 +116,7 @@ impl AdminTokenHolder {
                     .hint("change it there, and restart the daemon"));
             }
             // An unreadable file in the home is replaced; a configured one is the owner's.
-            Err(fault) if self.configured.is_some() => return Err(fault),
+            Err(error) if self.configured.is_some() => return Err(error.into()),
             _ => {}
         }
         let created = self.create(random)?;

@@ -81,8 +81,9 @@ impl Access {
             return Err(AuthorizeError::Shown(fault));
         }
         let failed = |fault: Fault| AuthorizeError::Shown(fault.into());
-        let code = random::secret(&*self.random, "brain_co_").map_err(failed)?;
-        let family = random::number(&*self.random).map_err(failed)?;
+        let random = &*self.random;
+        let code = random::secret(random, "brain_co_").map_err(|e| failed(e.into()))?;
+        let family = random::number(random).map_err(|e| failed(e.into()))?;
         if !valid.is_stored {
             let clients = vec![(valid.id.clone(), Some(valid.client))];
             self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })

@@ -87,7 +87,7 @@ impl Access {
         match grant {
             AuthorizationGrant::ClientCredentials { scope } => {
                 let scopes = requested_scopes(scope.as_deref(), client.record.scopes)?;
-                let family = random::number(&*self.random)?;
+                let family = random::number(&*self.random).map_err(Fault::from)?;
                 let resource = client.resource.clone();
                 let tokens = TokenSpec { scopes, refresh: None, resource, family };
                 self.issue(&mut lock, GrantUpdate::default(), &client, &tokens)

@@ -44,7 +44,8 @@ impl Access {
         let grant_types = checked_grant_types(&request.grant_types)?;
         let scopes = checked_scopes(request.scope.as_deref())?;
         let now = self.clock.now();
-        let id = format!("brain_cl_{}", random::text::<16>(&*self.random)?);
+        let number = random::text::<16>(&*self.random).map_err(Fault::from)?;
+        let id = format!("brain_cl_{number}");
         let record = ClientRecord {
             name,
             secret: None,

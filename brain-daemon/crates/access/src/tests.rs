@@ -55,7 +55,7 @@ impl Clock for MockClock {
 struct CountingRandom(AtomicU64);
 
 impl Random for CountingRandom {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), brain_base::Error> {
         let digest = Sha256::digest(self.0.fetch_add(1, Ordering::SeqCst).to_le_bytes());
         bytes.copy_from_slice(&digest[..bytes.len()]);
         Ok(())

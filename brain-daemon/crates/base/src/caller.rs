@@ -37,7 +37,8 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Returns the owner on this machine, identified by the socket's peer credentials. May do everything.
+    /// Returns the owner on this machine, identified by the socket's peer credentials. May do
+    /// everything.
     #[must_use]
     pub fn local(uid: u32) -> Self {
         Self { name: format!("uid {uid}"), scopes: Scopes::ADMIN, visibility: Visibility::All }

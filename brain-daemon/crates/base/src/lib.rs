@@ -4,9 +4,12 @@
 
 pub mod caller;
 pub mod clock;
+mod error;
 pub mod home;
 pub mod permission;
 pub mod random;
 pub mod schedule;
 pub mod secrets;
 pub mod threads;
+
+pub use error::Error;

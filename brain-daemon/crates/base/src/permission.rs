@@ -3,8 +3,9 @@
 //! Every interface and every operation asks [`permit`]. What a permitted caller sees is another
 //! question: the store answers it by [`Visibility`](crate::caller::Visibility).
 
-use brain_protocol::{Fault, FaultCode, OperationInfo, Scope};
+use brain_protocol::{Fault, OperationInfo, Scope};
 
+use crate::Error;
 use crate::caller::Caller;
 
 /// Receiving an item over HTTP: `POST /ingest`.
@@ -27,20 +28,18 @@ pub const HTTP_OPERATIONS: [OperationInfo; 4] = [INGEST, ADMINISTRATION, CONSENT
 /// Checks that `caller` may run `operation`.
 ///
 /// # Errors
-/// [`FaultCode::Forbidden`], with the required scope.
+/// [`Error::MissingScope`], as the wire's fault: its callers are the interfaces.
 pub fn permit(caller: &Caller, operation: OperationInfo) -> Result<(), Fault> {
     let OperationInfo { name, scope } = operation;
     if caller.scopes().cover(scope.into()) {
         return Ok(());
     }
-    let scope = scope.as_str();
-    Err(Fault::new(FaultCode::Forbidden, format!("{name} needs the scope \"{scope}\""))
-        .hint(format!("ask the owner of this brain for a grant with \"{scope}\"")))
+    Err(Error::MissingScope { operation: name.to_owned(), scope }.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use brain_protocol::{OPERATIONS, Scopes, SourceId};
+    use brain_protocol::{FaultCode, OPERATIONS, Scopes, SourceId};
 
     use super::*;
     use crate::caller::{COLLECTOR, Visibility};

@@ -1,16 +1,19 @@
-//! Random bytes and secrets. Code that needs them takes a [`Random`], so that tests can predict them.
+//! Random bytes and secrets. Code that needs them takes a [`Random`], so that tests can predict
+//! them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use brain_protocol::{Fault, FaultCode, Secret};
+use brain_protocol::Secret;
+
+use crate::Error;
 
 /// A cryptographically secure source of random bytes.
 pub trait Random: Send + Sync {
     /// Fills `bytes` with random data.
     ///
     /// # Errors
-    /// [`FaultCode::Internal`] when the source fails. No secret may be created then.
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault>;
+    /// [`Error::NoRandomData`]. No secret may be created then.
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), Error>;
 }
 
 /// The random generator of the operating system.
@@ -18,10 +21,8 @@ pub trait Random: Send + Sync {
 pub struct SystemRandom;
 
 impl Random for SystemRandom {
-    fn fill(&self, bytes: &mut [u8]) -> Result<(), Fault> {
-        getrandom::fill(bytes).map_err(|e| {
-            Fault::new(FaultCode::Internal, format!("the system has no random data: {e}"))
-        })
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), Error> {
+        getrandom::fill(bytes).map_err(|e| Error::NoRandomData(e.to_string()))
     }
 }
 
@@ -29,7 +30,7 @@ impl Random for SystemRandom {
 ///
 /// # Errors
 /// As [`Random::fill`].
-pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Fault> {
+pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Error> {
     Ok(Secret::new(format!("{prefix}{}", text::<32>(random)?)))
 }
 
@@ -37,7 +38,7 @@ pub fn secret(random: &dyn Random, prefix: &str) -> Result<Secret, Fault> {
 ///
 /// # Errors
 /// As [`Random::fill`].
-pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Fault> {
+pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Error> {
     let mut bytes = [0; N];
     random.fill(&mut bytes)?;
     Ok(URL_SAFE_NO_PAD.encode(bytes))
@@ -47,7 +48,7 @@ pub fn text<const N: usize>(random: &dyn Random) -> Result<String, Fault> {
 ///
 /// # Errors
 /// As [`Random::fill`].
-pub fn number(random: &dyn Random) -> Result<u64, Fault> {
+pub fn number(random: &dyn Random) -> Result<u64, Error> {
     let mut bytes = [0; 8];
     random.fill(&mut bytes)?;
     Ok(u64::from_le_bytes(bytes))

@@ -1,6 +1,6 @@
 //! The schedule of background tasks: fixed minutes of the day (UTC), no two in one minute. No I/O.
 
-use brain_protocol::{Fault, FaultCode};
+use crate::Error;
 
 const MINUTES_PER_DAY: u32 = 24 * 60;
 const MINUTE_MS: i64 = 60_000;
@@ -20,19 +20,15 @@ impl ScheduledTask {
     /// Creates a task. `every_seconds` is the configured interval, `at` the minutes after the hour.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] when the interval does not divide a day into whole minutes.
-    pub fn new(name: &'static str, every_seconds: u64, at: u32) -> Result<Self, Fault> {
+    /// [`Error::UnevenInterval`] when the interval does not divide a day into whole minutes.
+    pub fn new(name: &'static str, every_seconds: u64, at: u32) -> Result<Self, Error> {
         let every = u32::try_from(every_seconds / 60).unwrap_or(u32::MAX);
         if !every_seconds.is_multiple_of(60)
             || every == 0
             || every > MINUTES_PER_DAY
             || !MINUTES_PER_DAY.is_multiple_of(every)
         {
-            return Err(Fault::new(
-                FaultCode::InvalidConfig,
-                format!("{name}.every does not divide a day into whole minutes"),
-            )
-            .hint("use 5m, 10m, 15m, 20m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h"));
+            return Err(Error::UnevenInterval(name));
         }
         Ok(Self { name, every, at: at % every })
     }
@@ -98,6 +94,8 @@ pub fn is_full(tasks: &[ScheduledTask]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use brain_protocol::{Fault, FaultCode};
+
     use super::*;
     use crate::clock::{parse_instant, rfc3339};
 
@@ -189,7 +187,7 @@ mod tests {
         for seconds in
             [0, 59, 61, 90, 7 * 60, 50 * 60, 5 * 3600, 25 * 3600, 7 * 24 * 3600, u64::MAX]
         {
-            let error = ScheduledTask::new("collector", seconds, 0).unwrap_err();
+            let error = Fault::from(ScheduledTask::new("collector", seconds, 0).unwrap_err());
             assert_eq!(error.code, FaultCode::InvalidConfig, "{seconds}");
             assert!(
                 error.message.contains("collector.every") && error.hint.unwrap().contains("30m")

@@ -10,8 +10,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode, Secret};
+use brain_protocol::Secret;
 
+use crate::Error;
 use crate::home::create_private_dir;
 
 /// Maximum length of a secret in bytes.
@@ -66,26 +67,24 @@ impl Secrets {
         Self { dir, variables }
     }
 
-    /// Finds the secret `name`. `configured` is the file of its `*_file` key. `None` when no place has it.
+    /// Finds the secret `name`. `configured` is the file of its `*_file` key. `None` when no place
+    /// has it.
     ///
     /// # Errors
-    /// [`FaultCode::Io`] when the first place that has it cannot be read; [`FaultCode::Forbidden`] when
-    /// other users can read it. Later places are not tried then.
+    /// When the first place that has it cannot be read or does not hold a secret;
+    /// [`Error::Exposed`] when other users can read it. Later places are not tried then.
     pub fn find(
         &self,
         name: &str,
         configured: Option<&Path>,
-    ) -> Result<Option<FoundSecret>, Fault> {
+    ) -> Result<Option<FoundSecret>, Error> {
         let variable = format!("BRAIN_{}", name.to_uppercase().replace('-', "_"));
         if let Some(value) = (self.variables)(&variable).filter(|value| !value.trim().is_empty()) {
             let secret = Secret::new(value.trim());
             return Ok(Some(FoundSecret { secret, origin: Origin::Variable(variable) }));
         }
         if let Some(path) = configured {
-            let secret = read(path, true)?.ok_or_else(|| {
-                Fault::new(FaultCode::Io, format!("{} does not exist", path.display()))
-                    .hint("create the file, or remove its key from the configuration")
-            })?;
+            let secret = read(path, true)?.ok_or_else(|| Error::MissingFile(path.to_owned()))?;
             return Ok(Some(FoundSecret { secret, origin: Origin::Configured(path.to_owned()) }));
         }
         if let Some(dir) = (self.variables)("CREDENTIALS_DIRECTORY").filter(|dir| !dir.is_empty()) {
@@ -103,19 +102,13 @@ impl Secrets {
     /// secret, never a part.
     ///
     /// # Errors
-    /// [`FaultCode::ReadOnly`], [`FaultCode::DiskFull`] or [`FaultCode::Io`].
-    pub fn keep(&self, name: &str, secret: &Secret) -> Result<PathBuf, Fault> {
+    /// [`Error::Unwritable`].
+    pub fn keep(&self, name: &str, secret: &Secret) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);
-        self.write(name, &path, secret).map_err(|e| {
-            let code = match e.kind() {
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
-                ErrorKind::StorageFull => FaultCode::DiskFull,
-                _ => FaultCode::Io,
-            };
-            Fault::new(code, format!("{} cannot be written: {e}", path.display()))
-                .hint("make the directory writable, or free space on its disk, and retry")
-        })?;
-        Ok(path)
+        match self.write(name, &path, secret) {
+            Ok(()) => Ok(path),
+            Err(source) => Err(Error::Unwritable { path, source }),
+        }
     }
 
     fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
@@ -137,14 +130,10 @@ impl Secrets {
     }
 }
 
-/// Reads a secret file; `None` when it does not exist. A `private` one must be readable by its owner
-/// only.
-fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
-    let place = path.display();
-    let io = |e: std::io::Error| {
-        Fault::new(FaultCode::Io, format!("{place} cannot be read: {e}"))
-            .hint(format!("look at it: `ls -l {place}`"))
-    };
+/// Reads a secret file; `None` when it does not exist. A `private` one must be readable by its
+/// owner only.
+fn read(path: &Path, private: bool) -> Result<Option<Secret>, Error> {
+    let io = |source| Error::Unreadable { path: path.to_owned(), source };
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -155,27 +144,20 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
     // Checks the open file, so that it cannot be replaced in between.
     let meta = file.metadata().map_err(io)?;
     if !meta.is_file() {
-        return Err(Fault::new(FaultCode::Io, format!("{place} is not a file"))
-            .hint(format!("look at it: `ls -l {place}`")));
+        return Err(Error::NotAFile(path.to_owned()));
     }
     let mode = meta.permissions().mode() & 0o777;
     if private && mode & 0o077 != 0 {
-        return Err(Fault::new(
-            FaultCode::Forbidden,
-            format!("{place} has mode {mode:04o}: others can read the secret, so it is not used"),
-        )
-        .hint(format!("`chmod 600 {place}`; if somebody may have read it, make a new one")));
+        return Err(Error::Exposed { path: path.to_owned(), mode });
     }
     let mut text = String::new();
     (&mut file).take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| match e.kind() {
-        ErrorKind::InvalidData => Fault::new(FaultCode::Io, format!("{place} is not text"))
-            .hint("a secret is one line of text"),
+        ErrorKind::InvalidData => Error::NotText(path.to_owned()),
         _ => io(e),
     })?;
     let secret = text.trim();
     if secret.is_empty() || text.len() as u64 > MAX_BYTES || secret.contains('\n') {
-        return Err(Fault::new(FaultCode::Io, format!("{place} does not hold one line of text"))
-            .hint("a secret is one line of at most 4,096 bytes; remove the file to do without"));
+        return Err(Error::NotOneLine(path.to_owned()));
     }
     Ok(Some(Secret::new(secret)))
 }
@@ -183,7 +165,13 @@ fn read(path: &Path, private: bool) -> Result<Option<Secret>, Fault> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use brain_protocol::{Fault, FaultCode};
+
     use super::*;
+
+    fn code(error: Error) -> FaultCode {
+        Fault::from(error).code
+    }
 
     fn with(dir: &Path, variables: &[(&str, &str)]) -> Secrets {
         let variables: Vec<(String, String)> =
@@ -235,7 +223,7 @@ mod tests {
             found(&all, Some(&mine)).unwrap(),
             ("v".into(), Origin::Variable("BRAIN_SOME_NAME".into()))
         );
-        assert_eq!(bare.find("some-name", Some(&at("other"))).unwrap_err().code, FaultCode::Io);
+        assert_eq!(code(bare.find("some-name", Some(&at("other"))).unwrap_err()), FaultCode::Io);
     }
 
     #[test]
@@ -244,7 +232,7 @@ mod tests {
         let (secrets, path) = (with(dir.path(), &[]), dir.path().join("secrets/some-name"));
         for mode in [0o644, 0o640, 0o604, 0o660] {
             put(&path, "hunter2", mode);
-            let fault = secrets.find("some-name", None).unwrap_err();
+            let fault = Fault::from(secrets.find("some-name", None).unwrap_err());
             assert_eq!(fault.code, FaultCode::Forbidden);
             let hint = fault.hint.clone().unwrap();
             assert!(hint.contains(&format!("chmod 600 {}", path.display())), "{hint}");
@@ -252,14 +240,11 @@ mod tests {
         }
         for (text, mode) in [("", 0o600), (" \n", 0o600), ("two\nlines\n", 0o600)] {
             put(&path, text, mode);
-            assert_eq!(
-                secrets.find("some-name", None).unwrap_err().code,
-                FaultCode::Io,
-                "{text:?}"
-            );
+            let error = secrets.find("some-name", None).unwrap_err();
+            assert_eq!(code(error), FaultCode::Io, "{text:?}");
         }
         put(&path, &"x".repeat(5000), 0o600);
-        assert_eq!(secrets.find("some-name", None).unwrap_err().code, FaultCode::Io);
+        assert_eq!(code(secrets.find("some-name", None).unwrap_err()), FaultCode::Io);
     }
 
     #[test]

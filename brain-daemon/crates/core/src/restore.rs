@@ -79,9 +79,7 @@ pub fn restore(
         .map_err(|e| {
             match e {
                 // Another start was faster.
-                store::StoreError::Refused(fault) if fault.code == FaultCode::Conflict => {
-                    has_a_store(&home)
-                }
+                store::StoreError::TargetExists(_) => has_a_store(&home),
                 other => backup_fault(other),
             }
         })?;

@@ -59,7 +59,7 @@ impl SessionStore {
     /// # Errors
     /// [`FaultCode::Internal`](brain_protocol::FaultCode) when the system has no randomness.
     pub(crate) fn random_id(&self) -> Result<String, Fault> {
-        random::text::<32>(&*self.random)
+        Ok(random::text::<32>(&*self.random)?)
     }
 
     /// Opens a session for an owner with the admin token `token`, and returns its id.
@@ -155,8 +155,8 @@ mod tests {
     struct NoRandom;
 
     impl Random for NoRandom {
-        fn fill(&self, _bytes: &mut [u8]) -> Result<(), Fault> {
-            Err(Fault::new(FaultCode::Internal, "none"))
+        fn fill(&self, _bytes: &mut [u8]) -> Result<(), brain_base::Error> {
+            Err(brain_base::Error::NoRandomData("none".into()))
         }
     }
 

@@ -5,25 +5,22 @@
 //! other plans add up scores over whole posting lists, with conditions as bit sets. Positions of
 //! phrases are read only for documents that are among the best so far.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
-
 use tantivy::{
     DocSet, InvertedIndexReader, Score, Searcher, TERMINATED, Term,
-    fieldnorm::FieldNormReader,
     postings::{Postings, TermInfo},
-    query::{
-        Bm25StatisticsProvider, BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery,
-    },
+    query::{BooleanQuery, BoostQuery, EnableScoring, Occur, Query, TermQuery},
     schema::{Field, IndexRecordOption},
 };
 
 use super::{
+    bm25::{CorpusStatistics, Shares},
     overlay::Overlay,
     plan::Plan,
     query::Scope,
-    rank::{Candidate, Cell, MatchTable, Occurrences, SLUG, Stats, TAG, damping, saturated},
+    rank::{Candidate, Cell, MatchTable, Occurrences, SLUG, Stats, TAG},
     schema::Fields,
     terms::{Allowed, Segment, reach},
+    top_docs::TopDocs,
 };
 
 type Result<T> = tantivy::Result<T>;
@@ -45,48 +42,6 @@ pub(super) struct DiskSearch<'a> {
     plan: &'a Plan,
     overlay: &'a Overlay,
     segments: Vec<Segment<'a>>,
-}
-
-/// The best documents so far: score, segment, document.
-struct TopDocs {
-    heap: BinaryHeap<Reverse<(OrderedScore, u32, u32)>>,
-    max_count: usize,
-}
-
-/// A score with a total order; NaN is the least.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct OrderedScore(f64);
-
-impl Eq for OrderedScore {}
-
-impl PartialOrd for OrderedScore {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OrderedScore {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl TopDocs {
-    fn threshold(&self) -> f64 {
-        match self.heap.peek() {
-            Some(Reverse((least, ..))) if self.heap.len() >= self.max_count => least.0,
-            _ => f64::MIN,
-        }
-    }
-
-    fn add(&mut self, score: f64, segment: usize, doc: u32) {
-        if score > self.threshold() {
-            if self.heap.len() >= self.max_count {
-                self.heap.pop();
-            }
-            self.heap.push(Reverse((OrderedScore(score), segment as u32, doc)));
-        }
-    }
 }
 
 impl<'a> DiskSearch<'a> {
@@ -128,7 +83,7 @@ impl<'a> DiskSearch<'a> {
         max_count: usize,
         hits: &mut MatchTable,
     ) -> Result<()> {
-        let mut best = TopDocs { heap: BinaryHeap::with_capacity(max_count + 1), max_count };
+        let mut best = TopDocs::new(max_count);
         let mut collect_named = Vec::new();
         let pruned = self.pruned_query(stats);
         for (number, segment) in self.segments.iter().enumerate() {
@@ -160,9 +115,8 @@ impl<'a> DiskSearch<'a> {
             }
         }
         let mut docs: Vec<(u32, u32, [bool; 3])> = best
-            .heap
-            .into_iter()
-            .map(|Reverse((_, segment, doc))| (segment, doc, [false; 3]))
+            .into_docs()
+            .map(|(segment, doc)| (segment, doc, [false; 3]))
             .chain(collect_named)
             .collect();
         docs.sort_unstable();
@@ -460,53 +414,5 @@ impl<'a> DiskSearch<'a> {
             mark(&segment.keys, found.slug.as_slice(), |cell| cell.slug = true)?;
         }
         Ok(())
-    }
-}
-
-/// BM25 term saturation in one field of one segment.
-struct Shares<'a> {
-    norms: &'a FieldNormReader,
-    /// Damping by encoded field length.
-    dampings: [f32; 256],
-}
-
-impl<'a> Shares<'a> {
-    fn new(norms: &'a FieldNormReader, average: f32) -> Self {
-        let length = |norm| FieldNormReader::id_to_fieldnorm(norm as u8) as f32;
-        Self { norms, dampings: std::array::from_fn(|norm| damping(length(norm), average)) }
-    }
-
-    fn share(&self, doc: u32, count: u32) -> f32 {
-        saturated(count as f32, self.dampings[usize::from(self.norms.fieldnorm_id(doc))])
-    }
-}
-
-/// Gives tantivy the statistics of the whole corpus.
-struct CorpusStatistics<'a> {
-    stats: &'a Stats,
-    plan: &'a Plan,
-    fields: Fields,
-}
-
-impl Bm25StatisticsProvider for CorpusStatistics<'_> {
-    fn total_num_tokens(&self, field: Field) -> Result<u64> {
-        Ok(match field {
-            _ if field == self.fields.body => self.stats.body_terms,
-            _ if field == self.fields.title => self.stats.title_terms,
-            _ => self.stats.docs,
-        })
-    }
-
-    fn total_num_docs(&self) -> Result<u64> {
-        Ok(self.stats.docs.max(1))
-    }
-
-    fn doc_freq(&self, term: &Term) -> Result<u64> {
-        let bytes = term.serialized_value_bytes();
-        let is = |text: &str| text.as_bytes() == bytes;
-        let group = self.plan.groups.iter().position(|g| {
-            g.terms.iter().any(|t| is(&t.text)) || is(&g.tag.text) || is(&g.slug.text)
-        });
-        Ok(group.map_or(0, |g| self.stats.pages_with(g)))
     }
 }

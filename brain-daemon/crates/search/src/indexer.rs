@@ -9,19 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tantivy::{
-    Index as Tantivy, IndexReader, IndexWriter, TantivyDocument, Term,
-    index::{SegmentId, SegmentMeta},
-    indexer::{IndexWriterOptions, LogMergePolicy, MergeCandidate, MergePolicy},
-};
+use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term};
 
 use brain_base::threads::lower_priority;
 
 use super::{
-    disk::{Disk, Payload, catch_panic},
-    document::{Analyzer, Document},
+    disk::{Disk, catch_panic},
+    document::Analyzer,
     index_state::{Op, Shared, languages},
-    schema::{FORMAT, Fields},
+    index_writer::{commit, open_writer, tantivy_document},
+    merge_policy::ChangeRate,
+    schema::Fields,
 };
 
 /// Maximum changes taken from the feed at once, so that [`super::Index::wait_below`] returns soon.
@@ -30,21 +28,13 @@ const MAX_TAKEN: usize = 256;
 const GATHER_TIME: Duration = Duration::from_millis(20);
 /// Maximum pause between attempts to write.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-/// Maximum unmerged segments during a bulk load.
-const MAX_UNMERGED: usize = 100;
 /// An index opened with more segments than this is merged when idle.
 const MAX_SEGMENTS: usize = 8;
-/// When idle, a segment is merged with all smaller ones unless it is this many times their total
-/// size.
-const SIZE_RATIO: u64 = 4;
 /// Time from a commit to the first reload for merged segments; each reload doubles it.
 const FIRST_RELOAD: Duration = Duration::from_secs(1);
 /// No reload follows a pause of this length: no merge takes so long.
 const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
-/// Memory of tantivy's writer, released after every commit. A larger one leaves fewer segments
-/// after a bulk load.
-const ARENA_BYTES: usize = 32_000_000;
-
+/// The state of the indexer thread.
 pub(super) struct Indexer {
     shared: Arc<Shared>,
     tantivy: Tantivy,
@@ -82,17 +72,6 @@ enum NextStep {
     Merge,
     /// Show merged segments to searches.
     Reload,
-}
-
-/// Rate of incoming changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ChangeRate {
-    /// Faster than they are indexed. Merging waits: it costs as much as indexing.
-    Bulk,
-    /// A change from time to time.
-    Steady,
-    /// A bulk load has ended; segments can be merged.
-    Idle,
 }
 
 impl Indexer {
@@ -265,7 +244,7 @@ impl Indexer {
             if let Op::Put(entry) = op {
                 let document = entry.document(&mut self.analyzer);
                 writer
-                    .add_document(for_tantivy(document, self.fields))
+                    .add_document(tantivy_document(document, self.fields))
                     .map_err(|e| e.to_string())?;
                 self.max_id = Some(self.max_id.map_or(id, |max| max.max(id)));
             }
@@ -385,150 +364,5 @@ impl Indexer {
             "the search index cannot be written: changes are let go of"
         );
         self.shared.drop_changes(&gone);
-    }
-}
-
-/// Commits `writer` with all changes up to `seq` of the store `store`.
-fn commit(
-    writer: &mut IndexWriter,
-    pace: ChangeRate,
-    store: &str,
-    seq: u64,
-) -> tantivy::Result<()> {
-    writer.set_merge_policy(pace.policy());
-    let payload = serde_json::to_string(&Payload { store: store.to_owned(), seq, format: FORMAT })
-        .map_err(|e| tantivy::TantivyError::InternalError(e.to_string()))?;
-    let mut prepared = writer.prepare_commit()?;
-    prepared.set_payload(&payload);
-    prepared.commit()?;
-    Ok(())
-}
-
-impl ChangeRate {
-    fn policy(self) -> Box<dyn MergePolicy> {
-        let mut steady = LogMergePolicy::default();
-        steady.set_min_num_segments(6);
-        steady.set_min_layer_size(2_000);
-        steady.set_del_docs_ratio_before_merge(0.3);
-        match self {
-            Self::Bulk => Box::new(DeferredMergePolicy(steady)),
-            Self::Steady => Box::new(steady),
-            Self::Idle => Box::new(FullMergePolicy),
-        }
-    }
-}
-
-/// A merge policy that merges only when it cannot be deferred.
-#[derive(Debug)]
-struct DeferredMergePolicy(LogMergePolicy);
-
-impl MergePolicy for DeferredMergePolicy {
-    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        if segments.len() < MAX_UNMERGED {
-            Vec::new()
-        } else {
-            self.0.compute_merge_candidates(segments)
-        }
-    }
-}
-
-/// A merge policy that merges small segments into one, except segments [`SIZE_RATIO`] times as
-/// large: large ones are seldom rewritten.
-#[derive(Debug)]
-struct FullMergePolicy;
-
-impl MergePolicy for FullMergePolicy {
-    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
-        let mut smallest: Vec<(u64, SegmentId)> =
-            segments.iter().map(|segment| (u64::from(segment.num_docs()), segment.id())).collect();
-        smallest.sort_unstable();
-        let mut docs = 0;
-        let small: Vec<SegmentId> = smallest
-            .into_iter()
-            .take_while(|&(size, _)| {
-                let joins = docs == 0 || size <= docs * SIZE_RATIO;
-                docs += size;
-                joins
-            })
-            .map(|(_, id)| id)
-            .collect();
-        if small.len() < 2 { Vec::new() } else { vec![MergeCandidate(small)] }
-    }
-}
-
-fn open_writer(tantivy: &Tantivy) -> tantivy::Result<IndexWriter> {
-    let options = IndexWriterOptions::builder()
-        .num_worker_threads(1)
-        .memory_budget_per_thread(ARENA_BYTES)
-        .num_merge_threads(1)
-        .build();
-    let writer: IndexWriter = tantivy.writer_with_options(options)?;
-    writer.set_merge_policy(ChangeRate::Steady.policy());
-    // Tantivy 0.27 gives a writer's first operation the number of the last commit. A concurrent
-    // merge takes that operation for an old one, and a deleted page may stay. So the first
-    // operation is empty.
-    writer.run([])?;
-    Ok(writer)
-}
-
-fn for_tantivy(document: &Document, fields: Fields) -> TantivyDocument {
-    let mut out = TantivyDocument::default();
-    out.add_u64(fields.id, document.id);
-    out.add_i64(fields.updated_at, document.updated_at);
-    out.add_text(fields.body, &document.body.encoded);
-    out.add_text(fields.title, &document.title.encoded);
-    out.add_text(fields.words, &document.words);
-    out.add_text(fields.keys, &document.keys);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use tantivy::{
-        collector::Count,
-        doc,
-        indexer::NoMergePolicy,
-        query::TermQuery,
-        schema::{INDEXED, IndexRecordOption, Schema},
-    };
-
-    use super::*;
-
-    /// After a kill: a segment with a deletion in its last commit, beside one without deletions.
-    /// The first change after the start deletes a page while both are merged.
-    #[test]
-    fn the_first_deletion_of_a_writer_survives_a_merge() {
-        let mut schema = Schema::builder();
-        let id = schema.add_u64_field("id", INDEXED);
-        let tantivy = Tantivy::create_in_ram(schema.build());
-        let term = |number| Term::from_field_u64(id, number);
-        let mut writer = open_writer(&tantivy).unwrap();
-        writer.set_merge_policy(Box::new(NoMergePolicy));
-        let mut segment_of = |numbers: &[u64]| {
-            numbers.iter().for_each(|number| _ = writer.add_document(doc!(id => *number)).unwrap());
-            let before = tantivy.searchable_segment_ids().unwrap();
-            writer.commit().unwrap();
-            let after = tantivy.searchable_segment_ids().unwrap();
-            after.into_iter().find(|id| !before.contains(id)).unwrap()
-        };
-        let (deleted_from, whole) = (segment_of(&[1, 2, 3]), segment_of(&[4, 5]));
-        writer.delete_term(term(1));
-        writer.commit().unwrap();
-        drop(writer);
-
-        let mut writer = open_writer(&tantivy).unwrap();
-        writer.set_merge_policy(Box::new(NoMergePolicy));
-        writer.delete_term(term(2));
-        writer.merge(&[whole, deleted_from]).wait().unwrap();
-        writer.commit().unwrap();
-
-        let searcher = tantivy.reader().unwrap().searcher();
-        let count = |number| {
-            let query = TermQuery::new(term(number), IndexRecordOption::Basic);
-            searcher.search(&query, &Count).unwrap()
-        };
-        assert_eq!([1, 2, 3, 4, 5].map(count), [0, 0, 1, 1, 1]);
     }
 }

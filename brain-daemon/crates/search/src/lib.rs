@@ -23,6 +23,7 @@
 //! | `question_terms` | Words and subjects of a question, for other kinds of search |
 //! | `snippet` | The passage to show |
 
+mod bm25;
 mod disk;
 mod disk_search;
 mod doc_bit_set;
@@ -30,8 +31,10 @@ mod document;
 mod fold;
 mod index;
 mod index_state;
+mod index_writer;
 mod indexer;
 mod language;
+mod merge_policy;
 mod overlay;
 mod plan;
 mod query;
@@ -45,6 +48,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod token;
+mod top_docs;
 mod visible_pages;
 #[cfg(test)]
 mod visible_tests;

@@ -10,7 +10,6 @@ use std::ops::Deref;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode};
 use redb::backends::FileBackend;
 use redb::{
     Database, Key, ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle, Value,
@@ -59,13 +58,13 @@ impl Store {
         between: &dyn Fn(&Path),
     ) -> Result<VerifyReport, StoreError> {
         if fs::symlink_metadata(target).is_ok() {
-            return Err(taken(target).into());
+            return Err(StoreError::TargetExists(target.to_owned()));
         }
         sweep(target);
         // Writes only when jobs are in the spool, so a read-only home can be backed up. An error
         // here is one of the store, not of the target.
         with_damage_report(self.path(), || self.read_queue().map(drop))
-            .map_err(|e| StoreError::from(Fault::from(e)))?;
+            .map_err(|e| StoreError::Original(Box::new(e)))?;
         let room = || self.check_free_space_for(target);
         let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
         let (copy, sound) =
@@ -144,13 +143,7 @@ impl Copy<'_> {
         t::every_table!(measure);
         for table in self.read(|| Ok(self.from.list_tables()?))? {
             if !known.contains(&table.name()) {
-                let message = format!(
-                    "the store has a table \"{}\" that a backup does not know",
-                    table.name()
-                );
-                return Err(Fault::new(FaultCode::Internal, message)
-                    .hint("please report it")
-                    .into());
+                return Err(StoreError::UnknownTable(table.name().to_owned()));
             }
         }
         let (mut done, mut digest) = (0, Digest::default());
@@ -197,7 +190,7 @@ impl Copy<'_> {
                 let mut bytes = 0;
                 for n in 0.. {
                     if n % 256 == 0 && !(self.progress)(*done, 2 * total) {
-                        return Err(gave_up(self.place).into());
+                        return Err(StoreError::Cancelled(self.place.to_owned()));
                     }
                     if n == CHUNK_ROWS || bytes > CHUNK_BYTES {
                         break;
@@ -233,29 +226,12 @@ impl Copy<'_> {
             redb::Error::Corrupted(what) => {
                 StoreError::Damaged(format!("{}: {what}", self.place.display()))
             }
-            e => StoreError::Io(format!("{}: {e}", self.place.display())),
+            e => StoreError::other(&self.place.display().to_string(), e),
         }
     }
 
     fn io(&self, error: &io::Error) -> StoreError {
         StoreError::from_io(error, &self.place.display().to_string())
-    }
-}
-
-/// Returns the error for cancelled work at `place`.
-pub(super) fn gave_up(place: &Path) -> Fault {
-    Fault::new(FaultCode::Cancelled, format!("{}: given up before it was done", place.display()))
-        .hint("nothing was left behind; ask again")
-}
-
-/// Returns the error for an existing target.
-pub(super) fn taken(target: &Path) -> Fault {
-    let fault = Fault::new(FaultCode::Conflict, format!("{} is already there", target.display()));
-    match target.is_dir() {
-        true => {
-            fault.hint(format!("name a file in it: `brain backup {}/brain.redb`", target.display()))
-        }
-        false => fault.hint("a backup never replaces a file: choose another name"),
     }
 }
 
@@ -269,13 +245,10 @@ pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
     };
     match error {
         StoreError::Damaged(text) => StoreError::Damaged(swap(text)),
-        StoreError::DiskFull(text) => StoreError::DiskFull(swap(text)),
-        StoreError::SizeLimit(text) => StoreError::SizeLimit(swap(text)),
-        StoreError::ReadOnly(text) => StoreError::ReadOnly(swap(text)),
-        StoreError::Io(text) => StoreError::Io(swap(text)),
-        StoreError::Refused(fault) => {
-            StoreError::Refused(Fault { message: swap(fault.message), ..fault })
-        }
+        StoreError::DiskFull(failure) => StoreError::DiskFull(failure.map_text(swap)),
+        StoreError::SizeLimit(failure) => StoreError::SizeLimit(failure.map_text(swap)),
+        StoreError::ReadOnly(failure) => StoreError::ReadOnly(failure.map_text(swap)),
+        StoreError::Io(failure) => StoreError::Io(failure.map_text(swap)),
         other => other,
     }
 }
@@ -293,10 +266,7 @@ impl TemporaryFile {
     pub(super) fn new(target: &Path) -> Result<Self, StoreError> {
         let place = target.display().to_string();
         let name = target.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| {
-            Fault::new(FaultCode::Usage, format!("\"{place}\" does not name a file"))
-                .hint("brain backup FILE")
-        })?;
+        let name = name.ok_or_else(|| StoreError::NoFileName(place.clone()))?;
         for n in 0..1000 {
             let path =
                 target.with_file_name(format!(".{name}.{}-{n}{UNFINISHED}", std::process::id()));
@@ -305,17 +275,12 @@ impl TemporaryFile {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     let dir = target.parent().unwrap_or(target).display().to_string();
-                    return Err(Fault::new(
-                        FaultCode::Io,
-                        format!("{place}: there is no directory {dir}"),
-                    )
-                    .hint(format!("mkdir -p {dir}"))
-                    .into());
+                    return Err(StoreError::NoDirectory { place, dir });
                 }
                 Err(e) => return Err(StoreError::from_io(&e, &place)),
             }
         }
-        Err(StoreError::Io(format!("{place}: too many unfinished copies beside it")))
+        Err(StoreError::Io(format!("{place}: too many unfinished copies beside it").into()))
     }
 
     /// Renames the file durably to `target`, which must be free.
@@ -323,12 +288,12 @@ impl TemporaryFile {
         let io = |e: &io::Error| StoreError::from_io(e, &target.display().to_string());
         match renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
             Ok(()) => {}
-            Err(Errno::EXIST) => return Err(taken(target).into()),
+            Err(Errno::EXIST) => return Err(StoreError::TargetExists(target.to_owned())),
             // Some file systems lack that call; a hard link does not replace a file either.
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 match fs::hard_link(&self.path, target) {
                     Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                        return Err(taken(target).into());
+                        return Err(StoreError::TargetExists(target.to_owned()));
                     }
                     other => other.map_err(|e| io(&e))?,
                 }

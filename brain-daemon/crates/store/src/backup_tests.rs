@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use brain_base::caller::Visibility;
-use brain_protocol::{FaultCode, GrantType, JobState, Scope, Slug, SourceId};
+use brain_protocol::{GrantType, JobState, Scope, Slug, SourceId};
 use redb::{Database, Key, ReadableDatabase, ReadableTable, TableDefinition, Value};
 
 use super::tables as t;
@@ -333,9 +333,8 @@ fn a_copy_with_different_rows_is_refused() {
         assert!(verify(path, HEARD).is_ok(), "it is sound in itself");
     };
     match store.back_up_past(&target, 1, HEARD, &harm) {
-        Err(StoreError::Refused(fault)) => {
-            assert_eq!(fault.code, FaultCode::StoreDamaged);
-            assert!(fault.message.contains("/copy.redb: "), "{fault:?}");
+        Err(error @ StoreError::UnequalCopy(_)) => {
+            assert!(error.to_string().contains("/copy.redb: "), "{error}");
         }
         other => panic!("{other:?}"),
     }
@@ -351,14 +350,14 @@ fn a_cancelled_or_failed_backup_leaves_no_file() {
     for stop_after in [0, 300, 385] {
         let heard = |done, _| done < stop_after;
         match store.back_up(&target, 1, &heard) {
-            Err(StoreError::Refused(fault)) => assert_eq!(fault.code, FaultCode::Cancelled),
+            Err(StoreError::Cancelled(_)) => {}
             other => panic!("{other:?}"),
         }
     }
     assert!(store.back_up(&dir.path().join("no/such/dir.redb"), 1, HEARD).is_err());
     std::fs::write(&target, "somebody's").unwrap();
     match store.back_up(&target, 1, HEARD) {
-        Err(StoreError::Refused(fault)) => assert_eq!(fault.code, FaultCode::Conflict),
+        Err(StoreError::TargetExists(_)) => {}
         other => panic!("{other:?}"),
     }
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "somebody's");
@@ -377,9 +376,7 @@ fn a_file_with_an_unknown_table_is_no_backup() {
     drop(db);
     let store = Store::open(&path, &options(1), Box::new(|_| {})).unwrap();
     match store.back_up(&dir.path().join("copy.redb"), 1, HEARD) {
-        Err(StoreError::Refused(fault)) => {
-            assert!(fault.message.contains("\"newer\""), "{fault:?}");
-        }
+        Err(StoreError::UnknownTable(name)) => assert_eq!(name, "newer"),
         other => panic!("{other:?}"),
     }
 }

@@ -138,7 +138,9 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     }
     tracing::info!(on_disk, in_use = usage.in_use, "compacting the store");
     let room = || match free_bytes(dir) {
-        Ok(free) if free < options.min_free_bytes => Err(StoreError::DiskFull(place.clone())),
+        Ok(free) if free < options.min_free_bytes => {
+            Err(StoreError::DiskFull(place.as_str().into()))
+        }
         _ => Ok(()),
     };
     let marks = marks(limit(usage.in_use), texts);

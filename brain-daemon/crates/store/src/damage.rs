@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::SourceId;
 use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase};
 
 use super::error::with_damage_report;
@@ -34,6 +34,60 @@ pub(super) struct PageKey<'a> {
     pub(super) version: Option<u32>,
     /// Whether the text is damaged, which a `put` repairs, rather than the record.
     pub(super) is_text: bool,
+}
+
+/// A damaged page, or former version of a page.
+#[derive(Debug, Clone)]
+pub struct DamagedPage {
+    /// The source's id.
+    pub(super) source_id: String,
+    /// The slug.
+    pub(super) slug: String,
+    /// The version, for a former one.
+    pub(super) version: Option<u32>,
+    /// Whether the text is damaged, which a `put` repairs, rather than the record.
+    pub(super) is_text: bool,
+    /// What is wrong.
+    pub(super) what: String,
+    /// The newest backup with an intact copy.
+    pub(super) backup: Backup,
+}
+
+/// The result of a search for a backup with an intact copy of a page.
+#[derive(Debug, Clone)]
+pub(super) enum Backup {
+    /// The caller must not see local paths, or too many pages are damaged.
+    NotSearched,
+    /// No scheduled backup has one.
+    NotFound,
+    /// This backup has one.
+    Found {
+        /// The backup.
+        path: PathBuf,
+        /// When it was made, in Unix milliseconds.
+        made_at: i64,
+    },
+}
+
+impl std::fmt::Display for DamagedPage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(number) = self.version {
+            write!(f, "version {number} of ")?;
+        }
+        write!(f, "page \"{}\"", self.slug)?;
+        if self.source_id != SourceId::DEFAULT {
+            write!(f, " of source \"{}\"", self.source_id)?;
+        }
+        write!(f, " is damaged in the store: {}", self.what)?;
+        match &self.backup {
+            Backup::NotSearched => Ok(()),
+            Backup::NotFound => f.write_str("; no backup by schedule has it whole"),
+            Backup::Found { path, made_at } => {
+                let (path, at) = (path.display(), rfc3339(*made_at));
+                write!(f, "; the newest backup that has it whole is {path}, of {at}")
+            }
+        }
+    }
 }
 
 /// Context for reports of damage: the store and its backups.
@@ -62,56 +116,21 @@ impl DamageReport {
         lookups: &AtomicU32,
         tells_places: bool,
     ) -> StoreError {
-        let PageKey { source, slug, version, .. } = key;
-        let of_source = match source {
-            brain_protocol::SourceId::DEFAULT => String::new(),
-            other => format!(" of source \"{other}\""),
-        };
-        let of_version = version.map_or_else(String::new, |number| format!("version {number} of "));
         let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
-        let damaged =
-            format!("{of_version}page \"{slug}\"{of_source} is damaged in the store: {what}");
-        let fault = |message: String| Fault::new(FaultCode::StoreDamaged, message);
-        let named = match source {
-            brain_protocol::SourceId::DEFAULT => slug.to_owned(),
-            other => format!("{slug} --source {other}"),
+        let backup = match !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+            true => Backup::NotSearched,
+            false => self
+                .newest_whole(key)
+                .map_or(Backup::NotFound, |(path, made_at)| Backup::Found { path, made_at }),
         };
-        let shown =
-            version.map_or_else(|| named.clone(), |number| format!("{named} --version {number}"));
-        let way_out = match (version, key.is_text) {
-            (Some(_), _) => format!(
-                "the page itself, and each version that is not damaged, can still be read: `brain get {named}`, \
-                 `brain get {named} --version N`"
-            ),
-            (None, true) => {
-                format!(
-                    "`brain put {named} --file FILE` stores the page anew from its file, if that is whole"
-                )
-            }
-            (None, false) => {
-                "the page's file may still be whole, and `brain export` writes all other pages"
-                    .into()
-            }
-        };
-        if !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
-            return fault(damaged).hint(way_out).into();
-        }
-        match self.newest_whole(key) {
-            Some((backup, at)) => fault(format!(
-                "{damaged}; the newest backup that has it whole is {}, of {}",
-                backup.display(),
-                rfc3339(at)
-            ))
-            .hint(format!(
-                "{way_out}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of its own in DIR, \
-                 and `BRAIN_HOME=DIR brain get {shown}` shows it",
-                backup.display()
-            ))
-            .into(),
-            None => fault(format!("{damaged}; no backup by schedule has it whole"))
-                .hint(format!("{way_out}; or restore a backup that you made: `brain backup restore FILE`"))
-                .into(),
-        }
+        StoreError::DamagedPage(Box::new(DamagedPage {
+            source_id: key.source.to_owned(),
+            slug: key.slug.to_owned(),
+            version: key.version,
+            is_text: key.is_text,
+            what: what.to_owned(),
+            backup,
+        }))
     }
 
     /// Returns the newest backup of this store with an intact copy of the page, and its time.

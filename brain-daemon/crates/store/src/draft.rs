@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Slug, SourceId};
 use redb::{ReadableTable, Table, WriteTransaction};
 
 use super::damage::{check_text, check_version};
@@ -306,13 +306,7 @@ impl<'t> Draft<'t> {
         };
         read().map_err(|error| match error {
             StoreError::Damaged(what) => {
-                let name = &record.source_path;
-                Fault::new(
-                    FaultCode::StoreDamaged,
-                    format!("the page of {name} is damaged in the store: {what}"),
-                )
-                .hint("`brain get SLUG` tells where it is whole; `brain put SLUG --file FILE` stores it anew")
-                .into()
+                StoreError::DamagedText { path: record.source_path.clone(), what }
             }
             other => other,
         })

@@ -1,25 +1,65 @@
-//! Errors of the store, with hints for the user.
+//! Errors of the store. A message is complete: it contains the text of the error behind it, which
+//! `source()` returns. `fault.rs` converts them to the wire's `Fault`.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT};
+use brain_protocol::{Fault, FaultCode, SourceId};
+
+use super::damage::DamagedPage;
 
 /// Why a store operation failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full.
     #[error("the disk is full: {0}")]
-    DiskFull(String),
+    DiskFull(#[source] Failure),
     /// The file would exceed a limit on file sizes.
     #[error("a limit on the size of files is in the way: {0}")]
-    SizeLimit(String),
+    SizeLimit(#[source] Failure),
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
-    ReadOnly(String),
+    ReadOnly(#[source] Failure),
+    /// Reading or writing failed for another reason.
+    #[error("the store cannot be read or written: {0}")]
+    Io(#[source] Failure),
     /// The file's bytes are invalid.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// A page, or one of its former versions, is damaged.
+    #[error("{0}")]
+    DamagedPage(Box<DamagedPage>),
+    /// The text of a page is damaged; found while the page was written.
+    #[error("the page of {path} is damaged in the store: {what}")]
+    DamagedText {
+        /// The page's file.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A job in the spool is damaged.
+    #[error("{place}: {source}")]
+    DamagedSpool {
+        /// The spool.
+        place: String,
+        /// What is wrong.
+        source: Box<StoreError>,
+    },
+    /// The spool lacks jobs that were acknowledged.
+    #[error("{place} was changed by another program: it lacks jobs {first} to {last}")]
+    LostJobs {
+        /// The spool.
+        place: String,
+        /// The first lost job.
+        first: u64,
+        /// The last lost job.
+        last: u64,
+    },
+    /// A copy does not have the rows of its original.
+    #[error("{0}: the copy does not have the rows that were written to it")]
+    UnequalCopy(String),
     /// Another process has locked the file.
     #[error("{0} is in use by another brain-daemon")]
     Locked(String),
@@ -33,15 +73,80 @@ pub enum StoreError {
         /// The newest known one.
         known: u64,
     },
-    /// Reading or writing failed for another reason.
-    #[error("the store cannot be read or written: {0}")]
-    Io(String),
+    /// The store has a table that a copy would lack.
+    #[error("the store has a table \"{0}\" that a backup does not know")]
+    UnknownTable(String),
+    /// A backup failed because of the store, rather than the copy.
+    #[error(transparent)]
+    Original(Box<StoreError>),
+    /// The target of a copy exists.
+    #[error("{} is already there", .0.display())]
+    TargetExists(PathBuf),
+    /// The target of a copy has no file name.
+    #[error("\"{0}\" does not name a file")]
+    NoFileName(String),
+    /// The directory of a target does not exist.
+    #[error("{place}: there is no directory {dir}")]
+    NoDirectory {
+        /// The target.
+        place: String,
+        /// The directory.
+        dir: String,
+    },
+    /// The caller cancelled the work on this file.
+    #[error("{}: given up before it was done", .0.display())]
+    Cancelled(PathBuf),
+    /// The source is not registered.
+    #[error("source \"{0}\" is not registered any more")]
+    UnknownSource(SourceId),
+    /// As many writes as this wait already.
+    #[error("the write queue is full ({0} writes wait); nothing was stored")]
+    QueueFull(usize),
+    /// A task of the writer panicked.
+    #[error("a defect in brain stopped this write; nothing was changed")]
+    Defect,
     /// The writer has stopped: the daemon is stopping.
     #[error("the store is closing")]
     Closed,
-    /// An operation refused the request.
+    /// The operation that writes refused its own write. The store itself makes no such error.
     #[error("{0}")]
-    Refused(Fault),
+    Refused(#[from] Fault),
+}
+
+/// What failed: its text, and the error of the system or of redb behind it, if there is one.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    text: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Failure {
+    fn new(text: String, source: impl Error + Send + Sync + 'static) -> Self {
+        Self { text, source: Some(Arc::new(source)) }
+    }
+
+    /// Returns the failure with its text changed.
+    pub(super) fn map_text(self, change: impl FnOnce(String) -> String) -> Self {
+        Self { text: change(self.text), ..self }
+    }
+}
+
+impl<T: Into<String>> From<T> for Failure {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), source: None }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as &(dyn Error + 'static))
+    }
 }
 
 impl StoreError {
@@ -49,16 +154,33 @@ impl StoreError {
         Self::Damaged(what.into())
     }
 
+    /// Returns an [`StoreError::Io`] about `place`.
+    pub(super) fn other(place: &str, source: impl Error + Send + Sync + 'static) -> Self {
+        Self::Io(Failure::new(format!("{place}: {source}"), source))
+    }
+
     /// Whether the disk or the file failed, rather than the operation.
     pub(super) fn is_disk_error(&self) -> bool {
         matches!(self, Self::DiskFull(_) | Self::SizeLimit(_) | Self::ReadOnly(_) | Self::Io(_))
+    }
+
+    /// Whether the error concerns the whole store, rather than one page or one write.
+    #[must_use]
+    pub fn is_store_wide(&self) -> bool {
+        self.is_disk_error() || matches!(self, Self::Locked(_) | Self::Newer { .. } | Self::Closed)
     }
 
     /// Whether the error reports damaged bytes.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged(_) => true,
+            Self::Damaged(_)
+            | Self::DamagedPage(_)
+            | Self::DamagedText { .. }
+            | Self::DamagedSpool { .. }
+            | Self::LostJobs { .. }
+            | Self::UnequalCopy(_) => true,
+            Self::Original(error) => error.is_damage(),
             Self::Refused(fault) => fault.code == FaultCode::StoreDamaged,
             _ => false,
         }
@@ -68,32 +190,22 @@ impl StoreError {
     #[must_use]
     pub fn from_io(error: &std::io::Error, place: &str) -> Self {
         use std::io::ErrorKind as K;
+        let failure = || Failure::new(format!("{place}: {error}"), copy_of(error));
         match error.kind() {
-            K::StorageFull | K::QuotaExceeded => Self::DiskFull(format!("{place}: {error}")),
-            K::FileTooLarge => Self::SizeLimit(format!("{place}: {error}")),
-            K::PermissionDenied | K::ReadOnlyFilesystem => {
-                Self::ReadOnly(format!("{place}: {error}"))
-            }
+            K::StorageFull | K::QuotaExceeded => Self::DiskFull(failure()),
+            K::FileTooLarge => Self::SizeLimit(failure()),
+            K::PermissionDenied | K::ReadOnlyFilesystem => Self::ReadOnly(failure()),
             K::InvalidData | K::UnexpectedEof => Self::Damaged(format!("{place}: {error}")),
-            _ => Self::Io(format!("{place}: {error}")),
+            _ => Self::Io(failure()),
         }
     }
+}
 
-    /// Returns a copy for another task of the same batch.
-    pub(super) fn duplicate(&self) -> Self {
-        match self {
-            Self::DiskFull(s) => Self::DiskFull(s.clone()),
-            Self::SizeLimit(s) => Self::SizeLimit(s.clone()),
-            Self::ReadOnly(s) => Self::ReadOnly(s.clone()),
-            Self::Damaged(s) => Self::Damaged(s.clone()),
-            Self::Locked(s) => Self::Locked(s.clone()),
-            Self::Newer { path, found, known } => {
-                Self::Newer { path: path.clone(), found: *found, known: *known }
-            }
-            Self::Io(s) => Self::Io(s.clone()),
-            Self::Closed => Self::Closed,
-            Self::Refused(f) => Self::Refused(f.clone()),
-        }
+/// Returns an equal error: [`std::io::Error`] is not `Clone`.
+fn copy_of(error: &std::io::Error) -> std::io::Error {
+    match error.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => std::io::Error::new(error.kind(), error.to_string()),
     }
 }
 
@@ -108,12 +220,6 @@ pub fn unless_damaged<T>(read: Result<T, StoreError>) -> Result<Option<T>, Store
             Ok(None)
         }
         other => other.map(Some),
-    }
-}
-
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
-        Self::Refused(fault)
     }
 }
 
@@ -140,7 +246,7 @@ impl From<redb::StorageError> for StoreError {
         match e {
             redb::StorageError::Io(e) => Self::from_io(&e, "store"),
             redb::StorageError::Corrupted(what) => Self::Damaged(what),
-            e => Self::Io(e.to_string()),
+            e => Self::Io(Failure::new(e.to_string(), e)),
         }
     }
 }
@@ -151,7 +257,7 @@ macro_rules! via_storage {
             fn from(e: redb::$type) -> Self {
                 match e {
                     redb::$type::Storage(e) => e.into(),
-                    e => Self::Io(e.to_string()),
+                    e => Self::Io(Failure::new(e.to_string(), e)),
                 }
             }
         }
@@ -159,30 +265,3 @@ macro_rules! via_storage {
 }
 
 via_storage!(TableError, TransactionError, CommitError);
-
-impl From<StoreError> for Fault {
-    fn from(e: StoreError) -> Self {
-        let message = e.to_string();
-        match e {
-            StoreError::DiskFull(_) => Fault::new(FaultCode::DiskFull, message)
-                .hint("nothing that was stored is lost; make room on that disk and try again"),
-            StoreError::SizeLimit(_) => Fault::new(FaultCode::DiskFull, message).hint(SIZE_LIMIT_HINT),
-            StoreError::ReadOnly(_) => Fault::new(FaultCode::ReadOnly, message)
-                .hint("check the owner and mode of the home directory, and whether its disk is mounted read-only: `mount -o remount,rw`; \
-                 from such a disk reading goes on, and writes are taken as soon as it is writable"),
-            StoreError::Damaged(_) => Fault::new(FaultCode::StoreDamaged, message).hint(
-                "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: `brain backup restore FILE`; the pages \
-                 are also markdown files: with pages/ moved out of the home, `brain import` takes them in again",
-            ),
-            StoreError::Locked(_) => Fault::new(FaultCode::StoreLocked, message)
-                .hint("one daemon serves one home; `brain status` shows the one that runs"),
-            StoreError::Newer { .. } => Fault::new(FaultCode::StoreNewer, message)
-                .hint("install the brain that wrote it, or newer; an older one would lose what it does not know"),
-            StoreError::Io(_) => Fault::new(FaultCode::Io, message).hint("run `brain doctor`"),
-            StoreError::Closed => {
-                Fault::new(FaultCode::Stopping, message).hint("try again; the next command starts the daemon anew")
-            }
-            StoreError::Refused(fault) => fault,
-        }
-    }
-}

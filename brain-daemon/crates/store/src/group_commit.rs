@@ -7,8 +7,6 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode};
-
 use super::shared::Shared;
 use super::spool::{self, Spool, UnstoredJobs};
 use super::writer::{Batch, BatchReceiver, Cause, CommitError, Refusals, answer, catch_panic, run};
@@ -241,13 +239,7 @@ fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
     let next = first + jobs.len() as u64;
     let promised = shared.promised.fetch_max(next, Ordering::AcqRel);
     if next < promised {
-        let lost = format!(
-            "{place} was changed by another program: it lacks jobs {next} to {}",
-            promised - 1
-        );
-        return Err(Fault::new(FaultCode::StoreDamaged, lost)
-            .hint("restore the file; or run `brain stop`: the next start continues without these jobs")
-            .into());
+        return Err(StoreError::LostJobs { place, first: next, last: promised - 1 });
     }
     if !jobs.is_empty() {
         let txn = shared.begin_write()?;

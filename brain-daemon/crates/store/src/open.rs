@@ -135,7 +135,7 @@ fn fill(fresh: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreEr
             redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
                 StoreError::from_io(&e, place)
             }
-            e => StoreError::Io(format!("{place}: {e}")),
+            e => StoreError::other(place, e),
         },
     )?;
     let txn = db.begin_write()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
-use super::backup::{Progress, TemporaryFile, renamed, sweep, taken};
+use super::backup::{Progress, TemporaryFile, renamed, sweep};
 use super::jobs::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
@@ -29,7 +29,7 @@ pub fn restore(
     progress: Progress<'_>,
 ) -> Result<VerifyReport, StoreError> {
     if fs::symlink_metadata(to).is_ok() {
-        return Err(taken(to).into());
+        return Err(StoreError::TargetExists(to.to_owned()));
     }
     let sound = verify(from, progress)?;
     sweep(to);
@@ -53,7 +53,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::io::copy(&mut source, &mut target).map_err(write)?;
     target.sync_all().map_err(write)?;
     if digest(from).map_err(read)? != digest(to).map_err(write)? {
-        return Err(StoreError::Io(format!("{} was not copied faithfully", from.display())));
+        return Err(StoreError::Io(format!("{} was not copied faithfully", from.display()).into()));
     }
     Ok(())
 }

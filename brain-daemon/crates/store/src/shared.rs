@@ -142,10 +142,9 @@ impl Shared {
     /// Refuses writes while the file system is read-only: they would stay in memory.
     pub(super) fn check_writable(&self) -> Result<(), StoreError> {
         match self.is_read_only() {
-            true => Err(StoreError::ReadOnly(format!(
-                "{}: its file system is read-only",
-                self.path.display()
-            ))),
+            true => Err(StoreError::ReadOnly(
+                format!("{}: its file system is read-only", self.path.display()).into(),
+            )),
             false => Ok(()),
         }
     }
@@ -170,12 +169,9 @@ impl Shared {
         let place = self.path.parent().unwrap_or(&self.path);
         let Ok(free) = free_bytes(place) else { return Ok(()) };
         if free < self.min_free_bytes {
-            return Err(StoreError::DiskFull(format!(
-                "{} has {} MB free, and brain keeps {} MB",
-                place.display(),
-                free / 1_000_000,
-                self.min_free_bytes / 1_000_000
-            )));
+            let (free, kept) = (free / 1_000_000, self.min_free_bytes / 1_000_000);
+            let text = format!("{} has {free} MB free, and brain keeps {kept} MB", place.display());
+            return Err(StoreError::DiskFull(text.into()));
         }
         Ok(())
     }
@@ -186,10 +182,13 @@ impl Shared {
         if open.is_none() || open == file_id(&self.path) {
             return Ok(());
         }
-        Err(StoreError::ReadOnly(format!(
-            "{}: the file or its directory was moved, removed or replaced while the daemon ran",
-            self.path.display()
-        )))
+        let place = self.path.display();
+        Err(StoreError::ReadOnly(
+            format!(
+                "{place}: the file or its directory was moved, removed or replaced while the daemon ran"
+            )
+            .into(),
+        ))
     }
 
     /// Reopens the file after a failed commit: redb refuses all calls after an I/O error.

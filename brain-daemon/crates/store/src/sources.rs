@@ -1,6 +1,6 @@
 //! Sources in a write transaction: registration, synced files, and renamed pages.
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::draft::read;
@@ -54,12 +54,7 @@ impl Draft<'_> {
         if self.sources.get(source.as_str())?.is_some() {
             return Ok(());
         }
-        Err(Fault::new(
-            FaultCode::UnknownSource,
-            format!("source \"{source}\" is not registered any more"),
-        )
-        .hint(format!("register it again: `brain sources add {source} --path <path>`"))
-        .into())
+        Err(StoreError::UnknownSource(source.clone()))
     }
 
     /// Returns up to `limit` active pages of a source behind the slug `after`, sorted by slug.

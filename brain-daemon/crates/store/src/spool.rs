@@ -16,7 +16,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use brain_protocol::{Fault, FaultCode};
 use redb::ReadTransaction;
 
 use super::record::{JobRecord, from_bytes};
@@ -198,10 +197,9 @@ pub(super) fn unstored_jobs(
     };
     let store_id = number(t::META_STORE_ID)?.unwrap_or_default();
     let read = |item: &[u8]| {
-        from_bytes(item).map_err(|error| {
-            Fault::new(FaultCode::StoreDamaged, format!("{}: {error}", place.display()))
-                .hint("move it away, and keep it: the store is sound without it, but for the items in it")
-                .into()
+        from_bytes(item).map_err(|error| StoreError::DamagedSpool {
+            place: place.display().to_string(),
+            source: Box::new(error),
         })
     };
     parse_spool(&bytes, store_id, first, read, is_there)

@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Component, Path};
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Slug, SourceId};
 use redb::{
     Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
     ReadableTableMetadata, TableDefinition, TableError, TableHandle,
 };
 use sha2::{Digest as _, Sha256};
 
-use super::backup::{Progress, gave_up};
+use super::backup::Progress;
 use super::error::with_damage_report;
 use super::overlay::Overlay;
 use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
@@ -83,12 +83,9 @@ pub(super) fn verify_against(
         let look = Verifier { txn: &txn, schema, path, progress };
         let sound = look.whole(bytes)?;
         match written {
-            Some(written) if look.digest(sound.rows)? != written => Err(Fault::new(
-                FaultCode::StoreDamaged,
-                format!("{place}: the copy does not have the rows that were written to it"),
-            )
-            .hint("the store itself is unchanged and nothing was kept; back up again, or to another disk")
-            .into()),
+            Some(written) if look.digest(sound.rows)? != written => {
+                Err(StoreError::UnequalCopy(place.clone()))
+            }
             _ => Ok(sound),
         }
     };
@@ -220,7 +217,7 @@ impl Verifier<'_> {
             done += 1;
             match goes_on {
                 true => Ok(()),
-                false => Err(StoreError::from(gave_up(self.path))),
+                false => Err(StoreError::Cancelled(self.path.to_owned())),
             }
         };
         step()?;
@@ -267,7 +264,7 @@ impl Verifier<'_> {
             ($($table:ident),*) => {$(
                 for (n, row) in self.must(t::$table)?.iter()?.enumerate() {
                     if n % 256 == 0 && !(self.progress)(rows, rows) {
-                        return Err(gave_up(self.path).into());
+                        return Err(StoreError::Cancelled(self.path.to_owned()));
                     }
                     let (key, value) = row?;
                     digest.row(&t::$table, &key.value(), &value.value());

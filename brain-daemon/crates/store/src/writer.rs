@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, Slug, SourceId};
+use brain_protocol::{Slug, SourceId};
 
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
@@ -180,19 +180,10 @@ impl Writer {
         };
         match refused {
             Ok(()) => {}
-            Err(TrySendError::Full(task)) => task.finish(Err(queue_full())),
+            Err(TrySendError::Full(task)) => task.finish(Err(StoreError::QueueFull(MAX_QUEUED))),
             Err(TrySendError::Disconnected(task)) => task.finish(Err(StoreError::Closed)),
         }
     }
-}
-
-fn queue_full() -> StoreError {
-    Fault::new(
-        FaultCode::Busy,
-        format!("the write queue is full ({MAX_QUEUED} writes wait); nothing was stored"),
-    )
-    .hint("try again in a moment")
-    .into()
 }
 
 impl Drop for Writer {
@@ -236,7 +227,7 @@ pub(super) fn answer(batch: Batch, refusals: Refusals) {
 /// Reports `error` to all tasks.
 pub(super) fn refuse(batch: Batch, error: &StoreError) {
     for task in batch {
-        task.finish(Err(error.duplicate()));
+        task.finish(Err(error.clone()));
     }
 }
 
@@ -312,7 +303,7 @@ fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, recovered: &Recovery
             Err(CommitError { cause: Cause::Refused(writers), error }) => {
                 tracing::warn!(%error, jobs = writers.len(), "writes refused");
                 for index in writers.into_iter().rev() {
-                    waiting.remove(index).finish(Err(error.duplicate()));
+                    waiting.remove(index).finish(Err(error.clone()));
                 }
             }
             Err(CommitError { cause: Cause::Disk, error }) => {
@@ -393,14 +384,8 @@ pub(super) fn run(
     for (index, task) in tasks.iter_mut().enumerate() {
         let before = draft.dirty;
         (draft.frees_space, draft.needs_spooled_jobs, draft.bulk) = (false, false, false);
-        let result = catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or_else(|_| {
-            Err(Fault::new(
-                FaultCode::Internal,
-                "a defect in brain stopped this write; nothing was changed",
-            )
-            .hint("the log of the daemon has the place; please report it")
-            .into())
-        });
+        let result =
+            catch_unwind(AssertUnwindSafe(|| task.run(draft))).unwrap_or(Err(StoreError::Defect));
         match result {
             Ok(()) => {
                 refusals.push(None);
@@ -422,7 +407,7 @@ pub(super) fn run(
     if !dependent.is_empty()
         && let Err(error) = recovered
     {
-        return Err(CommitError { cause: Cause::Refused(dependent), error: error.duplicate() });
+        return Err(CommitError { cause: Cause::Refused(dependent), error: error.clone() });
     }
     if !dependent.is_empty()
         && let Err(error) = shared.check_file_identity()

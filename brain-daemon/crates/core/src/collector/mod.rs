@@ -150,7 +150,7 @@ impl CollectorService {
     /// Reads the bearer token. Read each time, so that a new one needs no restart.
     fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
         let file = self.env.config.platform_token_file(&self.env.home);
-        self.env.secrets.find(TOKEN, file.as_deref())
+        Ok(self.env.secrets.find(TOKEN, file.as_deref())?)
     }
 
     /// Adds the account found by setup to settings without one.

@@ -120,7 +120,7 @@ impl IngestService {
     /// job gets its own transaction.
     fn store_pages(&self, attempts: &Arc<Vec<Attempt>>) -> Result<Vec<Stored>, Fault> {
         match self.store_range(attempts, 0..attempts.len()) {
-            Err(error) if is_job_error(&error) => {
+            Err(error) if !error.is_store_wide() => {
                 tracing::warn!(%error, jobs = attempts.len(), "storing jobs one by one");
             }
             result => return Ok(result?),
@@ -129,7 +129,7 @@ impl IngestService {
         for index in 0..attempts.len() {
             match self.store_range(attempts, index..index + 1) {
                 Ok(some) => stored.extend(some),
-                Err(error) if is_job_error(&error) => {
+                Err(error) if !error.is_store_wide() => {
                     let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
                     let fault = Fault::from(error);
                     self.store.write(move |draft| {
@@ -162,11 +162,6 @@ impl IngestService {
         self.queue.waiting.store(waiting, Ordering::Relaxed);
         Ok(stored)
     }
-}
-
-/// Returns whether an error is caused by one job, rather than by the store.
-fn is_job_error(error: &StoreError) -> bool {
-    matches!(error, StoreError::Refused(_) | StoreError::Damaged(_))
 }
 
 /// Writes the page and finishes its job. Returns `None` if the job does not wait any more.

@@ -166,11 +166,10 @@ impl EmbeddingService {
         let secrets = Arc::clone(&self.env.secrets);
         let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
             Ok(found) => Ok(found.map(|found| found.secret)),
-            Err(fault) => Err(EmbedError {
-                kind: EmbedErrorKind::Refused,
-                message: fault.message,
-                hint: fault.hint,
-            }),
+            Err(error) => {
+                let Fault { message, hint, .. } = error.into();
+                Err(EmbedError { kind: EmbedErrorKind::Refused, message, hint })
+            }
         };
         let (price, ledger) = (brain_embed::price(&self.env.config), Arc::clone(&self.ledger));
         let endpoint = Endpoint::open(settings, &*self.env.net, Box::new(key), price, ledger)?;

@@ -110,7 +110,7 @@ impl TunnelService {
     /// # Errors
     /// The reason why it is not proved.
     fn prove_address(&self, settings: &Settings, url: &str) -> Result<(), String> {
-        let text = || random::text::<32>(&*self.env.random).map_err(|fault| fault.message);
+        let text = || random::text::<32>(&*self.env.random).map_err(|error| error.to_string());
         let proof = Proof::new(url, text()?, text()?)?;
         *self.state.proof() = Some(proof.clone());
         // Owners may use an address of their own network; a tailnet has private addresses.

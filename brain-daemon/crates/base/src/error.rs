@@ -1,0 +1,116 @@
+//! Errors of the environment, and their conversion to the wire's [`Fault`].
+//!
+//! The conversion is here, and not in `core`, because Rust allows `impl From` only beside one of
+//! its two types.
+
+use std::io;
+use std::path::PathBuf;
+
+use brain_protocol::{Fault, FaultCode, Scope};
+
+/// Why something of the environment failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The caller lacks a scope.
+    #[error("{operation} needs the scope \"{}\"", scope.as_str())]
+    MissingScope {
+        /// What the caller wanted.
+        operation: String,
+        /// The scope that it needs.
+        scope: Scope,
+    },
+    /// The system has no random data. No secret may be created then.
+    #[error("the system has no random data: {0}")]
+    NoRandomData(String),
+    /// The configured interval of this task does not divide a day into whole minutes.
+    #[error("{0}.every does not divide a day into whole minutes")]
+    UnevenInterval(&'static str),
+    /// The configured file of a secret does not exist.
+    #[error("{} does not exist", .0.display())]
+    MissingFile(PathBuf),
+    /// The file of a secret cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The file of a secret cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The path of a secret is not a file.
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    /// Other users can read the file of a secret.
+    #[error("{} has mode {mode:04o}: others can read the secret, so it is not used", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The file of a secret is not UTF-8.
+    #[error("{} is not text", .0.display())]
+    NotText(PathBuf),
+    /// The file of a secret is empty, too long, or has several lines.
+    #[error("{} does not hold one line of text", .0.display())]
+    NotOneLine(PathBuf),
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self { code: code(&error), message: error.to_string(), hint: hint(&error) }
+    }
+}
+
+fn code(error: &Error) -> FaultCode {
+    use io::ErrorKind as K;
+    match error {
+        Error::MissingScope { .. } | Error::Exposed { .. } => FaultCode::Forbidden,
+        Error::NoRandomData(_) => FaultCode::Internal,
+        Error::UnevenInterval(_) => FaultCode::InvalidConfig,
+        Error::Unwritable { source, .. } => match source.kind() {
+            K::PermissionDenied | K::ReadOnlyFilesystem => FaultCode::ReadOnly,
+            K::StorageFull => FaultCode::DiskFull,
+            _ => FaultCode::Io,
+        },
+        Error::MissingFile(_)
+        | Error::Unreadable { .. }
+        | Error::NotAFile(_)
+        | Error::NotText(_)
+        | Error::NotOneLine(_) => FaultCode::Io,
+    }
+}
+
+fn hint(error: &Error) -> Option<String> {
+    let hint = match error {
+        Error::MissingScope { scope, .. } => {
+            format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())
+        }
+        Error::NoRandomData(_) => return None,
+        Error::UnevenInterval(_) => {
+            "use 5m, 10m, 15m, 20m, 30m, 1h, 2h, 3h, 4h, 6h, 8h, 12h or 24h".into()
+        }
+        Error::MissingFile(_) => "create the file, or remove its key from the configuration".into(),
+        Error::Unreadable { path, .. } | Error::NotAFile(path) => {
+            format!("look at it: `ls -l {}`", path.display())
+        }
+        Error::Unwritable { .. } => {
+            "make the directory writable, or free space on its disk, and retry".into()
+        }
+        Error::Exposed { path, .. } => {
+            format!("`chmod 600 {}`; if somebody may have read it, make a new one", path.display())
+        }
+        Error::NotText(_) => "a secret is one line of text".into(),
+        Error::NotOneLine(_) => {
+            "a secret is one line of at most 4,096 bytes; remove the file to do without".into()
+        }
+    };
+    Some(hint)
+}

@@ -1,0 +1,143 @@
+//! Edits of a frontmatter: keys are set, removed and copied; every other byte stays.
+
+use super::{Frontmatter, yaml};
+
+impl Frontmatter {
+    /// Sets `key` to the text `value`: the key's lines are replaced where they stand, or a line is added at the end; every other
+    /// byte stays. Quoted only if YAML needs it. Nothing changes when the key says that already.
+    ///
+    /// The result may be longer than [`MAX_FRONTMATTER`]: whoever sets long texts checks that.
+    pub fn set(&mut self, key: &str, value: &str) {
+        if self.get(key).as_deref() != Some(value) {
+            self.put(key, Some(&line(key, value)));
+        }
+    }
+
+    /// Sets several keys, each like [`Frontmatter::set`]. The text is read again once for all that are new.
+    pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
+        let (there, new): (Vec<_>, Vec<_>) =
+            pairs.iter().partition(|(key, _)| self.value(key).is_some());
+        for (key, value) in there {
+            self.set(key, value);
+        }
+        if let Some((first, _)) = new.first() {
+            let lines: String = new.iter().map(|(key, value)| line(key, value)).collect();
+            self.put(first, Some(&lines));
+        }
+    }
+
+    /// Sets `key` to a block list of `values`, or removes it when there are none. Otherwise like [`Frontmatter::set`].
+    pub fn set_list(&mut self, key: &str, values: &[String]) {
+        if values.is_empty() {
+            return self.remove(key);
+        }
+        if self.list(key) == values {
+            return;
+        }
+        let mut lines = format!("{}:\n", yaml::scalar(key));
+        for value in values {
+            lines.push_str("  - ");
+            lines.push_str(&yaml::scalar(value));
+            lines.push('\n');
+        }
+        self.put(key, Some(&lines));
+    }
+
+    /// Removes `key`, its lines and the blank ones behind them; comments in the first column stay.
+    pub fn remove(&mut self, key: &str) {
+        if self.value(key).is_some() {
+            self.put(key, None);
+        }
+    }
+
+    /// Removes `key` like [`Frontmatter::remove`], and returns its lines as they are written, without the last line end.
+    pub fn take(&mut self, key: &str) -> Option<String> {
+        let lines = self.one_key_a_line();
+        let entry = lines.map.entries.iter().find(|e| e.key == key)?;
+        let text = dedent(&lines.raw[entry.block.clone()], lines.map.indent).trim_end().to_owned();
+        self.remove(key);
+        Some(text)
+    }
+
+    /// Takes over the keys of `other` but for those in `except`, as they are written there; every other byte stays. Whether
+    /// anything changed.
+    pub fn adopt(&mut self, other: &Self, except: &[&str]) -> bool {
+        let theirs = other.one_key_a_line();
+        let mut changed = false;
+        for entry in theirs.map.entries.iter().filter(|e| !except.contains(&e.key.as_str())) {
+            let block = dedent(&theirs.raw[entry.block.clone()], theirs.map.indent);
+            let mine = self.one_key_a_line();
+            let same = mine.map.entries.iter().find(|e| e.key == entry.key).is_some_and(|e| {
+                dedent(&mine.raw[e.block.clone()], mine.map.indent).trim_end() == block.trim_end()
+            });
+            if !same {
+                self.put(&entry.key, Some(&block));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    fn one_key_a_line(&self) -> Self {
+        let mut this = self.clone();
+        if !this.map.in_lines {
+            let text = this.map.to_lines(&this.raw);
+            this.replace(text);
+        }
+        this
+    }
+
+    /// Puts `lines` in place of those of `key`, or at the end.
+    fn put(&mut self, key: &str, lines: Option<&str>) {
+        if !self.map.in_lines {
+            let text = self.map.to_lines(&self.raw);
+            self.replace(text);
+        }
+        let at = self.map.entries.iter().find(|e| e.key == key).map(|e| e.block.clone());
+        let at = at.unwrap_or(self.raw.len()..self.raw.len());
+        let indent = " ".repeat(self.map.indent);
+        let mut text = String::with_capacity(self.raw.len() + lines.map_or(0, str::len));
+        text.push_str(&self.raw[..at.start]);
+        for line in lines.unwrap_or_default().split_inclusive('\n') {
+            text.push_str(&indent);
+            text.push_str(line);
+        }
+        let mut rest = &self.raw[at.end..];
+        // Blank lines go with a removed key: behind a block scalar above, they would become part of it.
+        while lines.is_none()
+            && let Some((blank, next)) = rest.split_once('\n')
+            && blank.trim().is_empty()
+        {
+            rest = next;
+        }
+        text.push_str(rest);
+        self.replace(text);
+    }
+
+    fn replace(&mut self, raw: String) {
+        if raw.trim().is_empty() {
+            *self = Self::empty();
+            return;
+        }
+        let read = yaml::read(&raw);
+        debug_assert!(read.is_ok(), "an edit broke the frontmatter: {raw:?}: {read:?}");
+        // Whole lines of a sound block are replaced by sound ones, so this always holds.
+        if let Ok(map) = read {
+            self.map = map;
+            self.raw = raw;
+        }
+    }
+}
+
+fn line(key: &str, value: &str) -> String {
+    format!("{}: {}\n", yaml::scalar(key), yaml::scalar(value))
+}
+
+/// Lines without the first `indent` spaces.
+fn dedent(lines: &str, indent: usize) -> String {
+    let prefix = " ".repeat(indent);
+    lines
+        .split_inclusive('\n')
+        .map(|line| line.strip_prefix(prefix.as_str()).unwrap_or(line))
+        .collect()
+}

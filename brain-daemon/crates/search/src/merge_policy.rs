@@ -1,0 +1,76 @@
+//! Merge policies: when segments of the disk index are merged.
+
+use tantivy::{
+    index::{SegmentId, SegmentMeta},
+    indexer::{LogMergePolicy, MergeCandidate, MergePolicy},
+};
+
+/// Maximum unmerged segments during a bulk load.
+const MAX_UNMERGED: usize = 100;
+/// When idle, a segment is merged with all smaller ones unless it is this many times their total
+/// size.
+const SIZE_RATIO: u64 = 4;
+
+/// Rate of incoming changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChangeRate {
+    /// Faster than they are indexed. Merging waits: it costs as much as indexing.
+    Bulk,
+    /// A change from time to time.
+    Steady,
+    /// A bulk load has ended; segments can be merged.
+    Idle,
+}
+
+impl ChangeRate {
+    /// Returns the merge policy for this rate.
+    pub(super) fn policy(self) -> Box<dyn MergePolicy> {
+        let mut steady = LogMergePolicy::default();
+        steady.set_min_num_segments(6);
+        steady.set_min_layer_size(2_000);
+        steady.set_del_docs_ratio_before_merge(0.3);
+        match self {
+            Self::Bulk => Box::new(DeferredMergePolicy(steady)),
+            Self::Steady => Box::new(steady),
+            Self::Idle => Box::new(FullMergePolicy),
+        }
+    }
+}
+
+/// A merge policy that merges only when it cannot be deferred.
+#[derive(Debug)]
+struct DeferredMergePolicy(LogMergePolicy);
+
+impl MergePolicy for DeferredMergePolicy {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        if segments.len() < MAX_UNMERGED {
+            Vec::new()
+        } else {
+            self.0.compute_merge_candidates(segments)
+        }
+    }
+}
+
+/// A merge policy that merges small segments into one, except segments [`SIZE_RATIO`] times as
+/// large: large ones are seldom rewritten.
+#[derive(Debug)]
+struct FullMergePolicy;
+
+impl MergePolicy for FullMergePolicy {
+    fn compute_merge_candidates(&self, segments: &[SegmentMeta]) -> Vec<MergeCandidate> {
+        let mut smallest: Vec<(u64, SegmentId)> =
+            segments.iter().map(|segment| (u64::from(segment.num_docs()), segment.id())).collect();
+        smallest.sort_unstable();
+        let mut docs = 0;
+        let small: Vec<SegmentId> = smallest
+            .into_iter()
+            .take_while(|&(size, _)| {
+                let joins = docs == 0 || size <= docs * SIZE_RATIO;
+                docs += size;
+                joins
+            })
+            .map(|(_, id)| id)
+            .collect();
+        if small.len() < 2 { Vec::new() } else { vec![MergeCandidate(small)] }
+    }
+}

@@ -1,0 +1,57 @@
+//! The best documents of a search so far.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+/// The best documents so far: score, segment, document.
+pub(super) struct TopDocs {
+    heap: BinaryHeap<Reverse<(OrderedScore, u32, u32)>>,
+    max_count: usize,
+}
+
+/// A score with a total order; NaN is the least.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct OrderedScore(f64);
+
+impl Eq for OrderedScore {}
+
+impl PartialOrd for OrderedScore {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OrderedScore {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl TopDocs {
+    /// Keeps up to `max_count` documents.
+    pub(super) fn new(max_count: usize) -> Self {
+        Self { heap: BinaryHeap::with_capacity(max_count + 1), max_count }
+    }
+
+    /// Returns the score that a document must exceed to be added.
+    pub(super) fn threshold(&self) -> f64 {
+        match self.heap.peek() {
+            Some(Reverse((least, ..))) if self.heap.len() >= self.max_count => least.0,
+            _ => f64::MIN,
+        }
+    }
+
+    /// Adds a document if its score is among the best.
+    pub(super) fn add(&mut self, score: f64, segment: usize, doc: u32) {
+        if score > self.threshold() {
+            if self.heap.len() >= self.max_count {
+                self.heap.pop();
+            }
+            self.heap.push(Reverse((OrderedScore(score), segment as u32, doc)));
+        }
+    }
+
+    /// Returns the kept documents as segment and number, in no order.
+    pub(super) fn into_docs(self) -> impl Iterator<Item = (u32, u32)> {
+        self.heap.into_iter().map(|Reverse((_, segment, doc))| (segment, doc))
+    }
+}

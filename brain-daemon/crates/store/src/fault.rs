@@ -1,0 +1,135 @@
+//! Converts errors of the store to the wire's [`Fault`].
+//!
+//! The only file of this crate that knows codes of the wire and names commands of the client. It
+//! is here, and not in `core`, because Rust allows `impl From` only beside one of its two types.
+
+use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
+
+use super::StoreError;
+use super::damage::{Backup, DamagedPage};
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let error = match error {
+            StoreError::Refused(fault) => return fault,
+            StoreError::Original(error) => return Self::from(*error),
+            other => other,
+        };
+        Self { code: code(&error), message: error.to_string(), hint: hint(&error) }
+    }
+}
+
+fn code(error: &StoreError) -> FaultCode {
+    use StoreError as E;
+    match error {
+        E::DiskFull(_) | E::SizeLimit(_) => FaultCode::DiskFull,
+        E::ReadOnly(_) => FaultCode::ReadOnly,
+        E::Io(_) | E::NoDirectory { .. } => FaultCode::Io,
+        E::Damaged(_)
+        | E::DamagedPage(_)
+        | E::DamagedText { .. }
+        | E::DamagedSpool { .. }
+        | E::LostJobs { .. }
+        | E::UnequalCopy(_) => FaultCode::StoreDamaged,
+        E::Locked(_) => FaultCode::StoreLocked,
+        E::Newer { .. } => FaultCode::StoreNewer,
+        E::UnknownTable(_) | E::Defect => FaultCode::Internal,
+        E::TargetExists(_) => FaultCode::Conflict,
+        E::NoFileName(_) => FaultCode::Usage,
+        E::Cancelled(_) => FaultCode::Cancelled,
+        E::UnknownSource(_) => FaultCode::UnknownSource,
+        E::QueueFull(_) => FaultCode::Busy,
+        E::Closed => FaultCode::Stopping,
+        E::Refused(fault) => fault.code,
+        E::Original(error) => code(error),
+    }
+}
+
+fn hint(error: &StoreError) -> Option<String> {
+    use StoreError as E;
+    let fixed = match error {
+        E::DiskFull(_) => "nothing that was stored is lost; make room on that disk and try again",
+        E::SizeLimit(_) => SIZE_LIMIT_HINT,
+        E::ReadOnly(_) => {
+            "check the owner and mode of the home directory, and whether its disk is mounted \
+             read-only: `mount -o remount,rw`; from such a disk reading goes on, and writes are \
+             taken as soon as it is writable"
+        }
+        E::Io(_) => "run `brain doctor`",
+        E::Damaged(_) => {
+            "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: \
+             `brain backup restore FILE`; the pages are also markdown files: with pages/ moved out \
+             of the home, `brain import` takes them in again"
+        }
+        E::DamagedPage(page) => return Some(hint_for_page(page)),
+        E::DamagedText { .. } => {
+            "`brain get SLUG` tells where it is whole; `brain put SLUG --file FILE` stores it anew"
+        }
+        E::DamagedSpool { .. } => {
+            "move it away, and keep it: the store is sound without it, but for the items in it"
+        }
+        E::LostJobs { .. } => {
+            "restore the file; or run `brain stop`: the next start continues without these jobs"
+        }
+        E::UnequalCopy(_) => {
+            "the store itself is unchanged and nothing was kept; back up again, or to another disk"
+        }
+        E::Locked(_) => "one daemon serves one home; `brain status` shows the one that runs",
+        E::Newer { .. } => {
+            "install the brain that wrote it, or newer; an older one would lose what it does not \
+             know"
+        }
+        E::UnknownTable(_) => "please report it",
+        E::TargetExists(target) if target.is_dir() => {
+            let dir = target.display();
+            return Some(format!("name a file in it: `brain backup {dir}/brain.redb`"));
+        }
+        E::TargetExists(_) => "a backup never replaces a file: choose another name",
+        E::NoFileName(_) => "brain backup FILE",
+        E::NoDirectory { dir, .. } => return Some(format!("mkdir -p {dir}")),
+        E::Cancelled(_) => "nothing was left behind; ask again",
+        E::UnknownSource(id) => {
+            return Some(format!("register it again: `brain sources add {id} --path <path>`"));
+        }
+        E::QueueFull(_) => "try again in a moment",
+        E::Defect => "the log of the daemon has the place; please report it",
+        E::Closed => "try again; the next command starts the daemon anew",
+        E::Refused(fault) => return fault.hint.clone(),
+        E::Original(error) => return hint(error),
+    };
+    Some(fixed.into())
+}
+
+fn hint_for_page(page: &DamagedPage) -> String {
+    let named = match page.source_id.as_str() {
+        SourceId::DEFAULT => page.slug.clone(),
+        other => format!("{} --source {other}", page.slug),
+    };
+    let shown = match page.version {
+        Some(number) => format!("{named} --version {number}"),
+        None => named.clone(),
+    };
+    let way_out = match (page.version, page.is_text) {
+        (Some(_), _) => format!(
+            "the page itself, and each version that is not damaged, can still be read: \
+             `brain get {named}`, `brain get {named} --version N`"
+        ),
+        (None, true) => format!(
+            "`brain put {named} --file FILE` stores the page anew from its file, if that is whole"
+        ),
+        (None, false) => {
+            "the page's file may still be whole, and `brain export` writes all other pages".into()
+        }
+    };
+    match &page.backup {
+        Backup::NotSearched => way_out,
+        Backup::NotFound => {
+            format!("{way_out}; or restore a backup that you made: `brain backup restore FILE`")
+        }
+        Backup::Found { path, .. } => format!(
+            "{way_out}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of \
+             its own in DIR, and `BRAIN_HOME=DIR brain get {shown}` shows it",
+            path.display()
+        ),
+    }
+}

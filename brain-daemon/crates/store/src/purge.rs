@@ -1,0 +1,93 @@
+//! Purge: removes pages for good when their recovery window has ended.
+
+use brain_protocol::SourceId;
+use redb::ReadableTable;
+
+use super::draft::read;
+use super::record::{FileRecord, FileState, PageRecord};
+use super::{Draft, RECOVERY_MS, StoreError};
+
+impl Draft<'_> {
+    /// Purges up to `limit` pages whose recovery window has ended, with all their rows; returns
+    /// their ids. A page whose file could not be moved to the trash yet is kept: otherwise the next
+    /// sync would import its file as a new page.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn purge(&mut self, now: i64, limit: usize) -> Result<Vec<u64>, StoreError> {
+        self.frees_space = true;
+        let mut due = Vec::new();
+        for row in self.deleted.range(..=(now - RECOVERY_MS, u64::MAX))? {
+            // Pages that are kept do not count towards the limit.
+            if due.len() == limit {
+                break;
+            }
+            let (at, id) = row?.0.value();
+            if !self.waits_for_trash(id)? {
+                due.push((at, id));
+            }
+        }
+        let mut erased = Vec::with_capacity(due.len());
+        for (at, id) in due {
+            self.dirty += 1;
+            self.deleted.remove((at, id))?;
+            let Some((source, slug)) = self.ids.remove(id)?.map(|guard| {
+                let (source, slug) = guard.value();
+                (source.to_owned(), slug.to_owned())
+            }) else {
+                continue;
+            };
+            let record = read::<PageRecord>(
+                self.pages
+                    .remove((source.as_str(), slug.as_str()))?
+                    .as_ref()
+                    .map(redb::AccessGuard::value),
+            )?;
+            let known = self.sources.get(source.as_str())?.is_some();
+            let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
+            self.contents.remove(id)?;
+            self.derived.remove(id)?;
+            self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+            if let Some(record) = record {
+                self.paths.remove((source.as_str(), record.source_path.as_str()))?;
+                // The row in `changes` gets a new number, so that consumers learn that the page is
+                // gone.
+                self.changes.remove(record.seq)?;
+                self.seq += 1;
+                self.changes.insert(self.seq, id)?;
+                let ours = ours.into_iter().collect();
+                let file: Option<FileRecord> = read(
+                    self.files
+                        .remove((source.as_str(), record.source_path.as_str()))?
+                        .as_ref()
+                        .map(redb::AccessGuard::value),
+                )?;
+                let sent = source == SourceId::DEFAULT
+                    || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
+                // If the file did not get to the trash, it is removed from its path. Otherwise a
+                // file at that path is not brain's own.
+                let want = match self.outbox_row(id)? {
+                    Some(_) => Some(FileState::Purged),
+                    None => sent.then_some(FileState::TrashPurged),
+                };
+                // Files of a removed source are left alone.
+                if let Some(want) = want.filter(|_| known) {
+                    self.ask_for_file(id, &source, &record.source_path, want, ours)?;
+                }
+            }
+            self.announce(id, None);
+            erased.push(id);
+        }
+        Ok(erased)
+    }
+
+    /// Whether the file of this deleted page must still leave its source's directory.
+    fn waits_for_trash(&self, id: u64) -> Result<bool, StoreError> {
+        match self.outbox_row(id)? {
+            Some(row) if row.want == FileState::Trashed && row.source != SourceId::DEFAULT => {
+                Ok(self.sources.get(row.source.as_str())?.is_some())
+            }
+            _ => Ok(false),
+        }
+    }
+}
