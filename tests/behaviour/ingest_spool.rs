@@ -98,7 +98,13 @@ fn items_that_were_accepted_on_a_disk_that_fills_are_pages_once() {
 }
 
 fn open(path: &Path) -> Result<Store, StoreError> {
-    let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+    let options = StoreOptions {
+        cache_bytes: 4 << 20,
+        min_free_bytes: 0,
+        now: 1000,
+        fresh_id: 7,
+        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+    };
     when_let_go(|| Store::open(path, &options, Box::new(|_| {})))
 }
 

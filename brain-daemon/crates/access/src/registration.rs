@@ -44,7 +44,7 @@ impl Access {
         let grant_types = checked_grant_types(&request.grant_types)?;
         let scopes = checked_scopes(request.scope.as_deref())?;
         let now = self.clock.now();
-        let number = random::text::<16>(&*self.random).map_err(Fault::from)?;
+        let number = random::text::<16>(&*self.random).map_err(brain_protocol::Fault::from)?;
         let id = format!("brain_cl_{number}");
         let record = ClientRecord {
             name,

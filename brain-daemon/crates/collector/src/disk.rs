@@ -4,9 +4,9 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::DataFault;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Suffix of a file during its write.
 pub(super) const TEMP_SUFFIX: &str = ".tmp";
@@ -17,7 +17,7 @@ static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
 /// Takes the write lock of this process.
 pub(super) fn lock_writes() -> MutexGuard<'static, ()> {
-    WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+    WRITE_LOCK.lock()
 }
 
 /// Converts an I/O error into a fault with its path.

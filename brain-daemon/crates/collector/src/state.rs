@@ -1,9 +1,9 @@
 //! The state that one run leaves to the next: `data/state.json`.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::CollectorRun;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -112,7 +112,7 @@ impl State {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn change(data: &Data, change: impl FnOnce(&mut Self)) -> Result<Self, DataFault> {
-        let _changing = STATE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = STATE_LOCK.lock();
         let (mut state, _) = Self::load(data)?;
         change(&mut state);
         state.save(data)?;

@@ -17,7 +17,7 @@ use brain_access::AccessSummary;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::free_bytes;
-use brain_store::{RECOVERY_MS, SCHEMA, Usage};
+use brain_store::{RECOVERY_MS, SCHEMA, StoreOptions, Usage};
 
 /// How long one check may take.
 const DEADLINE: Duration = Duration::from_secs(3);
@@ -253,7 +253,8 @@ fn size(brain: &Brain) -> Result<Finding, Fault> {
     let Some(in_use) = counting.ok().and_then(|_| told.recv_timeout(COUNT_FOR).ok()) else {
         return ok(format!("{shown}; it takes too long to count how much of it is in use"));
     };
-    let usage = Usage { on_disk, in_use: in_use? };
+    let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
+    let usage = Usage { on_disk, in_use: in_use?, min_returned_bytes };
     let shown = format!("{shown}, {} MB in use; the rest is used again", usage.in_use / 1_000_000);
     if usage.is_due() {
         return ok(format!("{shown}, and the next start of the daemon gives it back"));

@@ -176,6 +176,101 @@ pub struct Brain {
 }
 
 impl Brain {
+    /// Opens the brain at `home`: store, migration, index, and whatever a crash left undone.
+    ///
+    /// # Errors
+    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
+    pub fn open(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+    ) -> Result<Self, Fault> {
+        let variables = Box::new(|name: &str| std::env::var(name).ok());
+        let (random, net) = (Arc::new(SystemRandom), Arc::new(net::Client::new()));
+        let lines = Arc::new(StandardOutput::default());
+        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
+    }
+
+    /// The same, with what else comes from outside.
+    ///
+    /// # Errors
+    /// As [`Brain::open`].
+    pub fn open_with(
+        home: Home,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        fresh_id: u64,
+        outside: Outside,
+    ) -> Result<Self, Fault> {
+        home.prepare().map_err(|e| home_fault(&home, &e))?;
+        let home_handle = std::fs::File::open(home.root()).map_err(|e| home_fault(&home, &e))?;
+        let now = clock.now();
+        let options = StoreOptions {
+            cache_bytes: config.store.cache_mb * 1_000_000,
+            min_free_bytes: config.store.min_free_mb * 1_000_000,
+            now,
+            fresh_id,
+            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+        };
+        let (index, meaning) = (Follower::new(), Meaning::new());
+        let hook = combine_hooks(meaning.hook(), index.hook());
+        let store = Arc::new(Store::open(&home.store(), &options, hook)?);
+        check_not_emptied(&home, &store)?;
+        if let Some(dir) = config.backup_dir(&home) {
+            store.set_backup_dir(dir);
+        }
+        index.start(&store, &home.index(), &config)?;
+        let waiting = store.read_through(Reader::job_counts)?.waiting;
+        // The store is ours from here on, so the owner's token is made once.
+        let secrets = Arc::new(Secrets::new(home.secrets(), outside.variables));
+        let access = Access::open(
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            Arc::clone(&outside.random),
+            Arc::clone(&secrets),
+            Arc::clone(&outside.net),
+            access_settings(&config, &home),
+        )?;
+        let brain = Self {
+            dedup: Dedup::new(config.store.dedup_entries),
+            outbox: Outbox::new(home.pages()),
+            schedule: Schedule::new(now),
+            watched: Watched::new(),
+            queue: Arc::new(Queue::new(config.ingest.queue, waiting)),
+            text: TextBudget::new(),
+            started: Instant::now(),
+            stopping: AtomicBool::new(false),
+            syncing: Mutex::default(),
+            socket: OnceLock::new(),
+            access: Arc::new(access),
+            audit: Arc::new(Audit::new(Arc::clone(&store), Arc::clone(&clock))),
+            random: outside.random,
+            secrets,
+            net: outside.net,
+            lines: outside.lines,
+            collector: CollectorService::default(),
+            tunnel: TunnelService::default(),
+            ledger: Arc::new(Ledger::new(&home.costs(), Arc::clone(&clock))),
+            active_idea_runs: ideas::ActiveRuns::default(),
+            removals: Mutex::default(),
+            home_handle,
+            home,
+            config,
+            clock,
+            store,
+            index,
+            meaning,
+        };
+        brain.dedup.refill(&brain.store, now)?;
+        brain.begin_recovery();
+        brain.replay_outbox();
+        if let Err(fault) = brain.purge_due() {
+            tracing::warn!(%fault, "purge at start");
+        }
+        Ok(brain)
+    }
+
     /// Answers one request.
     ///
     /// # Errors

@@ -43,6 +43,7 @@ pub fn restore(
         min_free_bytes: config.store.min_free_mb * 1_000_000,
         now: clock.now(),
         fresh_id,
+        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
     check_named(&file, write_sources)?;
     let mut absent = Vec::new();

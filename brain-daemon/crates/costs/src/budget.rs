@@ -1,8 +1,7 @@
 //! The cost limit of one task. No I/O.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use brain_protocol::{Spending, usd};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::CostError;
 
@@ -70,7 +69,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Spending> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spent.lock()
     }
 }
 

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use brain_protocol::{CostsReply, Spending};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::line::{Line, Step, bounded_name, plausible_tokens};
 use super::summary::{CallFilter, summarize};
@@ -146,7 +147,7 @@ impl Ledger {
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     fn error(&self, error: io::Error) -> CostError {

@@ -2,7 +2,6 @@
 //!
 //! A question is retried only before any part of an answer has arrived.
 
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::stream::{End, ResponseReader};
@@ -12,6 +11,7 @@ use super::{
 };
 use brain_costs::{Budget, Entry};
 use brain_net::{Error as NetError, HttpRequest, HttpResponse, StreamEvent};
+use parking_lot::MutexGuard;
 
 /// Maximum number of requests with fewer and fewer options.
 const MAX_OPTION_TRIES: usize = 5;
@@ -157,7 +157,7 @@ impl Model {
     }
 
     pub(super) fn unsupported(&self) -> MutexGuard<'_, UnsupportedOptions> {
-        self.unsupported.lock().unwrap_or_else(PoisonError::into_inner)
+        self.unsupported.lock()
     }
 
     fn send(

@@ -28,10 +28,10 @@ mod strip_thinking;
 #[allow(clippy::unwrap_used)]
 mod tests;
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use brain_protocol::Secret;
+use parking_lot::Mutex;
 use serde_json::Value;
 use url::Url;
 

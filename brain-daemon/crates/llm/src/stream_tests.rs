@@ -7,7 +7,7 @@ use serde_json::json;
 use super::tests::{answer, completion, paid, plain};
 use super::*;
 use brain_costs::Budget;
-use brain_net::fake::{KEY, Net};
+use brain_fakes::{KEY, Net};
 use brain_net::{Error as NetError, HttpResponse};
 
 /// What `plain()` may cost at worst: 7 bytes are 4 tokens, with 50 around them, and 7 out.

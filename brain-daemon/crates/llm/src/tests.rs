@@ -10,7 +10,7 @@ use url::Url;
 use super::*;
 use brain_base::clock::SystemClock;
 use brain_costs::{Ledger, Price};
-use brain_net::fake::{KEY, Net, Sent};
+use brain_fakes::{KEY, Net, Sent};
 use brain_net::{Error as NetError, HttpResponse};
 
 pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError> {

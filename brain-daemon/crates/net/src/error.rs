@@ -1,4 +1,8 @@
 //! Errors of outgoing HTTP requests. Messages never contain query strings or secrets.
+//!
+//! An error has the innermost cause as text, and not reqwest's error as its source, which names
+//! the whole address. [`crate::DownloadError`] is a type of its own, so that only callers who
+//! write a file handle errors of the disk.
 
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
@@ -27,8 +31,8 @@ pub enum Error {
     #[error("connection timed out after 5 seconds")]
     ConnectTimeout,
     /// The TLS handshake failed.
-    #[error("{0}")]
-    Tls(TlsError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The response took longer than this many seconds.
     #[error("no response within {0} seconds")]
     Timeout(u64),

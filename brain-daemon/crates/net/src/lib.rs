@@ -22,9 +22,6 @@ mod download;
 #[allow(clippy::unwrap_used)]
 mod download_tests;
 mod error;
-#[doc(hidden)]
-#[allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
-pub mod fake;
 mod request;
 mod retrying_client;
 #[cfg(test)]

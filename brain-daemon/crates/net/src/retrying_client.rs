@@ -1,10 +1,11 @@
 //! A client of one server that reuses connections and retries requests on closed ones.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use reqwest::Response;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -115,7 +116,7 @@ impl PooledClient {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<Session>>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.lock()
     }
 
     /// Returns the session, opened if needed, after a check that `call` is permitted.

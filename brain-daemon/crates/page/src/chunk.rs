@@ -1,18 +1,18 @@
-//! Cuts a body into the pieces that search shows and embeds. Knows nothing of tokens, indexes or models.
+//! Cuts a body into chunks, which search shows and embeds. Knows no tokens, indexes or models.
 
 use super::fence::Fences;
 use super::grapheme::{is_flag, joined};
 use std::ops::Range;
 
-/// What a chunk is meant to have, in characters.
+/// Intended length of a chunk, in characters.
 const TARGET: usize = 2000;
-/// What a chunk never has more of, in characters. Below the 2,499 that is promised, so that a text of 2,500 characters that
-/// lost a line end on its way still gives two chunks.
-const MOST: usize = 2400;
-/// Up to this length, in characters, two chunks are enough, each with room to choose its end.
+/// Maximum length of a chunk, in characters. The documented limit is 2,499; this is lower, so that
+/// a text of 2,500 characters that lost a line end still gives two chunks.
+const MAX_CHARS: usize = 2400;
+/// Up to this length, in characters, two chunks suffice, and each can choose its end.
 const TWO: usize = 4200;
 
-/// How good a place is for a cut; more is better.
+/// Quality of a place for a cut; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Character,
@@ -32,24 +32,25 @@ struct Place {
     fences: Fences,
 }
 
-/// The chunks of `body` as byte ranges: contiguous, in order, covering all of it.
+/// Returns the chunks of `body` as byte ranges: contiguous, in order, covering all of it.
 ///
-/// About 2,000 characters each, never more than 2,400; cut before headings, between paragraphs, lines, sentences, words, characters,
-/// in this order, and never inside a character. Up to 2,400 characters are one chunk, 2,500 to 4,000 exactly two. A body
-/// that is empty or only white space has none. Linear in the body's length.
+/// A chunk has about 2,000 characters and at most 2,400. Cuts are made before headings, else
+/// between paragraphs, lines, sentences, words or characters, in this order. A body of up to 2,400
+/// characters has one chunk, one of 2,500 to 4,000 exactly two, and a blank one none. Linear in the
+/// body's length.
 #[must_use]
 pub fn chunks(body: &str) -> Vec<Range<usize>> {
     if body.trim_start().is_empty() {
         return Vec::new();
     }
     // A character has at least one byte.
-    if body.len() <= MOST {
+    if body.len() <= MAX_CHARS {
         return vec![Range { start: 0, end: body.len() }];
     }
     let mut left = body.chars().count();
     let mut found = Vec::with_capacity(left / 1500 + 1);
     let mut start = Place { at: 0, chars: 0, fences: Fences::default() };
-    while left > MOST {
+    while left > MAX_CHARS {
         let next = cut(body, start, left);
         found.push(start.at..next.at);
         left -= next.chars;
@@ -59,20 +60,22 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The best end of the chunk that begins at `start`, with `left` characters from there to the end of the body.
+/// Returns the best end of the chunk that begins at `start`, with `left` characters from there to
+/// the end of the body.
 fn cut(body: &str, start: Place, left: usize) -> Place {
-    // Even pieces: no crumb is left at the end.
+    // Equal pieces leave no short one at the end.
     let pieces = if left <= TWO { 2 } else { left.div_ceil(TARGET) };
     let target = left / pieces;
-    let least = (target / 2).max(if pieces == 2 { left.saturating_sub(MOST) } else { 0 }).max(1);
-    let most = MOST.min(if pieces == 2 { left - target / 2 } else { left });
+    let least =
+        (target / 2).max(if pieces == 2 { left.saturating_sub(MAX_CHARS) } else { 0 }).max(1);
+    let max = MAX_CHARS.min(if pieces == 2 { left - target / 2 } else { left });
 
     let mut best: [Option<Place>; LEVELS] = [None; LEVELS];
     let mut fences = start.fences;
     let mut last = Place { at: body.len(), chars: 0, fences };
     let mut prev = body[..start.at].chars().next_back().unwrap_or('\n');
     let mut before = Before::default();
-    // Where the line before was blank, or the end of a fenced block.
+    // Whether the previous line was blank, or the end of a fenced block.
     let mut gap = true;
     let mut blank = true;
     for (chars, (at, c)) in body[start.at..].char_indices().enumerate() {
@@ -108,7 +111,7 @@ fn cut(body: &str, start: Place, left: usize) -> Place {
             }
             last = place;
         }
-        if chars == most {
+        if chars == max {
             break;
         }
         before.push(c);
@@ -117,23 +120,23 @@ fn cut(body: &str, start: Place, left: usize) -> Place {
     best.into_iter().rev().flatten().next().unwrap_or(last)
 }
 
-/// Whether `line` begins with one to six `#` and white space.
+/// Returns whether `line` begins with one to six `#` and white space.
 fn is_heading(line: &str) -> bool {
     let level = line.bytes().take(7).take_while(|&b| b == b'#').count();
     (1..=6).contains(&level) && line[level..].starts_with([' ', '\t', '\n', '\r'])
 }
 
-/// What the characters before a place say about it.
+/// Properties of the characters before a place.
 #[derive(Debug, Clone, Copy, Default)]
 struct Before {
-    /// A sentence ended, and nothing but closing marks and white space has come since.
+    /// Whether a sentence has ended, with only closing marks and white space behind it.
     ended: bool,
-    /// Regional indicators in a row.
+    /// Number of consecutive regional indicators.
     flags: usize,
 }
 
 impl Before {
-    /// Takes note of the next character.
+    /// Adds the next character.
     fn push(&mut self, c: char) {
         self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
         self.ended = match c {
@@ -147,7 +150,7 @@ impl Before {
         };
     }
 
-    /// How good a cut between `prev` and `next` is, within a line.
+    /// Returns the quality of a cut between `prev` and `next`, within a line.
     fn level(self, prev: char, next: char) -> Option<Level> {
         if joined(prev, next, self.flags) {
             return None;
@@ -246,7 +249,7 @@ mod tests {
             let found = chunks(&body);
             // Generous: a test machine is slow, and this is a debug build. Quadratic would be minutes.
             assert!(start.elapsed().as_secs() < 10, "{unit:?} {:?}", start.elapsed());
-            assert!(found.iter().all(|r| body[r.clone()].chars().count() <= MOST));
+            assert!(found.iter().all(|r| body[r.clone()].chars().count() <= MAX_CHARS));
         }
     }
 
@@ -267,14 +270,14 @@ mod tests {
                 prop_assert!(range.end > at);
                 at = range.end;
                 let chars = body[range.clone()].chars().count();
-                prop_assert!(chars <= MOST);
+                prop_assert!(chars <= MAX_CHARS);
             }
             prop_assert_eq!(at, body.len());
             let total = body.chars().count();
             match total {
                 0..=2400 => prop_assert_eq!(found.len(), 1),
                 2500..=4000 => prop_assert_eq!(found.len(), 2),
-                _ => prop_assert!(found.len() >= total.div_ceil(MOST) && found.len() <= total / 900 + 1),
+                _ => prop_assert!(found.len() >= total.div_ceil(MAX_CHARS) && found.len() <= total / 900 + 1),
             }
         }
 

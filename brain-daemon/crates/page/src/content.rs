@@ -1,29 +1,31 @@
-//! What text is, and when two texts are one: the check at the door and the content hash.
+//! Decodes bytes as text and computes the content hash, which decides whether two texts are equal.
 
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-/// What makes bytes no text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why bytes are not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotTextReason {
-    /// A NUL byte: valid UTF-8, but no text has one and C code cuts there.
+    /// A NUL byte: valid UTF-8, but C code ends a string there.
+    #[error("a NUL byte")]
     Nul,
-    /// A byte sequence that is not UTF-8 (lone surrogates included).
+    /// Bytes that are not UTF-8, including lone surrogates.
+    #[error("invalid UTF-8")]
     InvalidUtf8,
 }
 
-/// Bytes that are no text. The caller adds the label of the input.
+/// Bytes that are not text. The caller adds the name of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{} at byte {offset}", match .reason { NotTextReason::Nul => "a NUL byte", NotTextReason::InvalidUtf8 => "invalid UTF-8" })]
+#[error("{reason} at byte {offset}")]
 pub struct NotTextError {
-    /// Where the first offence is, in bytes from the start (0-based).
+    /// Offset of the first invalid byte, 0-based.
     pub offset: usize,
-    /// What it is.
+    /// What is wrong with it.
     pub reason: NotTextReason,
 }
 
-/// `bytes` as text, without copying.
+/// Returns `bytes` as text, without copying.
 ///
 /// # Errors
 /// The first NUL byte or the first byte that is not UTF-8, whichever comes first.
@@ -41,19 +43,20 @@ pub fn decode_text(bytes: &[u8]) -> Result<&str, NotTextError> {
     }
 }
 
-/// The content hash of `text`: 64 lower-case hexadecimal digits of [`content_digest`].
+/// Returns the content hash of `text`: [`content_digest`] as 64 lower-case hexadecimal digits.
 #[must_use]
 pub fn content_hash(text: &str) -> String {
     hex(&content_digest(text))
 }
 
-/// SHA-256 of the text without one leading BOM, with CRLF and lone CR as LF, trimmed of Unicode white space, in NFC.
+/// Returns the SHA-256 of the text without one leading byte order mark, with CRLF and lone CR as
+/// LF, trimmed of Unicode white space, in NFC.
 ///
-/// Capture, ingest and put hash the same way, so one text has one hash whatever door it came through.
+/// All interfaces hash the same way, so a text has the same hash whichever way it arrived.
 #[must_use]
 pub fn content_digest(text: &str) -> [u8; 32] {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text).trim();
-    // Line ends and NFC do not touch each other: LF is a starter that composes with nothing.
+    // Line ends and NFC are independent: LF is a starter that composes with nothing.
     let lines = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -66,7 +69,7 @@ pub fn content_digest(text: &str) -> [u8; 32] {
     }
 }
 
-/// A digest in lower-case hexadecimal digits.
+/// Returns a digest as lower-case hexadecimal digits.
 #[must_use]
 pub fn hex(digest: &[u8; 32]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";

@@ -1,26 +1,28 @@
-//! A page's text as its two halves. Knows where the frontmatter ends and the body begins, not what either says.
+//! Splits a page's text into frontmatter and body, and joins them. Does not interpret either.
 
 use super::frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, is_closing};
 use super::yaml::Failure;
 
-/// A page as a file has it: frontmatter and body.
+/// A page as in a file: frontmatter and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The YAML block, empty when there is none.
+    /// The YAML block; empty if there is none.
     pub frontmatter: Frontmatter,
-    /// All below it, in the author's own characters (line ends too), without the one blank line that parts the two.
+    /// The rest in the author's characters, including line ends, without the one blank line between
+    /// frontmatter and body.
     pub body: String,
 }
 
 impl Document {
-    /// Reads a document. One leading BOM is dropped.
+    /// Parses a document. Drops one leading byte order mark.
     ///
-    /// The frontmatter is what stands between a first line `---` and the next line `---` or `...`, if that is a YAML mapping,
-    /// comments, or nothing. Without a closing line, and where prose stands between two rules, all is body.
+    /// The frontmatter is the text between a first line `---` and the next line `---` or `...`, if
+    /// that is a YAML mapping, comments, or empty. Without a closing line, or if the text between
+    /// two rules is prose, all of it is body.
     ///
     /// # Errors
-    /// When the block is meant as frontmatter, but is malformed, longer than [`MAX_FRONTMATTER`], or otherwise refused by
-    /// [`Frontmatter::parse`]; the place counts from the first line of the document.
+    /// When a block that looks like frontmatter is malformed, longer than [`MAX_FRONTMATTER`], or
+    /// refused by [`Frontmatter::parse`]. Lines are counted from the first line of the document.
     pub fn parse(text: &str) -> Result<Self, FrontmatterError> {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let all_body = || Ok(Self { frontmatter: Frontmatter::empty(), body: text.to_owned() });
@@ -39,15 +41,16 @@ impl Document {
         }
     }
 
-    /// The document as text, which [`Document::parse`] reads as this very document; see [`file_text`].
+    /// Returns the document as text, which [`Document::parse`] parses to an equal document; see
+    /// [`file_text`].
     #[must_use]
     pub fn render(&self) -> String {
         file_text(self.frontmatter.raw(), &self.body)
     }
 }
 
-/// A page as its file has it: `---`, the YAML, `---`, a blank line, the body. Without frontmatter only the body, unless
-/// that would be read as frontmatter itself.
+/// Returns a page as in its file: `---`, the YAML, `---`, a blank line, the body. Without
+/// frontmatter only the body, unless that would be parsed as frontmatter.
 #[must_use]
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
@@ -69,7 +72,8 @@ pub fn file_text(frontmatter: &str, body: &str) -> String {
     out
 }
 
-/// The text between the first line `---` and its closing line, and what follows that line.
+/// Returns the text between the first line `---` and its closing line, and the text behind that
+/// line.
 fn split(text: &str) -> Option<(&str, &str)> {
     let (first, start) = line(text, 0)?;
     if first.trim_end() != "---" {
@@ -85,7 +89,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The line that begins at `at`, without its end (LF, CRLF or CR), and where the next one begins.
+/// Returns the line at `at` without its end (LF, CRLF or CR), and the position of the next line.
 fn line(text: &str, at: usize) -> Option<(&str, usize)> {
     let rest = &text[at..];
     if rest.is_empty() {
@@ -98,8 +102,9 @@ fn line(text: &str, at: usize) -> Option<(&str, usize)> {
     Some((&rest[..end], at + end + width))
 }
 
-/// Whether YAML that cannot be read was meant as a mapping: it begins with a key, or more than half of its lines in the first
-/// column do. A text that begins with a rule and has another one further down is no frontmatter.
+/// Returns whether invalid YAML was meant as a mapping: it begins with a key, or more than half of
+/// its lines in the first column do. A text that begins with a rule and has another one further
+/// down is not frontmatter.
 fn is_attempt(raw: &str) -> bool {
     let head = &raw[..raw.floor_char_boundary(MAX_FRONTMATTER)];
     let lines = head.split(['\n', '\r']).filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
@@ -113,7 +118,7 @@ fn is_attempt(raw: &str) -> bool {
     first || keys * 2 > all || raw.trim_start().starts_with('{')
 }
 
-/// Whether `line` is like `key: …`, with a key of one word, or one in quotes.
+/// Returns whether `line` has the form `key: …`, with a key of one word or in quotes.
 fn is_key_line(line: &str) -> bool {
     let Some((key, rest)) = line.split_once(':') else {
         return false;

@@ -1,50 +1,53 @@
-//! Changes of a page's text: what is asked for changes, every other byte stays. Knows nothing of who edits, of versions, or of which
-//! keys of the frontmatter are the daemon's.
+//! Edits a page's text; all other bytes stay. Knows nothing of editors, versions, or the daemon's
+//! keys of the frontmatter.
 
 use super::frontmatter::Frontmatter;
 use super::section::{Heading, headings, section};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How many lines or headings an error names.
+/// Maximum lines or headings that an error names.
 const NAMED: usize = 20;
-/// How much of a line an error or an excerpt shows, in characters.
+/// Maximum length of a line in an error or an excerpt, in characters.
 const LINE: usize = 160;
-/// From which likeness on a line is worth naming, 0 to 1.
+/// Minimum similarity of a line that an error names, 0 to 1.
 const ALIKE: f64 = 0.5;
 /// Lines of context around a change in an excerpt.
 const AROUND: usize = 2;
 
-/// An edit that cannot be done. Nothing was changed.
+/// Why an edit is not possible. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// There is no text to put in.
+    /// There is no text to insert.
     #[error("the text is empty")]
     Empty,
-    /// The text that is to be replaced is not there.
+    /// The text to replace does not exist.
     #[error("the text to replace is not there{}", nearest(.0.as_ref()))]
     TextNotFound(Option<(usize, String)>),
-    /// It is there more than once.
+    /// The text to replace exists more than once.
     #[error("the text to replace is there {count} times, {}", at_lines(.lines, *.count))]
     Ambiguous {
-        /// How often.
+        /// Number of occurrences.
         count: usize,
-        /// The lines of the body where it begins, from 1; the first few.
+        /// Lines of the body with the first occurrences, 1-based.
         lines: Vec<usize>,
     },
-    /// No heading says that.
+    /// No heading has this text.
     #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), those(.there))]
     HeadingNotFound {
-        /// What was asked for.
+        /// The requested heading.
         wanted: String,
-        /// The headings there are, with their marks; the first few.
+        /// The first headings of the page, with their marks.
         there: Vec<String>,
     },
-    /// What stands at the key is more than a text or a list of texts: setting it would lose the rest.
+    /// The key has a value other than a text or a list of texts; setting it would lose the rest.
     #[error("\"{0}\" holds more than a text or a list of texts")]
     NotScalar(String),
-    /// No key looks like this.
-    #[error("\"{}\" is not a key of frontmatter: letters, digits, - and _ make one", .0.escape_debug())]
+    /// The key is not valid.
+    #[error(
+        "\"{}\" is not a key of frontmatter: letters, digits, - and _ make one",
+        .0.escape_debug()
+    )]
     InvalidKey(String),
 }
 
@@ -66,8 +69,9 @@ fn those(there: &[String]) -> String {
     }
 }
 
-/// Puts `text` below the part of `body` that `heading` begins (before its first sub-heading), or at the end. It gets a paragraph of its own;
-/// an item of a list goes on with the list that is there.
+/// Inserts `text` at the end of the part of `body` under `heading`, before its first sub-heading,
+/// or at the end of the body. The text becomes a paragraph of its own; a list item continues an
+/// existing list.
 ///
 /// # Errors
 /// [`EditError::Empty`], [`EditError::HeadingNotFound`].
@@ -82,8 +86,8 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
     insert(body, end, text)
 }
 
-/// Puts `text` at the top of the part of `body` that `heading` begins, or of the page: below the heading of the first level that it begins
-/// with, if it does. Otherwise like [`append`].
+/// Inserts `text` at the beginning of the part of `body` under `heading`, or of the page: below the
+/// page's first heading if that has level 1. Otherwise like [`append`].
 ///
 /// # Errors
 /// [`EditError::Empty`], [`EditError::HeadingNotFound`].
@@ -99,11 +103,12 @@ pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, 
     insert(body, start, text)
 }
 
-/// Replaces `find` by `text` in `body`, or in its part below `heading`. `find` must be there exactly once, to the character; only LF may stand
-/// for the CRLF of the body. An empty `text` takes it away.
+/// Replaces `find` by `text` in `body`, or in its part under `heading`. `find` must occur exactly
+/// once, character by character, except that LF matches CRLF. An empty `text` removes it.
 ///
 /// # Errors
-/// [`EditError::TextNotFound`], [`EditError::Ambiguous`], [`EditError::Empty`] when `find` is, [`EditError::HeadingNotFound`].
+/// [`EditError::TextNotFound`], [`EditError::Ambiguous`], [`EditError::Empty`] when `find` is
+/// empty, [`EditError::HeadingNotFound`].
 pub fn replace_text(
     body: &str,
     heading: Option<&str>,
@@ -126,7 +131,7 @@ pub fn replace_text(
         let near = most_alike(inside, find).map(|(n, line)| (n + line_of(part.start) - 1, line));
         return Err(EditError::TextNotFound(near));
     };
-    // One that overlaps is another one, too.
+    // Overlapping occurrences count separately.
     let behind = at + find.chars().next().map_or(1, char::len_utf8);
     let mut others: Vec<usize> = found.collect();
     if others.is_empty() {
@@ -141,8 +146,9 @@ pub fn replace_text(
     Ok([&body[..at], &text, &body[at + find.len()..]].concat())
 }
 
-/// Replaces what stands below `heading`, its sub-headings included; the heading stays, unless `text` begins with one of the same or a higher
-/// level. Blank lines around stay. An empty `text` leaves the heading alone.
+/// Replaces the section under `heading` with its sub-headings. The heading stays, unless `text`
+/// begins with one of the same or a higher level. Surrounding blank lines stay. An empty `text`
+/// leaves only the heading.
 ///
 /// # Errors
 /// [`EditError::HeadingNotFound`].
@@ -164,7 +170,8 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
     insert(&cut, start + blank_before, text)
 }
 
-/// Sets `key` to `value`: a YAML list of texts (`[a, b]`) as a list, all else as a text. An empty one removes the key.
+/// Sets `key` to `value`: a YAML list of texts (`[a, b]`) becomes a list, any other value a text.
+/// An empty value removes the key.
 ///
 /// # Errors
 /// [`EditError::InvalidKey`], [`EditError::NotScalar`].
@@ -194,9 +201,10 @@ pub fn set_frontmatter(
     Ok(())
 }
 
-/// What of `new` is not as in `old`, in whole lines with some around them, in at most `most` characters. Empty when nothing is.
+/// Returns the lines of `new` that differ from `old`, with some lines around them, in at most
+/// `max_chars` characters. Empty when none differ.
 #[must_use]
-pub fn excerpt(old: &str, new: &str, most: usize) -> String {
+pub fn excerpt(old: &str, new: &str, max_chars: usize) -> String {
     if old == new {
         return String::new();
     }
@@ -208,8 +216,8 @@ pub fn excerpt(old: &str, new: &str, most: usize) -> String {
     let shown = head.saturating_sub(AROUND)..(after.len() - tail + AROUND).min(after.len());
     let mut out = String::new();
     for line in &after[shown] {
-        if out.chars().count() + line.chars().count() > most {
-            out.extend(line.chars().take(most.saturating_sub(out.chars().count())));
+        if out.chars().count() + line.chars().count() > max_chars {
+            out.extend(line.chars().take(max_chars.saturating_sub(out.chars().count())));
             out.push('…');
             return out;
         }
@@ -219,7 +227,8 @@ pub fn excerpt(old: &str, new: &str, most: usize) -> String {
     out
 }
 
-/// Puts `text` at the byte `at` of `body`, which begins a line or is its end, with the line ends and blank lines it needs.
+/// Inserts `text` at the byte `at` of `body`, which begins a line or is the end, with the necessary
+/// line ends and blank lines.
 pub(super) fn insert(body: &str, at: usize, text: &str) -> Result<String, EditError> {
     let end = line_end(body);
     let text = with_ends(text.trim_matches(['\r', '\n']), end);
@@ -246,7 +255,8 @@ pub(super) fn insert(body: &str, at: usize, text: &str) -> Result<String, EditEr
     Ok(out)
 }
 
-/// Whether two lines may stand together without becoming one paragraph: items of a list, rows of a table, a quote.
+/// Returns whether two lines can be adjacent without becoming one paragraph: list items, table
+/// rows, a quote.
 fn go_together(one: &str, next: &str) -> bool {
     let kind = |line: &str| {
         let line = line.trim_start();
@@ -261,7 +271,7 @@ fn go_together(one: &str, next: &str) -> bool {
     kind(one).is_some() && kind(one) == kind(next)
 }
 
-/// The line end that a text uses.
+/// Returns the line end that a text uses.
 pub(super) fn line_end(body: &str) -> &'static str {
     match body.find('\n') {
         Some(at) if body[..at].ends_with('\r') => "\r\n",
@@ -291,7 +301,7 @@ fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     })
 }
 
-/// The heading that a section begins with.
+/// Returns the heading at the beginning of a section.
 fn heading_of(body: &str, part: &Range<usize>) -> Heading {
     let none = Heading { level: 6, text: String::new(), range: part.start..part.start };
     headings(&body[part.clone()]).into_iter().next().map_or(none, |first| Heading {
@@ -300,7 +310,7 @@ fn heading_of(body: &str, part: &Range<usize>) -> Heading {
     })
 }
 
-/// What stands below a heading, before the next heading of any level.
+/// Returns the text below a heading, before the next heading of any level.
 fn own_text(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     let part = part_of(body, heading)?;
     let all = headings(&body[part.clone()]);
@@ -308,7 +318,7 @@ fn own_text(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     Ok(start..all.get(1).map_or(part.end, |next| part.start + next.range.start))
 }
 
-/// Up to where a text has something: the end of its last line that is not blank.
+/// Returns the end of the last line that is not blank.
 fn filled(text: &str) -> usize {
     let end = text.trim_end().len();
     if end == 0 {
@@ -317,13 +327,14 @@ fn filled(text: &str) -> usize {
     text[end..].find('\n').map_or(text.len(), |at| end + at + 1)
 }
 
-/// A text without the blank lines that it begins with.
+/// Returns a text without leading blank lines.
 fn from_text(text: &str) -> &str {
     let start = text.len() - text.trim_start().len();
     &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..]
 }
 
-/// The line of `body` that is most like the first line of `find`: its number from 1, and what it says.
+/// Returns the line of `body` that is most similar to the first line of `find`, with its number,
+/// 1-based.
 fn most_alike(body: &str, find: &str) -> Option<(usize, String)> {
     let wanted = find.lines().find(|line| !line.trim().is_empty())?;
     let wanted = pairs(wanted);
@@ -337,7 +348,8 @@ fn most_alike(body: &str, find: &str) -> Option<(usize, String)> {
     best.1.map(|(n, line)| (n, line.chars().take(LINE).collect()))
 }
 
-/// How often each pair of neighbouring characters is in the head of a line, in lower case and without white space.
+/// Counts the pairs of adjacent characters at the beginning of a line, in lower case and without
+/// white space.
 fn pairs(line: &str) -> HashMap<(char, char), usize> {
     let chars: Vec<char> = line
         .chars()
@@ -352,7 +364,7 @@ fn pairs(line: &str) -> HashMap<(char, char), usize> {
     pairs
 }
 
-/// Dice's coefficient of two lines.
+/// Returns Dice's coefficient of two lines.
 fn likeness(a: &HashMap<(char, char), usize>, b: &HashMap<(char, char), usize>) -> f64 {
     let all: usize = a.values().chain(b.values()).sum();
     let common: usize = a.iter().map(|(pair, n)| b.get(pair).map_or(0, |m| *n.min(m))).sum();

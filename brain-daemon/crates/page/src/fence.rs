@@ -1,20 +1,21 @@
-//! Fenced code blocks, line by line, for the readers that need no whole markdown parser. Knows nothing of lists
-//! or quotes: a fence is one that begins a line, behind white space.
+//! Fenced code blocks, line by line, for readers that need no whole markdown parser. Ignores lists
+//! and quotes: a fence starts a line, behind white space.
 
-/// Follows the fences of a text whose lines are shown in order.
+/// Tracks the fences of a text whose lines come in order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fences {
-    /// The fence's character and length while a block is open.
+    /// Character and length of the fence while a block is open.
     open: Option<(u8, usize)>,
 }
 
 impl Fences {
-    /// Whether the next line is inside a block.
+    /// Returns whether the next line is inside a block.
     pub(super) fn inside(self) -> bool {
         self.open.is_some()
     }
 
-    /// Takes the line that `rest` begins with; true when it belongs to a fenced block, its fences included.
+    /// Takes the line at the beginning of `rest`. Returns whether it belongs to a fenced block,
+    /// including its fences.
     pub(super) fn line(&mut self, rest: &str) -> bool {
         let bytes = rest.as_bytes();
         let indent = bytes.iter().take(64).take_while(|&&b| b == b' ' || b == b'\t').count();
@@ -32,7 +33,7 @@ impl Fences {
                 }
                 true
             }
-            // Backticks behind a backtick fence make it a code span.
+            // A backtick fence followed by another backtick is a code span.
             None if len >= 3 && (mark == b'~' || tail.all(|&b| b != b'`')) => {
                 self.open = Some((mark, len));
                 true

@@ -1,4 +1,4 @@
-//! A page's place among files, and what its file holds.
+//! Path and digest of a page's file.
 
 use std::path::Path;
 
@@ -7,14 +7,16 @@ use sha2::{Digest, Sha256};
 
 use super::document::file_text;
 
-/// The longest name of a file or directory, in bytes, with room for what is added to tell two apart.
+/// Maximum length of a file or directory name, in bytes, with space for a suffix that distinguishes
+/// two files.
 const MAX_NAME: usize = 200;
 
-/// The file of a page within its source's directory: the slug with `.md`.
+/// Returns the path of a page's file in the source's directory: the slug with `.md`.
 ///
-/// A segment that begins with a dot gets a `_` before it, because dot directories are other programs' (and the trash is
-/// ours); one that is longer than file systems take is cut and ends in digits of its hash. So two slugs can meet on one
-/// path; the store keeps each page's path and gives the second another one.
+/// A segment that begins with a dot gets a `_` before it, because directories with a dot belong to
+/// other programs, and one is the trash. A segment longer than file systems allow is cut and ends
+/// with digits of its hash. So two slugs can have one path; the store keeps each page's path and
+/// gives the second page another one.
 #[must_use]
 pub fn file_path(slug: &Slug) -> String {
     let segments: Vec<String> = slug.as_str().split('/').map(file_name).collect();
@@ -33,7 +35,7 @@ fn file_name(segment: &str) -> String {
     name
 }
 
-/// Whether a file with this name is one that pages are made of: it ends in `.md`, `.markdown` or `.mdx`.
+/// Returns whether a file with this name becomes a page: it ends with `.md`, `.markdown` or `.mdx`.
 #[must_use]
 pub fn is_markdown(path: &Path) -> bool {
     path.extension().is_some_and(|e| {
@@ -41,7 +43,7 @@ pub fn is_markdown(path: &Path) -> bool {
     })
 }
 
-/// SHA-256 of the file of a page with this text.
+/// Returns the SHA-256 of the file of a page with this text.
 #[must_use]
 pub fn file_hash(frontmatter: &str, body: &str) -> [u8; 32] {
     Sha256::digest(file_text(frontmatter, body).as_bytes()).into()

@@ -1,5 +1,5 @@
-//! The YAML block at the head of a page: read without changing it, edited key by key with every other byte kept.
-//! Knows nothing of the body below it, of time, or of which keys the daemon writes.
+//! Frontmatter: the YAML block at the head of a page. Reading keeps the text; an edit changes only
+//! the lines of its key. Knows nothing of the body, of time, or of the daemon's keys.
 
 use super::yaml::{self, Failure, Mapping, Value};
 use std::collections::HashSet;
@@ -10,10 +10,11 @@ mod edit;
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests;
 
-/// The longest frontmatter, in bytes of YAML between the two lines of dashes. Real ones have a few hundred.
+/// Maximum length of frontmatter, in bytes of YAML between the two lines of dashes. Usual ones have
+/// a few hundred.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
-/// Frontmatter that cannot be read. Nothing of the page may be stored then, and nothing is lost.
+/// Why frontmatter cannot be parsed. The page must not be stored then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("frontmatter, line {line}, column {column}: {message}")]
 pub struct FrontmatterError {
@@ -21,16 +22,17 @@ pub struct FrontmatterError {
     pub line: usize,
     /// The column, 1-based, in characters.
     pub column: usize,
-    /// What is wrong there.
+    /// What is wrong.
     pub message: String,
 }
 
-/// The frontmatter of a page: its YAML text to the byte (with LF line ends), and what its top-level keys say.
+/// The frontmatter of a page: its exact YAML text, with LF line ends, and the values of its
+/// top-level keys.
 ///
-/// Two are equal when their text is.
+/// Two are equal when their texts are.
 #[derive(Debug, Clone)]
 pub struct Frontmatter {
-    /// Ends with a line end unless empty.
+    /// The text; it ends with a line end unless empty.
     raw: String,
     map: Mapping,
 }
@@ -50,18 +52,18 @@ impl Default for Frontmatter {
 }
 
 impl Frontmatter {
-    /// No frontmatter.
+    /// Returns an empty frontmatter.
     #[must_use]
     pub fn empty() -> Self {
         Self { raw: String::new(), map: Mapping { entries: Vec::new(), in_lines: true, indent: 0 } }
     }
 
-    /// Reads the YAML between the lines of dashes (without them). CRLF and CR become LF, a missing last line end is added,
-    /// and nothing but white space is empty; all else stays.
+    /// Parses the YAML between the lines of dashes, without them. CRLF and CR become LF, a missing
+    /// last line end is added, and white space alone becomes empty. Nothing else changes.
     ///
     /// # Errors
-    /// YAML that is malformed, is no mapping, has a key twice, an alias, or a line that would close the block, nests too
-    /// deep, or is longer than [`MAX_FRONTMATTER`].
+    /// YAML that is malformed, is not a mapping, has a key twice, an alias, or a line that would
+    /// close the block, nests too deep, or is longer than [`MAX_FRONTMATTER`].
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
             Failure::NotMapping => FrontmatterError {
@@ -69,7 +71,7 @@ impl Frontmatter {
                 column: 1,
                 message: "this is no `key: value`; write one key to a line".into(),
             },
-            // The line of dashes before it counts.
+            // Counts the line of dashes before it.
             Failure::Bad { line, column, message } => {
                 FrontmatterError { line: line + 1, column, message }
             }
@@ -102,32 +104,33 @@ impl Frontmatter {
         Ok(Self { raw, map })
     }
 
-    /// The YAML text, with LF line ends, the last one included; empty when there is none.
+    /// Returns the YAML text with LF line ends; empty if there is none.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
     }
 
-    /// Whether there is no text at all (a comment is text).
+    /// Returns whether there is no text; a comment is text.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// The `title`, on one line, if it has one that is not blank.
+    /// Returns the `title` on one line, if it is not blank.
     #[must_use]
     pub fn title(&self) -> Option<String> {
         self.line("title")
     }
 
-    /// The `type`, on one line, if it has one that is not blank.
+    /// Returns the `type` on one line, if it is not blank.
     #[must_use]
     pub fn page_type(&self) -> Option<String> {
         self.line("type")
     }
 
-    /// The tags (`tags`, and `tag`): a list, or one text with commas or else white space between. Without leading `#`, trimmed,
-    /// NFC, lower case, each once, in the author's order.
+    /// Returns the tags (`tags` and `tag`): a list, or one text separated by commas or else white
+    /// space. Each is trimmed, without leading `#`, in NFC and lower case, and occurs once, in the
+    /// author's order.
     #[must_use]
     pub fn tags(&self) -> Vec<String> {
         let (mut tags, mut seen) = (Vec::new(), HashSet::new());
@@ -148,7 +151,8 @@ impl Frontmatter {
         tags
     }
 
-    /// The other names of the page (`aliases`, and `alias`), trimmed, each once. A single text is one alias, commas and all.
+    /// Returns the other names of the page (`aliases` and `alias`), trimmed, each once. A single
+    /// text is one alias, even with commas.
     #[must_use]
     pub fn aliases(&self) -> Vec<String> {
         let (mut aliases, mut seen) = (Vec::new(), HashSet::new());
@@ -161,8 +165,8 @@ impl Frontmatter {
         aliases
     }
 
-    /// The scalar at `key` as the author wrote it, without quotes (`1.10`, `no`, `2024-01-02` stay as they are). None when the key
-    /// is absent, null, or holds a list or a mapping. An unquoted `[[name]]` is a scalar here.
+    /// Returns the scalar at `key` as written, without quotes: `1.10`, `no`, `2024-01-02`. `None`
+    /// when the key is absent, null, a list or a mapping. An unquoted `[[name]]` is a scalar here.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<String> {
         match self.value(key) {
@@ -171,13 +175,13 @@ impl Frontmatter {
         }
     }
 
-    /// Whether `key` is there and says something: it is not null.
+    /// Returns whether `key` has a value other than null.
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.value(key).is_some_and(|value| !matches!(value, Value::Null))
     }
 
-    /// The scalars at `key`: those of a sequence, or the one scalar. What else is in a sequence is left out.
+    /// Returns the scalars at `key`: the scalars of a sequence, or the one scalar.
     #[must_use]
     pub fn list(&self, key: &str) -> Vec<String> {
         match self.value(key) {
@@ -187,19 +191,19 @@ impl Frontmatter {
         }
     }
 
-    /// Whether [`Frontmatter::list`] says all that stands at `key`, so that setting the key loses nothing: it is absent, null, a
-    /// scalar, or a list of scalars.
+    /// Returns whether [`Frontmatter::list`] has the whole value of `key`, so that setting the key
+    /// loses nothing: it is absent, null, a scalar, or a list of scalars.
     #[must_use]
     pub fn is_plain(&self, key: &str) -> bool {
         self.map.entries.iter().filter(|e| e.key == key).all(|e| e.whole)
     }
 
-    /// The top-level keys, in the author's order.
+    /// Returns the top-level keys, in the author's order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.map.entries.iter().map(|e| e.key.as_str())
     }
 
-    /// Every top-level key with what [`Frontmatter::list`] says of it, in one pass.
+    /// Returns every top-level key with the values of [`Frontmatter::list`], in one pass.
     pub(super) fn lists(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.map.entries.iter().map(|e| {
             let values = match &e.value {
@@ -211,8 +215,9 @@ impl Frontmatter {
         })
     }
 
-    /// Whether both say the same when the lines of the keys in `ignoring` (time stamps, provenance) are left out: the rest of the
-    /// text is compared as written, comments included, white space at the ends and blank lines not.
+    /// Returns whether both are equal without the keys in `ignoring` (time stamps, provenance).
+    /// Compares the text as written, including comments, but ignores blank lines and white space at
+    /// line ends.
     #[must_use]
     pub fn same_content(&self, other: &Self, ignoring: &[&str]) -> bool {
         let (mine, theirs) = (self.without(ignoring), other.without(ignoring));
@@ -244,14 +249,14 @@ impl Frontmatter {
     }
 }
 
-/// A tag as it is stored and compared: without leading `#`, trimmed, NFC, lower case.
+/// Returns a tag as it is stored and compared: without leading `#`, trimmed, NFC, lower case.
 #[must_use]
 pub fn normalize_tag(text: &str) -> String {
     let tag: String = text.trim().trim_start_matches('#').trim().nfc().collect();
     tag.to_lowercase().nfc().collect()
 }
 
-/// Whether `line` ends a frontmatter block.
+/// Returns whether `line` ends a frontmatter block.
 pub(super) fn is_closing(line: &str) -> bool {
     matches!(line.trim_end(), "---" | "...")
 }

@@ -1,12 +1,13 @@
-//! Where a text may be cut so that nobody sees half a letter. A small part of UAX 29: enough for emoji, marks,
-//! flags and Hangul, without a table of its own.
+//! Places where a text can be cut without splitting a letter. A small part of UAX 29: enough for
+//! emoji, marks, flags and Hangul, without a table.
 
 use unicode_normalization::char::is_combining_mark;
 
-/// Zero width joiner: glues emoji together.
+/// Zero width joiner: joins emoji.
 const ZWJ: char = '\u{200D}';
 
-/// Whether `next` is drawn together with the `prev` before it, so that no cut may fall between them.
+/// Returns whether `next` is drawn together with the preceding `prev`, so that no cut may fall
+/// between them.
 ///
 /// `flags` is the number of regional indicators that end with `prev`: two make one flag.
 pub(super) fn joined(prev: char, next: char, flags: usize) -> bool {
@@ -16,18 +17,19 @@ pub(super) fn joined(prev: char, next: char, flags: usize) -> bool {
     is_combining_mark(next)
         || next == ZWJ
         || prev == ZWJ
-        || matches!(next, '\u{200C}' | '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0020}'..='\u{E007F}')
+        || matches!(next, '\u{200C}' | '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}')
+        || matches!(next, '\u{E0020}'..='\u{E007F}')
         || (is_flag(next) && flags % 2 == 1)
         || matches!(next, '\u{1160}'..='\u{11FF}')
 }
 
-/// Whether `c` is a regional indicator, half of a flag.
+/// Returns whether `c` is a regional indicator, half of a flag.
 pub(super) fn is_flag(c: char) -> bool {
     matches!(c, '\u{1F1E6}'..='\u{1F1FF}')
 }
 
-/// `text` cut after at most `most` characters, never inside something that is drawn as one.
-pub(super) fn cut(text: &str, most: usize) -> &str {
+/// Returns `text` cut after at most `max_chars` characters, never inside a grapheme.
+pub(super) fn cut(text: &str, max_chars: usize) -> &str {
     let mut last = 0;
     let mut prev: Option<char> = None;
     let mut flags = 0;
@@ -35,8 +37,8 @@ pub(super) fn cut(text: &str, most: usize) -> &str {
         if !prev.is_some_and(|prev| joined(prev, c, flags)) {
             last = at;
         }
-        if count == most {
-            // One endless cluster has no fair cut.
+        if count == max_chars {
+            // A cluster longer than the limit is cut at the limit.
             return &text[..if last == 0 { at } else { last }];
         }
         flags = if is_flag(c) { flags + 1 } else { 0 };

@@ -1,12 +1,16 @@
 //! Parses and edits the text of a page. Pure functions, without I/O.
 //!
-//! The crate covers frontmatter and body, content hash, title, chunks, sections, links, timeline, and
-//! the escaping of untrusted text. It must not know files, the store, the clock, the index, existing
-//! sources or the caller. Callers resolve what depends on other pages, such as link targets.
+//! The crate covers frontmatter and body, content hash, title, chunks, sections, links, timeline,
+//! and the escaping of untrusted text. It must not know files, the store, the clock, the index,
+//! existing sources or the caller. Callers resolve what depends on other pages, such as link
+//! targets.
 //!
 //! All functions are total: untrusted text gives a value or an error, never a panic, in time linear
 //! to its length. The usual order is [`decode_text`], [`Document::parse`], then [`content_hash`],
 //! [`derive_title`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
+//!
+//! Each kind of operation has its own error type: reading bytes, frontmatter and payloads, editing
+//! the body and editing the timeline share no failure, and callers match all variants.
 
 mod chunk;
 mod content;

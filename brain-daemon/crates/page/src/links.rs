@@ -1,5 +1,6 @@
-//! The links of a page, as written. Knows the page's own slug, but not which pages exist: the caller resolves names, tries the
-//! second candidate, and keeps edges to pages that are yet to come.
+//! The links of a page, as written. Knows the page's own slug, but not which pages exist: the
+//! caller resolves names, tries the second candidate, and keeps links to pages that do not exist
+//! yet.
 
 use super::frontmatter::Frontmatter;
 use super::markdown::for_each_event;
@@ -12,13 +13,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 use unicode_normalization::UnicodeNormalization;
 
-/// The most links of one page; those behind it are left out.
+/// Maximum links of one page; further ones are ignored.
 pub const MAX_LINKS: usize = 100_000;
 
 /// The kind of a link in the body.
 pub const MENTIONS: &str = "mentions";
 
-/// The frontmatter keys whose values are links even without brackets. Other keys link with an explicit `[[…]]` only.
+/// Frontmatter keys whose values are links even without brackets. Values of other keys need an
+/// explicit `[[…]]`.
 pub const LINK_KEYS: [&str; 40] = [
     "acquired",
     "acquired_by",
@@ -62,10 +64,10 @@ pub const LINK_KEYS: [&str; 40] = [
     "source_page",
 ];
 
-/// Keys that never link, brackets or not: they name the page itself.
+/// Keys whose values are never links, even with brackets: they name the page itself.
 const NO_LINK_KEYS: [&str; 7] = ["title", "aliases", "alias", "tags", "tag", "type", "slug"];
 
-/// Whether a frontmatter key can carry links.
+/// Returns whether a frontmatter key can have links.
 #[must_use]
 pub fn is_link_key(key: &str) -> bool {
     !NO_LINK_KEYS.contains(&key)
@@ -74,38 +76,40 @@ pub fn is_link_key(key: &str) -> bool {
 /// One link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Where it leads.
+    /// Its target.
     pub target: Target,
-    /// [`MENTIONS`] for the body, else the frontmatter key, in lower case with `_` for `-` and spaces.
+    /// [`MENTIONS`] for the body, else the frontmatter key, in lower case with `_` for `-` and
+    /// spaces.
     pub kind: String,
-    /// The shown text, at most 200 characters; empty when the author gave none.
+    /// The shown text, at most 200 characters; empty if there is none.
     pub text: String,
-    /// The target as the author wrote it.
+    /// The target as written.
     pub raw: String,
 }
 
-/// Where a link leads.
+/// The target of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Target {
     /// A path.
     Slug {
-        /// The source, when the link names one; else the page's own.
+        /// The source, if the link names one; else the page's own.
         source: Option<SourceId>,
         /// The path from the source's root; for `./x` and `../x`, from the page's folder.
         slug: Slug,
-        /// The same path from the page's folder, when the first may be meant so and differs.
+        /// The same path from the page's folder, if the link is ambiguous and the paths differ.
         also: Option<Slug>,
     },
-    /// A bare name, as [`normalize_name`] gives it: to be met by a file name, title, or alias.
+    /// A bare name as returned by [`normalize_name`], which matches a file name, title, or alias.
     Name(String),
 }
 
-/// The links of the page `slug`: first those of the frontmatter, then those of the body, each `(target, kind)` once, at most
-/// [`MAX_LINKS`]. Linear in the length of the page.
+/// Returns the links of the page `slug`: first those of the frontmatter, then those of the body,
+/// each `(target, kind)` once, at most [`MAX_LINKS`]. Linear in the length of the page.
 ///
-/// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`, `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`,
-/// bare `[[name]]`, and `![](page.md)`, outside of code and `%%comments%%`. Left out: other schemes, `//host`, anchors of the page itself,
-/// images and other media, and paths that leave the root or give no slug.
+/// In the body: markdown links (inline and by reference), `[[slug]]`, `[[slug|text]]`,
+/// `[[source:slug]]`, `[[slug#heading]]`, `![[slug]]`, bare `[[name]]`, and `![](page.md)`, outside
+/// of code and `%%comments%%`. Ignores other schemes, `//host`, anchors of the page itself, images
+/// and other media, and paths that leave the root or are not slugs.
 #[must_use]
 pub fn links(slug: &Slug, body: &str, frontmatter: &Frontmatter) -> Vec<Link> {
     let mut links = Vec::new();
@@ -124,7 +128,7 @@ pub fn for_each_link(
     let mut found =
         Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
     found.frontmatter(frontmatter);
-    // No bracket, no link: most short notes need no markdown parser.
+    // Most short notes have no bracket, and need no markdown parser.
     if body.contains('[') {
         found.body(body);
     }
@@ -133,7 +137,7 @@ pub fn for_each_link(
 struct Found<'a> {
     folder: &'a str,
     each: &'a mut dyn FnMut(Link),
-    /// Hashes of targets and kinds: a tenth of the memory that these take themselves.
+    /// Hashes of targets and kinds, which take a tenth of their memory.
     seen: HashSet<u64>,
     hasher: RandomState,
 }
@@ -235,7 +239,7 @@ impl Found<'_> {
         });
     }
 
-    /// The target of `[[raw]]`.
+    /// Returns the target of `[[raw]]`.
     fn wiki(&self, raw: &str) -> Option<Target> {
         let path = raw.split('#').next()?.trim();
         if is_media(path)
@@ -256,7 +260,7 @@ impl Found<'_> {
         if path.contains('/') { self.path(path) } else { name(path) }
     }
 
-    /// The target of `[text](raw)`.
+    /// Returns the target of `[text](raw)`.
     fn markdown(&self, raw: &str) -> Option<Target> {
         let raw = raw.trim();
         if is_external(raw) {
@@ -266,7 +270,7 @@ impl Found<'_> {
         if is_media(path) { None } else { self.path(&percent_decoded(path)) }
     }
 
-    /// The target of a path that is no address of another scheme.
+    /// Returns the target of a path without a scheme.
     fn path(&self, path: &str) -> Option<Target> {
         let path = path.trim();
         let relative = ["./", "../"].iter().any(|p| path.starts_with(p));
@@ -281,9 +285,9 @@ impl Found<'_> {
     }
 }
 
-/// The slug of `path` from `folder`; None when it leaves the root or gives none.
+/// Returns the slug of `path` from `folder`; `None` when it leaves the root or is not a slug.
 fn resolved(folder: &str, path: &str) -> Option<Slug> {
-    // Anything longer gives no slug, so that a page of long paths stays linear.
+    // A longer path is not a slug; the limit keeps a page of long paths linear.
     if path.is_empty() || path.len() > 8192 || path.ends_with('/') {
         return None;
     }
@@ -308,7 +312,7 @@ fn name(text: &str) -> Option<Target> {
     (!name.is_empty()).then_some(Target::Name(name))
 }
 
-/// Whether a markdown target leads out of the brain, or to a place in its own page.
+/// Returns whether a markdown target is an external address, or a place in its own page.
 fn is_external(target: &str) -> bool {
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -317,7 +321,7 @@ fn is_external(target: &str) -> bool {
     scheme || target.is_empty() || target.starts_with("//") || target.starts_with(['#', '?'])
 }
 
-/// What stands behind the last `.` of a target's path; empty when there is none.
+/// Returns the text behind the last `.` of a target's path; empty if there is none.
 fn ending(target: &str) -> &str {
     let path = target.split(['#', '?', '|']).next().unwrap_or_default().trim();
     path.rsplit_once('.').map_or("", |(_, ending)| ending)
@@ -327,12 +331,12 @@ fn is_markdown(ending: &str) -> bool {
     ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
 }
 
-/// Whether a markdown target is a file of markdown.
+/// Returns whether a markdown target is a markdown file.
 fn names_markdown(target: &str) -> bool {
     is_markdown(ending(target))
 }
 
-/// Whether a target is a file that no page is named like.
+/// Returns whether a target is a file whose name no page can have.
 fn is_media(target: &str) -> bool {
     const ENDINGS: [&str; 28] = [
         "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "bmp", "heic", "tif", "tiff", "pdf",
@@ -342,7 +346,8 @@ fn is_media(target: &str) -> bool {
     ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
 }
 
-/// Whether a target that no page answers to is likely a file beside the pages rather than a page that is missing.
+/// Returns whether a target without a page is probably a file beside the pages, rather than a
+/// missing page.
 #[must_use]
 pub fn is_attachment(target: &str) -> bool {
     const ENDINGS: [&str; 30] = [
@@ -353,7 +358,7 @@ pub fn is_attachment(target: &str) -> bool {
     is_media(target) || ENDINGS.iter().any(|e| ending(target).eq_ignore_ascii_case(e))
 }
 
-/// `text` with its `%20` and the like resolved; as it is when that gives no UTF-8.
+/// Returns `text` with percent-encoding resolved, or unchanged when the result is not UTF-8.
 fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -379,9 +384,9 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
     String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// The key under which names meet, for file names, titles and aliases: NFKC, lower case, runs of white space, `-` and `_` as one space,
-/// trimmed. Giving it its own result changes nothing. Empty when nothing is left. Keys of the store are made with it: whoever
-/// changes what it gives needs a new schema.
+/// Returns the key by which file names, titles and aliases are compared: NFKC, lower case, runs of
+/// white space, `-` and `_` as one space, trimmed. Idempotent. Empty when nothing is left. The
+/// store's keys depend on it: a change of the result needs a new schema.
 #[must_use]
 pub fn normalize_name(text: &str) -> String {
     let fold = |chars: &mut dyn Iterator<Item = char>| {
@@ -399,12 +404,14 @@ pub fn normalize_name(text: &str) -> String {
     if text.is_ascii() {
         return fold(&mut text.chars().map(|c| c.to_ascii_lowercase()));
     }
-    // Compatibility forms can hide capitals (㎏ has none, Ⅷ and ℡ have), and lower-casing can leave a decomposed letter.
+    // Compatibility forms can contain capitals (㎏ has none, Ⅷ and ℡ have), and lower-casing can
+    // leave a decomposed letter.
     fold(&mut text.nfkc().flat_map(char::to_lowercase).nfkc())
 }
 
-/// The name that a file called `name` (as [`normalize_name`] gives it) answers to, when it is another: file names lose what a slug
-/// refuses, so that `[[What's up?]]` has to find `whats-up`.
+/// Returns the name that a file called `name`, as returned by [`normalize_name`], has, if it
+/// differs: file names lack the characters that a slug refuses, so that `[[What's up?]]` must match
+/// `whats-up`.
 #[must_use]
 pub fn file_name_key(name: &str) -> Option<String> {
     if name.contains(['/', '\\']) {

@@ -1,10 +1,13 @@
-//! Reads markdown in bounded memory. The parser keeps a tree with a node of 48 bytes for almost
-//! every sign, so a text of nothing but brackets takes 150 times its length. A text with many
-//! signs is read in parts here, each as long as a number of signs allows.
+//! Parses markdown in bounded memory.
 //!
-//! Parts end where a block of the top level begins, so each block is read as in the whole text. A
-//! block that is longer than a part is cut: a list between its items, a quote between its blocks, a
-//! paragraph between its lines or words and outside of brackets. Code and HTML are not parsed then.
+//! The parser keeps a tree with a node of 48 bytes for almost every sign, so a text of only
+//! brackets takes 150 times its length. This module therefore parses a text with many signs in
+//! parts with a limited number of signs.
+//!
+//! A part ends where a block of the top level begins, so each block is parsed as in the whole text.
+//! A block longer than a part is cut: a list between its items, a quote between its blocks, a
+//! paragraph between its lines or words and outside of brackets. Code and HTML that long are not
+//! parsed.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -14,10 +17,10 @@ use pulldown_cmark::{BrokenLink, CodeBlockKind, CowStr, Event, Options, Parser, 
 
 use super::fence::Fences;
 
-/// The number of signs (ASCII punctuation and line ends) in a part. The parser's tree for a part
-/// takes about 5 MB.
+/// Number of signs (ASCII punctuation and line ends) in a part. The parser's tree for a part takes
+/// about 5 MB.
 const SIGNS: usize = 1 << 15;
-/// How far back a bracket is looked for that a cut would leave open, in bytes.
+/// Maximum distance to a bracket that a cut would leave open, in bytes.
 const BRACKET: usize = 2000;
 
 /// Calls `each` with the events of `text` and their byte ranges, until it breaks.
@@ -64,13 +67,13 @@ pub fn for_each_event<'a>(
 
 /// A part of a text.
 enum Part<'a> {
-    /// To be parsed by itself.
+    /// A part to parse.
     Parsed(&'a str),
     /// A block whose content is not parsed: code or HTML.
     Raw(Tag<'a>, &'a str),
 }
 
-/// Calls `each` with the parts of `text` and where they begin, until it breaks.
+/// Calls `each` with the parts of `text` and their offsets, until it breaks.
 fn each_part<'a>(
     text: &'a str,
     options: Options,
@@ -92,7 +95,7 @@ fn each_part<'a>(
                 (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
-        // What the parser takes for code or HTML, and this does not.
+        // The parser takes it for code or HTML, and this module does not.
         let (part, length) =
             if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
         if each(at, part).is_break() {
@@ -102,7 +105,7 @@ fn each_part<'a>(
     }
 }
 
-/// The length of the longest beginning of `text` that has no more than [`SIGNS`] signs.
+/// Returns the length of the longest beginning of `text` with at most [`SIGNS`] signs.
 fn window(text: &str) -> usize {
     let mut left = SIGNS;
     for (at, byte) in text.bytes().enumerate() {
@@ -120,17 +123,17 @@ fn window(text: &str) -> usize {
 enum Cut {
     /// Before this byte.
     Before(usize),
-    /// It is one block of code that goes on.
+    /// The part is one block of code that continues.
     Code,
-    /// It is one block of HTML that goes on.
+    /// The part is one block of HTML that continues.
     Html,
 }
 
-/// Where the part `text` is cut, behind which more follows.
+/// Returns where to cut the part `text`, which is followed by more text.
 fn cut(text: &str, options: Options) -> Cut {
     let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |end| end + 1);
     let mut depth = 0_usize;
-    // Where the last blocks begin: of the top level, in that one, and at any depth.
+    // Where the last blocks begin: of the top level, in that block, and at any depth.
     let (mut top, mut child, mut any) = (0, 0, 0);
     let mut kind = None;
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
@@ -163,7 +166,7 @@ fn cut(text: &str, options: Options) -> Cut {
             if inner == 0 {
                 return Cut::Before(paragraph(text));
             }
-            // Without the indentation, which would make code of what stood in a list.
+            // Without the indentation, which would turn the content of a list into code.
             let bare = text[inner..].trim_start_matches([' ', '\t']);
             Cut::Before(text.len() - bare.len())
         }
@@ -186,8 +189,8 @@ fn is_block(tag: &Tag<'_>) -> bool {
     )
 }
 
-/// Where a paragraph that goes on behind `text` is cut: behind a line, else behind a word, else
-/// before a bracket, in the second half; not within brackets, as far as these are not long.
+/// Returns where to cut a paragraph that continues behind `text`: behind a line, else behind a
+/// word, else before a bracket, in the second half; not within short brackets.
 fn paragraph(text: &str) -> usize {
     let half = text.floor_char_boundary(text.len() / 2);
     let later = &text[half..];
@@ -198,12 +201,12 @@ fn paragraph(text: &str) -> usize {
     let near = text.floor_char_boundary(spaced.saturating_sub(BRACKET).max(half));
     let head = &text[near..spaced];
     let open = head.rfind('[').filter(|open| !head[*open..].contains(']') || spaced == text.len());
-    // All of `![[` goes to the next part.
+    // All of `![[` belongs to the next part.
     let at = open.map_or(spaced, |open| near + head[..open].trim_end_matches(['[', '!']).len());
     if at > half { at } else { spaced }
 }
 
-/// The content of the block of code that `text` begins with, and the block's length.
+/// Returns the content of the block of code at the beginning of `text`, and the block's length.
 fn code(text: &str) -> (&str, usize) {
     let mut fences = Fences::default();
     let fenced = text.split_inclusive('\n').next().is_some_and(|line| fences.line(line));
@@ -230,7 +233,8 @@ fn code(text: &str) -> (&str, usize) {
     (&text[start.min(end)..end], at)
 }
 
-/// The length of the block of HTML that `text` begins with (CommonMark 0.31, section 4.6).
+/// Returns the length of the block of HTML at the beginning of `text` (CommonMark 0.31, section
+/// 4.6).
 fn html(text: &str) -> usize {
     let head = text.trim_start().get(..16).unwrap_or_default().to_ascii_lowercase();
     let ends = [
@@ -257,7 +261,7 @@ fn html(text: &str) -> usize {
     at
 }
 
-/// Where the definitions of a text's links stand, by their labels.
+/// Positions of a text's link definitions, by label.
 struct Definitions<'a> {
     text: &'a str,
     options: Options,
@@ -299,7 +303,7 @@ impl<'a> Definitions<'a> {
         self.hasher.hash_one(words.join(" ").to_lowercase())
     }
 
-    /// The address and the title of the link with this label.
+    /// Returns the address and the title of the link with this label.
     fn find(&self, label: &str) -> Option<(CowStr<'a>, CowStr<'a>)> {
         if self.at.is_empty() {
             return None;

@@ -1,13 +1,13 @@
-//! Putting a line into a section that stands above another one. Knows no clock, and not what the line says.
+//! Adds a line to a section that is created above another one. Knows no clock.
 
 use super::edit::{EditError, append, insert};
 use super::section::section;
 
-/// Puts `line` at the end of the section `heading` of `body`. When there is none it is made, of the second level, above the section
-/// `above`, or at the end when that is missing, too.
+/// Adds `line` at the end of the section `heading` of `body`. A missing section is created with
+/// level 2, above the section `above`, or at the end if that is missing too.
 ///
 /// # Errors
-/// [`EditError::Empty`] when `line` is.
+/// [`EditError::Empty`] when `line` is empty.
 pub fn add_note(body: &str, heading: &str, above: &str, line: &str) -> Result<String, EditError> {
     if line.trim().is_empty() {
         return Err(EditError::Empty);

@@ -1,15 +1,15 @@
-//! A page's own address in the web.
+//! The web address of a page.
 
 use super::Frontmatter;
 
-/// The longest address, in bytes.
-const LONGEST: usize = 2_000;
+/// Maximum length of an address, in bytes.
+const MAX_LENGTH: usize = 2_000;
 
-/// Where a page stands in the web: the `url` of its frontmatter, else the address that it came from; `None` when neither is `http` or
-/// `https`. `frontmatter` is the text between its `---` lines.
+/// Returns the web address of a page: the `url` of its frontmatter, else the address of its origin;
+/// `None` when neither is `http` or `https`. `frontmatter` is the text between the `---` lines.
 #[must_use]
 pub fn page_url(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {
-    // Most pages have none, and many are asked at once.
+    // Most pages have none, and callers ask for many pages at once.
     let named = if frontmatter.contains("url") {
         Frontmatter::parse(frontmatter).ok().and_then(|frontmatter| frontmatter.get("url"))
     } else {
@@ -20,7 +20,7 @@ pub fn page_url(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {
 
 fn web_address(text: &str) -> Option<String> {
     let url = url::Url::parse(text.trim()).ok()?;
-    let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= LONGEST;
+    let fits = matches!(url.scheme(), "http" | "https") && url.as_str().len() <= MAX_LENGTH;
     fits.then(|| url.into())
 }
 
@@ -35,7 +35,7 @@ mod tests {
             Some("https://x.example/%C3%A4%20b")
         );
         assert_eq!(web_address("http://x").as_deref(), Some("http://x/"));
-        let long = format!("https://x/{}", "a".repeat(LONGEST));
+        let long = format!("https://x/{}", "a".repeat(MAX_LENGTH));
         for other in
             ["", "x", "javascript:alert(1)", "file:///etc/passwd", "webhook:c:1", "https://", &long]
         {

@@ -1,7 +1,9 @@
-//! What comes over the network, as a page's text: markdown and plain text as they are, HTML as markdown, JSON by its fields.
+//! Converts bytes from the network to a page's text: markdown and plain text unchanged, HTML as
+//! markdown, JSON by its fields.
 //!
-//! What a stranger writes is data. Of the fields that come with a text only a few act ([`fields`]); nothing here knows who sent
-//! it, where it goes, or when. Total, and linear in the length of what came.
+//! Untrusted text is data: only a few of the fields sent with a text have an effect ([`fields`]).
+//! The module does not know the sender, the destination or the time. It is total, and linear in the
+//! length of the bytes.
 
 mod fields;
 mod flow;
@@ -14,7 +16,7 @@ use fields::Fields;
 
 pub use fields::RECEIVED;
 
-/// The media types that can be taken in.
+/// Accepted media types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MediaType {
     /// `text/plain`, and other `text/*`.
@@ -28,7 +30,7 @@ pub enum MediaType {
 }
 
 impl MediaType {
-    /// The type's name.
+    /// Returns the type's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,28 +42,31 @@ impl MediaType {
     }
 }
 
-/// Why bytes from the network are no text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why bytes from the network are not text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
-    /// There is nothing in them, or white space only, or nothing is left of the HTML.
+    /// The bytes are empty, only white space, or HTML without text.
+    #[error("there is no text")]
     Empty,
-    /// They are not UTF-8, have a NUL byte, or are not JSON; the message says what and where.
+    /// The bytes are not UTF-8, have a NUL byte, or are not JSON. Says what and where.
+    #[error("{0}")]
     Encoding(String),
 }
 
-/// What was sent, as a document, and the address that it says it comes from.
+/// A received document, and the address that it gives for itself.
 #[derive(Debug, Clone)]
 pub struct Payload {
-    /// Body, and as frontmatter what may act: title, type, tags, aliases, date, url. Everything else that stood there is
-    /// kept as one text under `received`, where nothing acts; at the end of the body when it is too long for that.
+    /// The body, and frontmatter with fields that have an effect: title, type, tags, aliases, date,
+    /// url. All other fields are kept as one text under `received`, which has no effect, or at the
+    /// end of the body if that text is too long.
     pub document: Document,
-    /// `url` of the JSON or the frontmatter: `http` or `https`.
+    /// The `url` of the JSON or the frontmatter: `http` or `https`.
     pub url: Option<String>,
 }
 
-/// The document that `bytes` are. One leading BOM is dropped.
+/// Converts `bytes` to a document. Drops one leading byte order mark.
 ///
-/// Frontmatter is read in markdown only, and what is malformed there is text like any other.
+/// Reads frontmatter in markdown only; malformed frontmatter is part of the body.
 ///
 /// # Errors
 /// [`PayloadError`].
@@ -93,7 +98,7 @@ fn all_body(text: &str) -> Payload {
     }
 }
 
-/// Text that may begin with frontmatter.
+/// Converts markdown that may begin with frontmatter.
 fn markdown(text: &str) -> Payload {
     match Document::parse(text) {
         Ok(document) if document.body.trim().is_empty() => all_body(&document.body),
@@ -102,7 +107,7 @@ fn markdown(text: &str) -> Payload {
     }
 }
 
-/// `text` as a block of code, behind a fence that is longer than any in it.
+/// Returns `text` as a code block, with a fence longer than any in it.
 fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));

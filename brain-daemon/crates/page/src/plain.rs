@@ -1,10 +1,10 @@
-//! What a piece of markdown says, without its marks, on one line: for models that read text. Works on any part of a text, also one that begins
-//! within a link or a fence; what it does not know stays as it is.
+//! Converts markdown to plain text on one line, for models that read text. Accepts any part of a
+//! text, even one that begins within a link or a fence. Unknown markup stays.
 
-/// How far a link's end is looked for, in bytes. Keeps the work linear.
-const FAR: usize = 300;
+/// Maximum distance to a link's end, in bytes. Keeps the work linear.
+const MAX_DISTANCE: usize = 300;
 
-/// `text` without markdown's marks, its words apart by single spaces.
+/// Returns `text` without markdown's marks, with single spaces between words.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
@@ -26,7 +26,7 @@ pub(super) fn plain(text: &str) -> String {
     plain
 }
 
-/// A line without what makes it a quotation, a heading, an entry of a list or a fence.
+/// Returns a line without the marks of a quotation, heading, list item or fence.
 fn without_head(mut line: &str) -> &str {
     loop {
         let bare = line.trim_start_matches(['>', '`']).trim_start();
@@ -48,7 +48,7 @@ fn without_head(mut line: &str) -> &str {
     }
 }
 
-/// A line's text without the marks within it.
+/// Appends a line's text without the marks within it.
 fn inline(line: &str, out: &mut String) {
     let mut at = 0;
     let mut prev = ' ';
@@ -82,7 +82,7 @@ fn inline(line: &str, out: &mut String) {
     }
 }
 
-/// What a link, the end of one, or a tag of HTML at the beginning of `rest` says, and how long it is.
+/// Returns the text and the length of the link, link end or HTML tag at the beginning of `rest`.
 fn link(rest: &str) -> Option<(&str, usize)> {
     if let Some(inner) = rest.strip_prefix("[[") {
         let says = &inner[..near(inner, ']').filter(|end| inner[*end..].starts_with("]]"))?];
@@ -105,16 +105,16 @@ fn link(rest: &str) -> Option<(&str, usize)> {
     (is_address || is_tag).then_some((if is_address { tag } else { " " }, tag.len() + 2))
 }
 
-/// The `](address)` at the beginning of `rest`: it says nothing.
+/// Returns an empty text and the length of the `](address)` at the beginning of `rest`.
 fn target(rest: &str) -> Option<(&str, usize)> {
     let inner = rest.strip_prefix("](")?;
     let end = near(inner, ')')?;
     Some(("", end + 3))
 }
 
-/// Where `what` is, if it is not far.
+/// Returns the position of `what` if it is near.
 fn near(text: &str, what: char) -> Option<usize> {
-    let mut end = text.len().min(FAR);
+    let mut end = text.len().min(MAX_DISTANCE);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -1,16 +1,17 @@
-//! Where a page's prose is: its text outside of code, links, images and HTML, and what of it stands in `%%comments%%`.
+//! Finds a page's prose: text outside of code, links, images and HTML; and `%%comments%%`.
 
 use super::markdown::for_each_event;
 use pulldown_cmark::{Event, Options, Tag, TagEnd};
 use std::ops::{ControlFlow, Range};
 
-/// How the body of a page is read. Footnotes, so that `[^1]: text` is no link definition. No tables: `|` in `[[a|b]]` is no cell.
+/// Options for parsing a body. With footnotes, so that `[^1]: text` is not a link definition.
+/// Without tables, so that the `|` in `[[a|b]]` does not start a cell.
 pub(super) const MARKDOWN: Options = Options::ENABLE_WIKILINKS.union(Options::ENABLE_FOOTNOTES);
 
-/// Calls `each` with the byte ranges of the prose, in order. What stands in one range stands together in the source.
+/// Calls `each` with the byte ranges of the prose, in order. A range is contiguous in the source.
 pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
     let mut inside = 0_usize;
-    // The parser cuts at every character that might have meant something.
+    // The parser splits text at every character that can have a meaning.
     let mut run: Range<usize> = 0..0;
     for_each_event(body, MARKDOWN, |event, range| {
         match event {
@@ -35,10 +36,10 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
     }
 }
 
-/// The byte ranges of `%%comments%%`, in order. One that is not closed is none.
+/// Returns the byte ranges of `%%comments%%`, in order. An unclosed comment is not one.
 pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     const MARK: &str = "%%";
-    // As a rule there is none, and no reason to read the page for it.
+    // Most pages have no comment, and need not be parsed.
     if body.matches(MARK).take(2).count() < 2 {
         return Vec::new();
     }
@@ -58,8 +59,8 @@ pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// Whether a comment may begin at `open` and have this text: `100%%` begins none, and one that begins within a line ends with its
-/// paragraph at the latest.
+/// Returns whether a comment with this text can begin at `open`. `100%%` does not begin one, and a
+/// comment that begins within a line ends with its paragraph at the latest.
 fn may_enclose(body: &str, open: usize, text: &str) -> bool {
     let before = body[..open].trim_end_matches([' ', '\t']);
     let first_in_line = before.is_empty() || before.ends_with(['\n', '>']);
@@ -67,7 +68,7 @@ fn may_enclose(body: &str, open: usize, text: &str) -> bool {
     !body[..open].ends_with(char::is_numeric) && (first_in_line || !blank_line())
 }
 
-/// Whether `at` is in one of the ranges, which are in order.
+/// Returns whether `at` is in one of the sorted ranges.
 pub(super) fn is_in(ranges: &[Range<usize>], at: usize) -> bool {
     let after = ranges.partition_point(|range| range.end <= at);
     ranges.get(after).is_some_and(|range| range.contains(&at))

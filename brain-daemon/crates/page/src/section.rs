@@ -1,5 +1,5 @@
-//! The parts of a page that its headings make. Knows of headings with `#` marks only, outside of fenced code; nothing of lists or
-//! quotes.
+//! Sections of a page. Knows only headings with `#` marks outside of fenced code, and ignores lists
+//! and quotes.
 
 use super::fence::Fences;
 use std::ops::Range;
@@ -8,21 +8,21 @@ use unicode_normalization::UnicodeNormalization as _;
 /// A heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// How many `#` marks it has, 1 to 6.
+    /// Number of `#` marks, 1 to 6.
     pub level: u8,
-    /// What it says: markdown as written, one line, without the marks.
+    /// Its text: markdown as written, on one line, without the marks.
     pub text: String,
-    /// The bytes of its line in the body, with the line's end.
+    /// The byte range of its line in the body, including the line end.
     pub range: Range<usize>,
 }
 
-/// The headings of `body` in its order. Linear in the body's length.
+/// Returns the headings of `body` in order. Linear in the body's length.
 #[must_use]
 pub fn headings(body: &str) -> Vec<Heading> {
     each_heading(body).collect()
 }
 
-/// The headings of `body`, one at a time.
+/// Iterates over the headings of `body`.
 pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
     let mut fences = Fences::default();
     let mut start = 0;
@@ -34,11 +34,11 @@ pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
     })
 }
 
-/// The part of `body` below the first heading that says `heading`: the bytes from the heading's line to the next heading of the same
-/// or a higher level, or to the end.
+/// Returns the section of `body` below the first heading with the text `heading`: the byte range
+/// from the heading's line to the next heading of the same or a higher level, or to the end.
 ///
-/// Upper and lower case are the same, and so are white space around and the ways to write a letter with its accent. `#` marks before the name may be there; then a heading of
-/// that level is taken before one of another.
+/// Ignores case, surrounding white space, and the Unicode form of accents. The name may begin with
+/// `#` marks; then a heading of that level is preferred.
 #[must_use]
 pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
     let wanted = heading.trim();
@@ -62,7 +62,8 @@ pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
     Some(found.range.start..next.map_or(body.len(), |next| next.range.start))
 }
 
-/// Level and text of a heading (CommonMark 0.31, ATX headings). One without a text is none here: nobody can name it.
+/// Returns level and text of a heading (CommonMark 0.31, ATX headings). A heading without a text is
+/// ignored, because it cannot be named.
 fn heading(line: &str) -> Option<(u8, &str)> {
     let line = line.trim_end();
     let marks = line.trim_start_matches(' ');
@@ -76,7 +77,7 @@ fn heading(line: &str) -> Option<(u8, &str)> {
         return None;
     }
     let text = text.trim();
-    // Marks behind the text close it, when there is white space before them.
+    // Marks behind the text close the heading if white space precedes them.
     let open = text.trim_end_matches('#');
     let text = if open.is_empty() || open.ends_with([' ', '\t']) { open.trim_end() } else { text };
     (!text.is_empty()).then_some((level, text))

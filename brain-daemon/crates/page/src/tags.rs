@@ -1,23 +1,24 @@
-//! The tags that stand in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
+//! Tags in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
 
 use super::prose::{comments, is_in, prose};
 use std::collections::HashSet;
 use unicode_normalization::char::is_combining_mark;
 
-/// The longest tag that is taken for one, in bytes.
+/// Maximum length of a tag, in bytes.
 const MAX_TAG: usize = 200;
-/// The most tags of one text; those behind it are left out.
+/// Maximum tags of one text; further ones are ignored.
 const MAX_TAGS: usize = 1000;
 
-/// The tags of `body` without their `#`, as they are written, each spelling once, in the order of the text.
+/// Returns the tags of `body` without their `#`, as they are written, each spelling once, in the
+/// order of the text.
 ///
-/// A tag begins a line, or follows white space or the sign of an emphasis; it has letters and marks of any script, digits, `_`,
-/// `-` and `/`, and not only digits. Tags in code, links, addresses, comments and behind a backslash are none. Linear in the length of
-/// the body.
+/// A tag begins a line, or follows white space or an emphasis mark. It has letters and marks of any
+/// script, digits, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses
+/// and comments, and behind a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut seen) = (Vec::new(), HashSet::new());
-    // No sign of a tag, no reason to read the page as markdown.
+    // A page without a possible tag need not be parsed as markdown.
     if !body.match_indices('#').any(|(at, _)| tag_at(body, at, at).is_some()) {
         return tags;
     }
@@ -37,7 +38,8 @@ pub fn body_tags(body: &str) -> Vec<&str> {
     tags
 }
 
-/// The tag whose `#` is at `at` of `text`, if one may begin there. `start` is where the prose around it begins.
+/// Returns the tag whose `#` is at `at` of `text`, if one can begin there. `start` is the beginning
+/// of the surrounding prose.
 fn tag_at(text: &str, at: usize, start: usize) -> Option<&str> {
     let before = &text[..at];
     let begins = match before.chars().next_back() {

@@ -1,4 +1,4 @@
-//! Dated lines of a page. Knows no clock: a date is what the author wrote, if the calendar has it.
+//! Dated lines of a page. Knows no clock: a date is what the author wrote, if it exists.
 
 use super::fence::Fences;
 use jiff::civil::Date;
@@ -8,21 +8,22 @@ use std::hash::{BuildHasher, RandomState};
 /// One dated line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TimelineEntry {
-    /// The day, `YYYY-MM-DD`, one that the calendar has.
+    /// The day, `YYYY-MM-DD`; it exists in the calendar.
     pub date: String,
-    /// What happened: markdown as written, one line, without the source.
+    /// The event: markdown as written, on one line, without the source.
     pub text: String,
-    /// What stands in `[Source: …]`, when there is one.
+    /// The text of `[Source: …]`, if there is one.
     pub source: Option<String>,
 }
 
-/// The timeline of `body`: lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** | text`, with
-/// any of the bullets `-`, `*`, `+`, outside of fenced code, in the order of the page.
+/// Returns the timeline of `body`: lines `- YYYY-MM-DD | text [Source: …]` and `- **YYYY-MM-DD** |
+/// text`, with any of the bullets `-`, `*`, `+`, outside of fenced code, in the order of the page.
 ///
-/// A date that the calendar lacks (2024-02-30) or an empty text is no entry. A date and text that come again are left out.
+/// Ignores entries with a date that does not exist (2024-02-30) or without text, and repeated
+/// entries.
 #[must_use]
 pub fn timeline(body: &str) -> Vec<TimelineEntry> {
-    // Hashes: a tenth of the memory that the texts take.
+    // Hashes take a tenth of the memory of the texts.
     let (mut seen, hasher) = (HashSet::new(), RandomState::new());
     let mut found = Vec::new();
     let mut fences = Fences::default();
@@ -79,7 +80,7 @@ fn is_day(text: &str) -> bool {
     }
 }
 
-/// The text without its `[Source: …]`, and what stands in that. Brackets inside of it may be nested.
+/// Returns the text without its `[Source: …]`, and the source. Brackets within it can be nested.
 fn split_source(text: &str) -> (String, Option<String>) {
     const MARK: &[u8] = b"[source:";
     let Some(start) =

@@ -1,33 +1,39 @@
-//! Putting a dated line into a page's timeline. Knows the section that holds it and the order that its author keeps; no clock.
+//! Adds a dated line to a page's timeline, in the order of the existing lines. Knows no clock.
 
 use super::edit::{EditError, insert, line_end};
 use super::fence::Fences;
 use super::section::section;
 use super::timeline::{TimelineEntry, timeline};
 
-/// The heading of the section that dated lines go to.
+/// Heading of the section for dated lines.
 const TIMELINE: &str = "Timeline";
 
-/// A dated line that cannot be put in. Nothing was changed.
+/// Why a dated line cannot be added. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimelineError {
-    /// The calendar has no such day.
-    #[error("\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has", .0.escape_debug())]
-    NoDay(String),
-    /// The text or the source is empty, has several lines, or would be read as something else.
+    /// The day does not exist in the calendar.
     #[error(
-        "{0} has to be one line of text, with its brackets closed and without a [Source: …] of its own"
+        "\"{}\" is no day: write it as YYYY-MM-DD, one that the calendar has",
+        .0.escape_debug()
+    )]
+    NoDay(String),
+    /// The text or the source is empty, has several lines, or would be parsed differently.
+    #[error(
+        "{0} has to be one line of text, with its brackets closed and without a [Source: …] of its \
+         own"
     )]
     NoLine(&'static str),
-    /// What follows in the page is code, because a fence is open.
+    /// The line would be code, because a fence is open.
     #[error(
-        "the page opens a code fence that it does not close, so a line at its end is no timeline entry"
+        "the page opens a code fence that it does not close, so a line at its end is no timeline \
+         entry"
     )]
     OpenFence,
 }
 
-/// Puts `entry` into the section `## Timeline` of `body`, made at the end when there is none: among the lines there by its day, in
-/// the order that they have; the newest first when they have none. None when the page has that day with that text already.
+/// Adds `entry` to the section `## Timeline` of `body`, which is created at the end if missing. The
+/// line is sorted by its day into the existing order, or newest first if there is none. Returns
+/// `None` when the page has the same day and text already.
 ///
 /// # Errors
 /// [`TimelineError`].
@@ -36,7 +42,7 @@ pub fn add_timeline_entry(
     entry: &TimelineEntry,
 ) -> Result<Option<String>, TimelineError> {
     let line = line_of(entry)?;
-    // As it is read, spaces are one.
+    // Parsing reduces white space to single spaces.
     let same = |it: &TimelineEntry| {
         it.date == entry.date && it.text.split_whitespace().eq(entry.text.split_whitespace())
     };
@@ -59,12 +65,12 @@ pub fn add_timeline_entry(
             }
         },
     };
-    // It has a text, so it is put in.
+    // The line has a text, so it can be inserted.
     let new = new.map_err(|_: EditError| TimelineError::NoLine("the text"))?;
     if timeline(&new).iter().any(same) { Ok(Some(new)) } else { Err(TimelineError::OpenFence) }
 }
 
-/// The entry as a line, which reads back as this entry.
+/// Returns the entry as a line that parses to an equal entry.
 fn line_of(entry: &TimelineEntry) -> Result<String, TimelineError> {
     let TimelineEntry { date, text, source } = entry;
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
@@ -85,7 +91,8 @@ fn line_of(entry: &TimelineEntry) -> Result<String, TimelineError> {
     if sound { Ok(line) } else { Err(TimelineError::NoLine("the source")) }
 }
 
-/// Where in a section a line of this day belongs; none when it has no dated lines.
+/// Returns the position of a line of this day in a section; `None` when the section has no dated
+/// lines.
 fn place(part: &str, date: &str) -> Option<usize> {
     let entries = blocks(part);
     let (first, last) = (entries.first()?, entries.last()?);
@@ -93,19 +100,20 @@ fn place(part: &str, date: &str) -> Option<usize> {
     let before =
         |it: &&Block| if oldest_first { it.date.as_str() > date } else { it.date.as_str() <= date };
     Some(match entries.iter().position(|it| before(&it)) {
-        // Behind the one before it rather than before the one behind it: what stands between them stays with its follower.
+        // Behind the preceding entry rather than before the following one: text between them
+        // belongs to the latter.
         Some(at) if oldest_first && at > 0 => entries[at - 1].end,
         Some(at) => entries[at].start,
         None => last.end,
     })
 }
 
-/// A dated line with what belongs to it.
+/// A dated line with the text that belongs to it.
 struct Block {
     date: String,
-    /// Where its line begins.
+    /// Start of its line.
     start: usize,
-    /// Where the last line ends that goes with it: what is indented below it, the rest of its paragraph, code.
+    /// End of its last line: indented lines, the rest of its paragraph, and code belong to it.
     end: usize,
 }
 

@@ -1,20 +1,21 @@
-//! The title of a page that gives none. Knows only the body's text.
+//! Derives the title of a page that has none. Knows only the body's text.
 
 use super::fence::Fences;
 use super::grapheme;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// The longest derived title, in characters.
+/// Maximum length of a derived title, in characters.
 pub const MAX_TITLE: usize = 80;
 
-/// No title needs more of its line than this many bytes.
+/// Maximum bytes of a line that are read for a title.
 const LINE_BYTES: usize = 4096;
 
-/// A title for `body`: its first usable line without heading, list and quote marks, emphasis, and link targets, cut after
-/// [`MAX_TITLE`] characters, but never inside an emoji or between a letter and its mark. White space runs become one space.
+/// Returns a title for `body`: its first usable line without heading, list and quote marks,
+/// emphasis, and link targets, cut after [`MAX_TITLE`] characters, but never inside an emoji or
+/// between a letter and its mark. Runs of white space become one space.
 ///
-/// Rules, fences, setext underlines, comments, tables' rulers and link definitions are not usable. Code counts only when there is
-/// nothing else. `Capture` when no line is usable.
+/// Rules, fences, setext underlines, comments, table rulers and link definitions are not usable.
+/// Code is used only if there is nothing else. Returns `Capture` when no line is usable.
 #[must_use]
 pub fn derive_title(body: &str) -> String {
     let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
@@ -42,7 +43,7 @@ pub fn derive_title(body: &str) -> String {
     code.unwrap_or_else(|| "Capture".to_owned())
 }
 
-/// The title that `line` gives.
+/// Returns the title from `line`, if it is usable.
 fn usable(line: &str) -> Option<String> {
     let line = without_marks(line);
     let only = |set: &[char]| line.chars().all(|c| set.contains(&c));
@@ -60,7 +61,8 @@ fn usable(line: &str) -> Option<String> {
     short(&plain(line), MAX_TITLE)
 }
 
-/// The line without what it begins with in markdown: `>`, bullets, numbers, check boxes, heading marks.
+/// Returns the line without the markdown at its beginning: `>`, bullets, numbers, check boxes,
+/// heading marks.
 fn without_marks(mut line: &str) -> &str {
     loop {
         let spaced = |rest: &'_ str| rest.is_empty() || rest.starts_with([' ', '\t']);
@@ -74,7 +76,7 @@ fn without_marks(mut line: &str) -> &str {
         } else if (1..=6).contains(&level) && spaced(&line[level..]) {
             &line[level..]
         } else if (1..=3).contains(&digits) {
-            // A year that ends a sentence begins no list.
+            // A year that ends a sentence does not begin a list.
             match line[digits..].strip_prefix(['.', ')']).filter(|r| r.starts_with([' ', '\t'])) {
                 Some(rest) => rest,
                 None => return line,
@@ -86,12 +88,12 @@ fn without_marks(mut line: &str) -> &str {
     }
 }
 
-/// The shown text of one line of markdown.
+/// Returns the shown text of one line of markdown.
 fn plain(line: &str) -> String {
     if !line.contains(['*', '_', '`', '[', '<', '&', '\\', '~', '#']) {
         return line.to_owned();
     }
-    // As a heading, so that nothing in the line is taken for a block.
+    // As a heading, no line can be a block.
     let heading = format!("# {line}");
     let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS;
     let mut out = String::with_capacity(line.len());
@@ -116,22 +118,35 @@ fn plain(line: &str) -> String {
     out
 }
 
-/// `text` on one line, without what cannot be seen (controls, marks of direction), cut after `most` characters; None when nothing
-/// is left.
-pub(super) fn short(text: &str, most: usize) -> Option<String> {
+/// Returns `text` on one line, without invisible characters (controls, direction marks), cut after
+/// `max_chars` characters; `None` when nothing is left.
+pub(super) fn short(text: &str, max_chars: usize) -> Option<String> {
     let mut out = String::with_capacity(text.len().min(400));
     for c in text.chars() {
         if c.is_whitespace() || c.is_control() {
             if !out.is_empty() && !out.ends_with(' ') {
                 out.push(' ');
             }
-        } else if !matches!(c, '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{FEFF}')
-        {
+        } else if !is_invisible(c) {
             out.push(c);
         }
     }
-    let title = grapheme::cut(out.trim(), most).trim_end();
+    let title = grapheme::cut(out.trim(), max_chars).trim_end();
     (!title.is_empty()).then(|| title.to_owned())
+}
+
+/// Returns whether `c` is a zero-width space, a direction mark, a word joiner or a byte order mark.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200B}'
+            | '\u{200E}'
+            | '\u{200F}'
+            | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{FEFF}'
+    )
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
-//! Windows of a page: the pieces of text that get a vector each. About 75 words (scripts without spaces: 100 characters), 15 of them shared with the one before, inside one chunk, with
-//! the title and the trail of headings before them. Pure.
+//! Windows of a page: pieces of text with one vector each. No I/O.
 //!
-//! Measured: such windows find better than longer ones, and much better than whole pages (of which a model reads the beginning only).
+//! A window has about 75 words (in scripts without spaces: 100 characters) and shares 15 with the
+//! previous one. It is inside one chunk, and begins with the title and the headings above it.
+//! Measured: such windows find better than longer ones, and much better than whole pages, of which
+//! a model reads only the beginning.
 
 use std::ops::Range;
 
@@ -15,35 +17,38 @@ use super::section::{Heading, each_heading};
 /// A window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Where it is in the body, in bytes.
+    /// Its start in the body, in bytes.
     pub start: usize,
-    /// Where it ends.
+    /// Its end in the body, in bytes.
     pub end: usize,
-    /// What is made a vector of: `title > heading. text`, without markdown's marks, on one line.
+    /// The text to embed: `title > heading. text`, without markdown's marks, on one line.
     pub text: String,
 }
 
-/// The version of the rule. It is part of what vectors were made of.
+/// Version of the rule for windows. It is part of the key of vectors.
 pub const WINDOWS: u32 = 1;
 
-/// The most windows of a page. What is behind them is found by its words only.
-const MOST: usize = 2000;
-/// What a word costs, and a character of a script without spaces.
+/// Maximum windows of a page. The text behind them is found by its words only.
+const MAX_WINDOWS: usize = 2000;
+/// Cost of a word.
 const WORD: usize = 4;
+/// Cost of a character of a script without spaces.
 const CHARACTER: usize = 3;
-/// What a window may cost: 75 words, 100 characters.
+/// Maximum cost of a window: 75 words, 100 characters.
 const FULL: usize = 75 * WORD;
-/// What two windows share: 15 words. As much may be added to a window, sooner than beginning another one for it.
+/// Cost of the text that two windows share: 15 words. A window can be longer by this much to avoid
+/// another one.
 const SHARED: usize = 15 * WORD;
-/// From here on a heading begins a window of its own.
+/// Cost from which a heading begins a new window.
 const ENOUGH: usize = FULL / 3;
-/// A word of more characters than this costs as two; longer than twice this it is taken apart.
+/// A word longer than this, in characters, costs as two; one longer than twice this is split.
 const LONG: usize = 16;
-/// The most characters of the title, and of a heading, before a window.
+/// Maximum length of the title and of each heading before a window, in characters.
 const TITLE: usize = 120;
 const TRAIL: usize = 80;
 
-/// The windows of a page, in order; none when there is nothing to read. At most 2,000. Linear in the body's length.
+/// Returns the windows of a page in order; none for a blank page. At most 2,000. Linear in the
+/// body's length.
 #[must_use]
 pub fn windows(title: &str, body: &str) -> Vec<Window> {
     let mut trail = Trail {
@@ -62,7 +67,7 @@ pub fn windows(title: &str, body: &str) -> Vec<Window> {
             unit.heading = marks.next_if(|heading| heading.range.start <= unit.start).is_some();
         }
         let mut from = 0;
-        while let (Some(first), true) = (units.get(from), found.len() < MOST) {
+        while let (Some(first), true) = (units.get(from), found.len() < MAX_WINDOWS) {
             let to = end(&units, from);
             let Some(last) = units.get(to - 1) else { break };
             let text = plain(&body[first.start..last.end]);
@@ -72,27 +77,27 @@ pub fn windows(title: &str, body: &str) -> Vec<Window> {
             }
             from = next(&units, to);
         }
-        if found.len() == MOST {
+        if found.len() == MAX_WINDOWS {
             break;
         }
     }
     found
 }
 
-/// A word, a part of a long one, or a character of a script without spaces.
+/// A word, a part of a long word, or a character of a script without spaces.
 #[derive(Debug)]
 struct Unit {
     start: usize,
     end: usize,
     cost: usize,
-    /// A heading begins with it.
+    /// Whether a heading begins with it.
     heading: bool,
 }
 
-/// The units of a part of the body.
+/// Returns the units of a part of the body.
 fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
     let mut units: Vec<Unit> = Vec::new();
-    // Characters of the word that goes on.
+    // Characters of the current word.
     let mut open = 0;
     for (at, c) in body[part.clone()].char_indices() {
         let (start, end) = (part.start + at, part.start + at + c.len_utf8());
@@ -115,14 +120,16 @@ fn units(body: &str, part: Range<usize>) -> Vec<Unit> {
     units
 }
 
-/// Whether `c` is of a script that is written without spaces between words.
+/// Returns whether `c` is of a script without spaces between words.
 fn is_alone(c: char) -> bool {
     matches!(c,
-        '\u{0E00}'..='\u{0FFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{2E80}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}'
-        | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF9F}' | '\u{20000}'..='\u{3FFFF}')
+        '\u{0E00}'..='\u{0FFF}' | '\u{1000}'..='\u{109F}' | '\u{1780}'..='\u{17FF}'
+        | '\u{2E80}'..='\u{30FF}' | '\u{31F0}'..='\u{31FF}' | '\u{3400}'..='\u{4DBF}'
+        | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{FF00}'..='\u{FF9F}'
+        | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Behind which unit the window ends that begins with `from`.
+/// Returns the end of the window that begins with unit `from`.
 fn end(units: &[Unit], from: usize) -> usize {
     let mut cost = 0;
     let mut to = from;
@@ -133,7 +140,7 @@ fn end(units: &[Unit], from: usize) -> usize {
         cost += unit.cost;
         to += 1;
     }
-    // A rest that is short is no window.
+    // A short rest does not become a window.
     let mut rest = 0;
     for (at, unit) in units.iter().enumerate().skip(to) {
         rest += unit.cost;
@@ -147,7 +154,7 @@ fn end(units: &[Unit], from: usize) -> usize {
     to
 }
 
-/// Which unit the window begins with that follows one that ended behind `to`.
+/// Returns the first unit of the window that follows one with the end `to`.
 fn next(units: &[Unit], to: usize) -> usize {
     if units.get(to).is_none_or(|unit| unit.heading) {
         return to;
@@ -167,7 +174,7 @@ fn next(units: &[Unit], to: usize) -> usize {
     from
 }
 
-/// The headings that a place is below.
+/// The headings above a place.
 struct Trail<'a> {
     title: &'a str,
     open: Vec<Heading>,
@@ -175,13 +182,14 @@ struct Trail<'a> {
 }
 
 impl Trail<'_> {
-    /// What is written before a window that begins at `at`. Places come in order.
+    /// Returns the text before a window that begins at `at`. Places must come in order.
     fn before(&mut self, at: usize) -> String {
         while let Some(heading) = self.next.next_if(|heading| heading.range.end <= at) {
             self.open.retain(|above| above.level < heading.level);
             self.open.push(heading);
         }
-        // A heading that the window begins with says itself what it is; but it is not below those of its level.
+        // A heading at the beginning of the window is part of its text, but ends the headings of
+        // its level.
         let first = self.next.peek().filter(|heading| heading.range.start <= at);
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);
@@ -280,7 +288,7 @@ mod tests {
             let body = unit.repeat(5_000_000 / unit.len());
             let start = std::time::Instant::now();
             let found = windows("t", &body);
-            assert!(found.len() <= MOST);
+            assert!(found.len() <= MAX_WINDOWS);
             // Generous: a debug build on a slow machine. Quadratic would be minutes.
             assert!(start.elapsed().as_secs() < 60, "{unit:?} {:?}", start.elapsed());
             assert!(found.iter().all(|window| window.text.len() < 20_000), "{unit:?}");

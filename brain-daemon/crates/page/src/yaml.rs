@@ -1,8 +1,8 @@
-//! The YAML of a frontmatter block as it lies in the text: which keys there are, where each one's lines begin and
-//! end, and what its scalars say in the author's own spelling (`1.10` stays `1.10`, `no` stays `no`).
+//! The YAML of a frontmatter block: its keys, the lines of each key, and its scalars in the
+//! author's spelling (`1.10` stays `1.10`, `no` stays `no`).
 //!
-//! Reads the parser's events and builds no typed values. Aliases are refused, so nothing can grow beyond the text.
-//! Knows nothing of pages or of what a key means.
+//! Reads the parser's events and builds no typed values. Refuses aliases, so nothing can grow
+//! beyond the text. Knows nothing of pages or of the meaning of a key.
 
 use serde_saphyr::granit_parser::{
     Event, Options, Parser, ScalarStyle, ScanError, Span, StructureStyle,
@@ -10,17 +10,17 @@ use serde_saphyr::granit_parser::{
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// How deep collections may nest. Real frontmatter nests two or three levels.
+/// Maximum nesting of collections. Usual frontmatter nests two or three levels.
 const MAX_DEPTH: usize = 32;
 
-/// What a key holds.
+/// The value of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Nothing: `key:`, `key: ~`, `key: null`.
+    /// No value: `key:`, `key: ~`, `key: null`.
     Null,
-    /// A scalar as written, quotes and escapes resolved.
+    /// A scalar as written, with quotes and escapes resolved.
     Text(String),
-    /// A sequence; what in it is no scalar is left out.
+    /// The scalars of a sequence.
     List(Vec<String>),
     /// A mapping.
     Other,
@@ -31,13 +31,14 @@ pub(super) enum Value {
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) value: Value,
-    /// Whether `value` says all that stands there.
+    /// Whether `value` has the whole value.
     pub(super) whole: bool,
-    /// Where the key itself stands, in bytes, quotes included.
+    /// Byte range of the key, including quotes.
     key_at: Range<usize>,
-    /// Where the last thing of the value ends, in bytes.
+    /// End of the last part of the value, in bytes.
     end: usize,
-    /// The whole lines of the key and its value, in bytes. Meaningless when the mapping is not in lines.
+    /// Byte range of the whole lines of the key and its value. Meaningless unless the mapping is in
+    /// lines.
     pub(super) block: Range<usize>,
 }
 
@@ -47,16 +48,17 @@ pub(super) struct Mapping {
     pub(super) entries: Vec<Entry>,
     /// Whether every key begins a line of its own; not so in `{a: 1, b: 2}`.
     pub(super) in_lines: bool,
-    /// The column of the keys.
+    /// Column of the keys.
     pub(super) indent: usize,
 }
 
-/// Why a text is no mapping.
+/// Why a text is not a mapping.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It is sound YAML, but a scalar or a sequence.
+    /// Valid YAML, but a scalar or a sequence.
     NotMapping,
-    /// It is no YAML, or uses what we refuse. Line (1-based) and column (1-based, in characters) within the text.
+    /// Invalid YAML, or a refused feature. Line and column (both 1-based, the column in characters)
+    /// are within the text.
     Bad { line: usize, column: usize, message: String },
 }
 
@@ -73,11 +75,11 @@ impl From<ScanError> for Failure {
     }
 }
 
-/// The mapping that `raw` is. White space and comments alone are an empty one.
+/// Parses `raw` as a mapping. White space and comments alone are an empty one.
 ///
 /// # Errors
-/// See [`Failure`]: no YAML, a key twice in one mapping, aliases, anchors or tags around the top level, more than one document,
-/// nesting beyond [`MAX_DEPTH`].
+/// [`Failure`]: invalid YAML, a key twice in one mapping, aliases, anchors or tags around the top
+/// level, more than one document, nesting beyond [`MAX_DEPTH`].
 pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
     let mut options = Options::default();
     options.emit_comments = false;
@@ -123,7 +125,7 @@ fn lay_out(raw: &str, mapping: &mut Mapping) {
         }
         let next = starts.get(n + 1).copied().unwrap_or(raw.len());
         mapping.in_lines &= next > starts[n];
-        // Blank lines and comments in the first column stay behind when the key goes.
+        // Blank lines and comments in the first column stay when the key is removed.
         let mut end = next.max(starts[n]);
         while end > entry.end {
             let start = line_start(end - 1);
@@ -138,7 +140,8 @@ fn lay_out(raw: &str, mapping: &mut Mapping) {
 }
 
 impl Mapping {
-    /// The mapping with every key on a line of its own, for one that is not in lines. Comments outside of values are lost.
+    /// Returns the mapping with every key on a line of its own, for one that is not in lines. Loses
+    /// comments outside of values.
     pub(super) fn to_lines(&self, raw: &str) -> String {
         let mut out = String::with_capacity(raw.len() + 16);
         for entry in &self.entries {
@@ -161,7 +164,7 @@ struct Reader<'a> {
     events: Parser<'a, serde_saphyr::granit_parser::StrInput<'a>>,
 }
 
-/// A node as far as it matters.
+/// A node, as far as it is needed.
 enum Node {
     Null,
     Text(String),
@@ -221,7 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the node that `event` begins. `end` is moved to where its last visible part ends.
+    /// Reads the node that `event` begins. Moves `end` to the end of its last visible part.
     fn node(
         &mut self,
         event: Event<'a>,
@@ -249,7 +252,8 @@ impl<'a> Reader<'a> {
                         let close = range(&span)?.end;
                         if style == StructureStyle::Flow {
                             *end = (*end).max(close);
-                            // `[[name]]` without quotes is a wiki link that YAML takes for a list of lists.
+                            // YAML parses an unquoted `[[name]]`, which is a wiki link, as a list
+                            // of lists.
                             let whole = &self.raw[at.start..close];
                             let inner = whole.strip_prefix("[[").and_then(|w| w.strip_suffix("]]"));
                             if inner.is_some_and(|i| !i.contains(['[', ']', '\n'])) {
@@ -307,8 +311,8 @@ fn alias(span: &Span) -> Failure {
     Failure::at(span, "an alias (*name), which frontmatter may not have: write the value out")
 }
 
-/// `text` as a YAML scalar on one line that every reader takes for this very text: plain where that is sound, else
-/// in double quotes. Dates stay plain.
+/// Returns `text` as a YAML scalar on one line that every parser reads as this text: plain if that
+/// is safe, else in double quotes. Dates stay plain.
 pub(super) fn scalar(text: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
@@ -333,7 +337,7 @@ pub(super) fn scalar(text: &str) -> String {
     out
 }
 
-/// What YAML does not print as it is, or takes for a line break.
+/// Returns whether YAML does not print `c` as it is, or takes it for a line break.
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FEFF}')

@@ -3,9 +3,13 @@
 //! Terms are encoded as text for the disk index, whose tokenizer only splits them, and as hashes by
 //! position for the overlay.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::HashSet,
+    sync::{Arc, OnceLock},
+};
 
 use brain_protocol::SourceId;
+use parking_lot::Mutex;
 
 use super::{
     IndexPage,
@@ -257,8 +261,8 @@ pub(super) struct Entry {
     pub(super) weight: usize,
     /// Whether searches may omit the page until it is analyzed.
     bulk: bool,
-    page: std::sync::Mutex<Option<Arc<IndexPage>>>,
-    document: std::sync::OnceLock<Document>,
+    page: Mutex<Option<Arc<IndexPage>>>,
+    document: OnceLock<Document>,
 }
 
 impl Entry {
@@ -269,15 +273,15 @@ impl Entry {
             source: page.source.clone(),
             weight: page.body.len() * 4 + 1024,
             bulk,
-            page: std::sync::Mutex::new(Some(page)),
-            document: std::sync::OnceLock::new(),
+            page: Mutex::new(Some(page)),
+            document: OnceLock::new(),
         }
     }
 
     /// Returns the document. Analyzes the page first if necessary, and then drops it.
     pub(super) fn document(&self, analyzer: &mut Analyzer) -> &Document {
         self.document.get_or_init(|| {
-            let page = self.page.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+            let page = self.page.lock().take();
             // The page exists until there is a document.
             page.map_or_else(
                 || Document {

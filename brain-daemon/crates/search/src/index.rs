@@ -3,12 +3,13 @@
 use std::{
     collections::{HashMap, VecDeque},
     path::Path,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread::JoinHandle,
     time::{Duration, Instant},
 };
 
 use brain_protocol::SourceId;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tantivy::{Searcher, Term, schema::IndexRecordOption};
 
 use super::{
@@ -136,7 +137,7 @@ impl Index {
         let mut state = self.shared.state();
         while state.feed.len() >= backlog.max(1) && state.problem.is_none() && !state.ended {
             self.shared.wake.notify_one();
-            state = self.wait_a_little(state);
+            self.wait_a_little(&mut state);
         }
     }
 
@@ -179,12 +180,8 @@ impl Index {
         })
     }
 
-    fn wait_a_little<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.shared
-            .done
-            .wait_timeout(state, Duration::from_millis(100))
-            .unwrap_or_else(PoisonError::into_inner)
-            .0
+    fn wait_a_little(&self, state: &mut MutexGuard<'_, State>) {
+        self.shared.done.wait_for(state, Duration::from_millis(100));
     }
 
     /// Returns the best pages for a question among everything pushed before. An empty question has
@@ -306,7 +303,7 @@ impl Index {
             if state.ended {
                 return Err(IndexError::Stopped("its thread has ended".into()));
             }
-            state = self.wait_a_little(state);
+            self.wait_a_little(&mut state);
         }
         Ok(())
     }

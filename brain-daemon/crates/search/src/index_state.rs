@@ -3,11 +3,12 @@
 use std::{
     collections::VecDeque,
     path::PathBuf,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use brain_base::home::free_bytes;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use tantivy::{Searcher, Term};
 
 use super::{
@@ -43,16 +44,16 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(super) fn analyzer(&self) -> Analyzer {
-        let spare = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self.analyzers.lock().pop();
         spare.unwrap_or_else(|| Analyzer::new(self.default_language))
     }
 
     pub(super) fn give_back(&self, analyzer: Analyzer) {
-        let mut spare = self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spare = self.analyzers.lock();
         if spare.len() < 4 {
             spare.push(analyzer);
         }
@@ -63,27 +64,19 @@ impl Shared {
     }
 
     /// Waits for work, or until `due`.
-    pub(super) fn wait<'a>(
-        &self,
-        mut state: MutexGuard<'a, State>,
-        due: Option<Instant>,
-    ) -> MutexGuard<'a, State> {
+    pub(super) fn wait(&self, state: &mut MutexGuard<'_, State>, due: Option<Instant>) {
         match due {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
                 state.parked = left > POLL_INTERVAL;
-                let mut state =
-                    self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-                state.parked = false;
-                state
+                self.wake.wait_for(state, left);
             }
             None => {
                 state.parked = true;
-                let mut state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-                state.parked = false;
-                state
+                self.wake.wait(state);
             }
         }
+        state.parked = false;
     }
 
     /// Whether the disk has space for another copy of the index and [`MIN_FREE_BYTES`].

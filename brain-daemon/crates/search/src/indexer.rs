@@ -219,7 +219,7 @@ impl Indexer {
             if let (true, Some(at)) = (retrying, self.retry_at) {
                 due = Some(at.min(now + Duration::from_millis(500)));
             }
-            state = shared.wait(state, due);
+            shared.wait(&mut state, due);
         }
     }
 

@@ -6,10 +6,11 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use brain_protocol::SourceId;
+use parking_lot::Mutex;
 use tantivy::{DocSet, Searcher, SegmentReader, TERMINATED, index::SegmentId};
 
 use super::{
@@ -207,7 +208,7 @@ impl PartCache {
         fields: Fields,
     ) -> Result<Arc<Part>> {
         let key = (reader.segment_id(), reader.num_deleted_docs(), sources.to_vec());
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || self.0.lock();
         if let Some(part) = known().get(&key) {
             return Ok(Arc::clone(part));
         }

@@ -12,7 +12,7 @@ use super::*;
 const HEARD: &dyn Fn(u64, u64) -> bool = &|_, _| true;
 
 fn options(fresh_id: u64) -> StoreOptions {
-    StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id }
+    StoreOptions { fresh_id, ..super::tests::options() }
 }
 
 /// A store with something in every table.

@@ -17,9 +17,6 @@ use super::open::{Opened, open_closed};
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 
-/// Minimum space to return, in bytes, for a compaction.
-const MIN_RETURNED_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
-
 /// Maximum bytes copied by a start, so that it takes seconds.
 const MAX_COPIED_BYTES: u64 = 1 << 30;
 
@@ -30,13 +27,15 @@ pub struct Usage {
     pub on_disk: u64,
     /// Space that the tables occupy.
     pub in_use: u64,
+    /// [`StoreOptions::min_returned_bytes`].
+    pub min_returned_bytes: u64,
 }
 
 impl Usage {
     /// Whether the file could return space, whatever its size.
     #[must_use]
     pub fn is_wasteful(self) -> bool {
-        self.on_disk > limit(self.in_use)
+        self.on_disk > self.limit()
     }
 
     /// Whether a start compacts the file.
@@ -44,12 +43,12 @@ impl Usage {
     pub fn is_due(self) -> bool {
         self.is_wasteful() && self.in_use <= MAX_COPIED_BYTES
     }
-}
 
-/// Returns the maximum space on disk without compaction: twice the space in use, or 64 MiB more
-/// than that.
-fn limit(in_use: u64) -> u64 {
-    in_use.saturating_add(in_use.max(MIN_RETURNED_BYTES))
+    /// Returns the maximum space on disk without compaction: twice the space in use, or
+    /// `min_returned_bytes` more than that.
+    fn limit(self) -> u64 {
+        self.in_use.saturating_add(self.in_use.max(self.min_returned_bytes))
+    }
 }
 
 impl Store {
@@ -112,14 +111,14 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         return Ok(false);
     }
     let texts = texts(&from)?;
-    if on_disk <= limit(0).max(next_look(&from, texts)?) {
+    let min_returned_bytes = options.min_returned_bytes;
+    if on_disk <= min_returned_bytes.max(next_look(&from, texts)?) {
         return Ok(false);
     }
-    let usage = Usage { on_disk, in_use: bytes_in_use(&from)? };
+    let usage = Usage { on_disk, in_use: bytes_in_use(&from)?, min_returned_bytes };
     if !usage.is_due() {
         // A file too large to copy is measured again when it is twice as large.
-        let next =
-            if usage.is_wasteful() { on_disk.saturating_mul(2) } else { limit(usage.in_use) };
+        let next = if usage.is_wasteful() { on_disk.saturating_mul(2) } else { usage.limit() };
         drop(from);
         write_marks(db, marks(next, texts))?;
         return Ok(false);
@@ -143,7 +142,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         }
         _ => Ok(()),
     };
-    let marks = marks(limit(usage.in_use), texts);
+    let marks = marks(usage.limit(), texts);
     let (copy, sound) = copy_whole(from, &file, &file, &marks, &|_, _| true, &room, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     copy.replace(&file, mode)?;

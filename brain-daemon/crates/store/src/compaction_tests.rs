@@ -58,7 +58,8 @@ fn on_disk(path: &Path) -> u64 {
 
 fn usage(store: &Store) -> Usage {
     let in_use = store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
-    Usage { on_disk: store.bytes_on_disk().unwrap(), in_use }
+    let on_disk = store.bytes_on_disk().unwrap();
+    Usage { on_disk, in_use, min_returned_bytes: options().min_returned_bytes }
 }
 
 /// Everything is there, and nothing lies beside the store.

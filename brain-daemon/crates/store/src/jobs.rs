@@ -8,9 +8,9 @@
 //! This module knows neither who can send what, nor how a job becomes a page.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{JobCounts, JobState};
+use parking_lot::Mutex;
 use redb::{ReadableTable, ReadableTableMetadata};
 
 use super::draft::read;
@@ -41,7 +41,7 @@ pub(super) struct PendingKeysChange {
 impl PendingKeys {
     /// Applies the changes of a committed transaction.
     pub(super) fn apply(&self, change: PendingKeysChange) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         // Not loaded yet: loading reads these jobs too.
         let Some(known) = known.as_mut() else { return };
         known.extend(change.added);
@@ -57,7 +57,7 @@ impl PendingKeys {
 
     /// Clears the keys after a failed transaction, in which they may have been loaded.
     pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 }
 
@@ -120,7 +120,7 @@ impl Draft<'_> {
 
     /// Returns the waiting job of an earlier transaction with the key `key`.
     fn waiting_under(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
-        let mut known = self.pending_keys.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.pending_keys.0.lock();
         if let Some(known) = &*known {
             return Ok(known.get(key).copied());
         }

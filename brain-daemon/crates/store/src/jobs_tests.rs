@@ -14,7 +14,7 @@ use super::*;
 use crate::tables as t;
 
 pub(super) fn open(path: &std::path::Path) -> Store {
-    let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+    let options = super::tests::options();
     Store::open(path, &options, Box::new(|_| {})).unwrap()
 }
 

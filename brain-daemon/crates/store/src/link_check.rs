@@ -15,7 +15,6 @@ use super::apply::slug_keys;
 use super::broken_links::{LinkCounts, SUMS};
 use super::draft::add_to_counts;
 use super::read::Reader;
-use super::shared::lock;
 use super::{Draft, Store, StoreError, migrate, tables as t};
 use brain_base::caller::Visibility;
 
@@ -171,7 +170,7 @@ impl Store {
         should_continue: &dyn Fn() -> bool,
     ) -> Result<(), StoreError> {
         // The results of an older snapshot must not replace those of a newer one.
-        let _alone = lock(&self.link_checks);
+        let _alone = self.link_checks.lock();
         while should_continue() {
             let reader = self.read(Visibility::All)?;
             let Some(check) = reader.link_check(round, usize::MAX)? else { break };

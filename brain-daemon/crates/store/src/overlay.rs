@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use redb::StorageBackend;
 
 /// Size of a written block, in bytes.
@@ -39,7 +39,7 @@ impl Overlay {
     }
 
     fn above(&self) -> MutexGuard<'_, Above> {
-        self.above.lock().unwrap_or_else(PoisonError::into_inner)
+        self.above.lock()
     }
 
     /// Reads the file at `offset`; zeros where it is not visible.

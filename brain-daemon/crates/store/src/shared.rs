@@ -3,11 +3,12 @@
 use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use brain_protocol::SourceId;
+use parking_lot::{Mutex, RwLock};
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use brain_base::caller::Visibility;
@@ -72,7 +73,7 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
         self.ensure_open()?;
-        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.db.read();
         let db = guard
             .as_ref()
             .ok_or_else(|| StoreError::Io("the disk failed; the store is being reopened".into()))?;
@@ -86,11 +87,10 @@ impl Shared {
     /// Returns the sources from the cache. The lock is held while a snapshot is read, so that a
     /// commit cannot be followed by an older value.
     pub(super) fn sources(&self) -> Result<Arc<Sources>, StoreError> {
-        if let Some(sources) = self.sources.read().unwrap_or_else(PoisonError::into_inner).as_ref()
-        {
+        if let Some(sources) = self.sources.read().as_ref() {
             return Ok(Arc::clone(sources));
         }
-        let mut cache = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.sources.write();
         let read =
             Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
         *cache = Some(Arc::clone(&read));
@@ -99,20 +99,20 @@ impl Shared {
 
     /// Clears the cache of sources after a commit that changed one.
     pub(super) fn forget_sources(&self) {
-        *self.sources.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.sources.write() = None;
     }
 
     pub(super) fn take_synced_files(&self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut *lock(&self.synced_files))
+        std::mem::take(&mut *self.synced_files.lock())
     }
 
     pub(super) fn put_back_synced_files(&self, files: Vec<(u64, u64)>) {
-        lock(&self.synced_files).extend(files);
+        self.synced_files.lock().extend(files);
     }
 
     pub(super) fn begin_write(&self) -> Result<WriteTransaction, StoreError> {
         self.ensure_open()?;
-        let guard = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.db.read();
         let db = guard.as_ref().ok_or_else(|| StoreError::Io("the store is not open".into()))?;
         let mut txn = db.begin_write()?;
         // Two-phase commit, and a start after a crash that need not walk the file.
@@ -178,7 +178,7 @@ impl Shared {
 
     /// Refuses writes when another file is at the store's path, where later starts would look.
     pub(super) fn check_file_identity(&self) -> Result<(), StoreError> {
-        let open = *lock(&self.file);
+        let open = *self.file.lock();
         if open.is_none() || open == file_id(&self.path) {
             return Ok(());
         }
@@ -200,8 +200,8 @@ impl Shared {
 
     /// Reopens the file if an earlier attempt failed.
     fn ensure_open(&self) -> Result<(), StoreError> {
-        if self.db.read().unwrap_or_else(PoisonError::into_inner).is_none() {
-            let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        if self.db.read().is_none() {
+            let mut guard = self.db.write();
             if guard.is_none() {
                 self.open_again(&mut guard)?;
             }
@@ -210,7 +210,7 @@ impl Shared {
     }
 
     fn reopen(&self) -> Result<(), StoreError> {
-        let mut guard = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.db.write();
         drop(guard.take());
         self.open_again(&mut guard)
     }
@@ -218,13 +218,9 @@ impl Shared {
     fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
         let Opened { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
         *guard = Some(Arc::new(db));
-        *lock(&self.file) = file_id(&self.path);
+        *self.file.lock() = file_id(&self.path);
         self.read_only.store(read_only, Ordering::Release);
         tracing::info!(read_only, "store reopened");
         Ok(())
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

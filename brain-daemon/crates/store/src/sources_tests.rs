@@ -268,7 +268,7 @@ proptest! {
     fn tables_agree_about_files(steps in proptest::collection::vec(step(), 1..30)) {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("brain.redb");
-        let options = StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 0, fresh_id: 7 };
+        let options = StoreOptions { now: 0, ..super::tests::options() };
         let store = Store::open(&place, &options, Box::new(|_| {})).unwrap();
         let of = SourceId::parse("s").unwrap();
         let mut registered = true;

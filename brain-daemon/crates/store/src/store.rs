@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
 
+use parking_lot::{Mutex, RwLock};
 use redb::ReadableDatabase;
 
 use super::compaction::compact_at_start;
@@ -15,7 +16,7 @@ use super::error::with_damage_report;
 use super::jobs::PendingKeys;
 use super::open::{Opened, check_schema, create, file_id, open_database};
 use super::read::Reader;
-use super::shared::{Shared, Snapshot, Sources, lock};
+use super::shared::{Shared, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
 use super::{Draft, StoreError, group_commit, migrate, spool, tables as t};
 use brain_base::caller::Visibility;
@@ -30,6 +31,13 @@ pub struct StoreOptions {
     pub now: i64,
     /// Random id for a new store.
     pub fresh_id: u64,
+    /// Minimum space that a compaction at the start must return, in bytes.
+    pub min_returned_bytes: u64,
+}
+
+impl StoreOptions {
+    /// The usual [`StoreOptions::min_returned_bytes`]: 64 MiB.
+    pub const MIN_RETURNED_BYTES: u64 = 64 << 20;
 }
 
 /// An open store. A process opens each file once.
@@ -207,15 +215,15 @@ impl Store {
     /// Records that the page's file is written as of the change `seq`. [`Store::flush_done_files`]
     /// removes its outbox row.
     pub fn file_done(&self, id: u64, seq: u64) {
-        lock(&self.shared.done_files).push((id, seq));
+        self.shared.done_files.lock().push((id, seq));
     }
 
     /// Returns page id and sequence number of the outbox rows that wait for
     /// [`Store::flush_done_files`].
     #[must_use]
     pub fn done_rows(&self) -> HashSet<(u64, u64)> {
-        let mut rows: HashSet<_> = lock(&self.shared.done_files).iter().copied().collect();
-        rows.extend(lock(&self.shared.synced_files).iter().copied());
+        let mut rows: HashSet<_> = self.shared.done_files.lock().iter().copied().collect();
+        rows.extend(self.shared.synced_files.lock().iter().copied());
         rows
     }
 
@@ -228,15 +236,15 @@ impl Store {
         &self,
         sync: impl FnOnce() -> std::io::Result<()>,
     ) -> Result<(), StoreError> {
-        let done = std::mem::take(&mut *lock(&self.shared.done_files));
+        let done = std::mem::take(&mut *self.shared.done_files.lock());
         if done.is_empty() {
             return Ok(());
         }
         if let Err(error) = sync() {
-            lock(&self.shared.done_files).extend(done);
+            self.shared.done_files.lock().extend(done);
             return Err(StoreError::from_io(&error, "pages"));
         }
-        lock(&self.shared.synced_files).extend(done);
+        self.shared.synced_files.lock().extend(done);
         self.write(|draft| {
             draft.flush = true;
             Ok(())

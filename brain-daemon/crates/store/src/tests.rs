@@ -15,7 +15,13 @@ use super::*;
 use crate::tables as t;
 
 pub(super) fn options() -> StoreOptions {
-    StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 }
+    StoreOptions {
+        cache_bytes: 4 << 20,
+        min_free_bytes: 0,
+        now: 1000,
+        fresh_id: 7,
+        min_returned_bytes: 1 << 20,
+    }
 }
 
 pub(super) fn open(path: &Path) -> Store {

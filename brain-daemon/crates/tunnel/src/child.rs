@@ -6,10 +6,11 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::output::OutputLines;
@@ -238,7 +239,7 @@ struct ExitState {
 
 impl ExitState {
     fn ended(&self) -> MutexGuard<'_, Option<String>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ended.lock()
     }
 }
 
@@ -303,14 +304,12 @@ impl Child for SystemChild {
     fn stop(&self) {
         self.state.stop_requested.store(true, Ordering::SeqCst);
         for signal in [Signal::TERM, Signal::KILL] {
-            let ended = self.state.ended();
+            let mut ended = self.state.ended();
             if ended.is_some() {
                 return;
             }
             let _ = kill_process_group(self.pid, signal);
-            let waited =
-                self.state.changed.wait_timeout_while(ended, STOP_TIMEOUT, |ended| ended.is_none());
-            drop(waited);
+            self.state.changed.wait_while_for(&mut ended, |ended| ended.is_none(), STOP_TIMEOUT);
         }
     }
 }
@@ -352,11 +351,11 @@ mod tests {
     fn lines(child: &dyn Child, count: usize) -> Vec<String> {
         let kept = Mutex::new(Vec::new());
         until("lines", || {
-            let mut kept = kept.lock().unwrap();
+            let mut kept = kept.lock();
             kept.extend(child.lines());
             kept.len() >= count
         });
-        kept.into_inner().unwrap()
+        kept.into_inner()
     }
 
     fn runs(pid: &str) -> bool {
@@ -385,7 +384,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let sender = Mutex::new(sender);
         let starter = SystemStarter::default().on_exit(Arc::new(move || {
-            let _ = sender.lock().unwrap().send(Instant::now());
+            let _ = sender.lock().send(Instant::now());
         }));
         let child = starter.start(&shell("exit 0")).unwrap();
         receiver.recv_timeout(Duration::from_secs(30)).unwrap();

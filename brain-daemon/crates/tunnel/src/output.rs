@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Maximum number of lines kept.
 const MAX_LINES: usize = 200;
@@ -16,11 +18,11 @@ pub(super) struct OutputLines(Arc<Mutex<VecDeque<String>>>);
 impl OutputLines {
     /// Removes and returns the lines.
     pub(super) fn take(&self) -> Vec<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        self.0.lock().drain(..).collect()
     }
 
     fn add(&self, line: String) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.0.lock();
         if lines.len() == MAX_LINES {
             lines.pop_front();
         }

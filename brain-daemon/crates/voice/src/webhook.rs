@@ -25,7 +25,8 @@ pub enum WebhookUpdate {
 }
 
 /// Why the webhook could not be set.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct WebhookError {
     /// What failed. Never contains the token.
     pub message: String,

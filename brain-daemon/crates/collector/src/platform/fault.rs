@@ -63,7 +63,8 @@ impl Why {
 }
 
 /// A failed request, with a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct PlatformFault {
     /// The reason.
     pub why: Why,

@@ -167,7 +167,7 @@ impl EmbeddingService {
         let key = move || match secrets.find("embedding-api-key", file.as_deref()) {
             Ok(found) => Ok(found.map(|found| found.secret)),
             Err(error) => {
-                let Fault { message, hint, .. } = error.into();
+                let brain_protocol::Fault { message, hint, .. } = error.into();
                 Err(EmbedError { kind: EmbedErrorKind::Refused, message, hint })
             }
         };

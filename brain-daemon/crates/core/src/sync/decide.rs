@@ -391,8 +391,13 @@ mod tests {
     impl Scene {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
-            let options =
-                StoreOptions { cache_bytes: 4 << 20, min_free_bytes: 0, now: 1000, fresh_id: 7 };
+            let options = StoreOptions {
+                cache_bytes: 4 << 20,
+                min_free_bytes: 0,
+                now: 1000,
+                fresh_id: 7,
+                min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+            };
             let store = Store::open(&dir.path().join("store"), &options, Box::new(|_| {})).unwrap();
             std::fs::create_dir(dir.path().join("pages")).unwrap();
             let scene = Self { dir, store };

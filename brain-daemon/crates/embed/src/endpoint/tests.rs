@@ -6,8 +6,8 @@ use tempfile::TempDir;
 
 use super::*;
 use brain_base::clock::SystemClock;
+use brain_fakes::{KEY, Net};
 use brain_net::HttpResponse;
-use brain_net::fake::{KEY, Net};
 
 fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
     let headers = headers.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();

@@ -10,9 +10,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, Signal, set_parent_process_death_signal, setrlimit};
 use tokenizers::Tokenizer;
 
@@ -123,7 +123,7 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
     };
     // A file changed meanwhile has no result.
     if let Some(stamp) = before.filter(|before| stamp(path) == Some(*before)) {
-        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked = CHECKED.lock();
         checked.get_or_insert_default().insert(path.to_owned(), (stamp, finding));
     }
     finding.told(path)
@@ -131,7 +131,7 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
 
 /// Returns the result for the file at `path`, if the file is unchanged.
 fn known(path: &Path, stamp: FileStamp) -> Option<CheckResult> {
-    let checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+    let checked = CHECKED.lock();
     checked.as_ref()?.get(path).filter(|(then, _)| *then == stamp).map(|(_, finding)| *finding)
 }
 

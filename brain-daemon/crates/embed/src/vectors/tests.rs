@@ -274,8 +274,7 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     let vectors = three(dir.path());
     let file = only_file(dir.path());
     let before = fs::read(&file).unwrap();
-    vectors.log.lock().unwrap().file =
-        Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
+    vectors.log.lock().file = Some(OpenOptions::new().write(true).open("/dev/full").unwrap());
     vectors.put(4, key(4), &[window(0, &[1.0; 8])]).unwrap();
     vectors.remove(1);
     let error = vectors.flush(50).unwrap_err().to_string();
@@ -350,7 +349,7 @@ fn changes_during_a_rewrite_are_in_the_file() {
             }
         });
         for seen in 0..20 {
-            vectors.log.lock().unwrap().file = None;
+            vectors.log.lock().file = None;
             vectors.flush(seen).unwrap();
         }
     });
@@ -373,7 +372,7 @@ fn changes_vectors_until_killed() {
             vectors.put(page, key(turn), &[window(turn as u32, &dice.vector(8))]).unwrap();
         }
         if turn % 2 == 0 {
-            vectors.log.lock().unwrap().file = None;
+            vectors.log.lock().file = None;
         }
         vectors.flush(turn).unwrap();
     }

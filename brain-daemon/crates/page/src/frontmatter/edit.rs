@@ -1,19 +1,21 @@
-//! Edits of a frontmatter: keys are set, removed and copied; every other byte stays.
+//! Edits of frontmatter: sets, removes and copies keys. All other bytes stay.
 
 use super::{Frontmatter, yaml};
 
 impl Frontmatter {
-    /// Sets `key` to the text `value`: the key's lines are replaced where they stand, or a line is added at the end; every other
-    /// byte stays. Quoted only if YAML needs it. Nothing changes when the key says that already.
+    /// Sets `key` to the text `value`. Replaces the key's lines in place, or adds a line at the
+    /// end; all other bytes stay. Quotes the value only if YAML requires it. Does nothing when the
+    /// key has this value.
     ///
-    /// The result may be longer than [`MAX_FRONTMATTER`]: whoever sets long texts checks that.
+    /// The result can be longer than [`MAX_FRONTMATTER`](super::MAX_FRONTMATTER); callers that set
+    /// long texts must check that.
     pub fn set(&mut self, key: &str, value: &str) {
         if self.get(key).as_deref() != Some(value) {
             self.put(key, Some(&line(key, value)));
         }
     }
 
-    /// Sets several keys, each like [`Frontmatter::set`]. The text is read again once for all that are new.
+    /// Sets several keys as [`Frontmatter::set`] does. Parses the text once for all new keys.
     pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
         let (there, new): (Vec<_>, Vec<_>) =
             pairs.iter().partition(|(key, _)| self.value(key).is_some());
@@ -26,7 +28,8 @@ impl Frontmatter {
         }
     }
 
-    /// Sets `key` to a block list of `values`, or removes it when there are none. Otherwise like [`Frontmatter::set`].
+    /// Sets `key` to a block list of `values`, or removes it when there are none. Otherwise like
+    /// [`Frontmatter::set`].
     pub fn set_list(&mut self, key: &str, values: &[String]) {
         if values.is_empty() {
             return self.remove(key);
@@ -43,14 +46,16 @@ impl Frontmatter {
         self.put(key, Some(&lines));
     }
 
-    /// Removes `key`, its lines and the blank ones behind them; comments in the first column stay.
+    /// Removes `key` with its lines and the blank lines behind them. Comments in the first column
+    /// stay.
     pub fn remove(&mut self, key: &str) {
         if self.value(key).is_some() {
             self.put(key, None);
         }
     }
 
-    /// Removes `key` like [`Frontmatter::remove`], and returns its lines as they are written, without the last line end.
+    /// Removes `key` as [`Frontmatter::remove`] does, and returns its lines as written, without the
+    /// last line end.
     pub fn take(&mut self, key: &str) -> Option<String> {
         let lines = self.one_key_a_line();
         let entry = lines.map.entries.iter().find(|e| e.key == key)?;
@@ -59,8 +64,8 @@ impl Frontmatter {
         Some(text)
     }
 
-    /// Takes over the keys of `other` but for those in `except`, as they are written there; every other byte stays. Whether
-    /// anything changed.
+    /// Copies the keys of `other`, except those in `except`, as written there. All other bytes
+    /// stay. Returns whether anything changed.
     pub fn adopt(&mut self, other: &Self, except: &[&str]) -> bool {
         let theirs = other.one_key_a_line();
         let mut changed = false;
@@ -87,7 +92,7 @@ impl Frontmatter {
         this
     }
 
-    /// Puts `lines` in place of those of `key`, or at the end.
+    /// Replaces the lines of `key` by `lines`, or adds them at the end.
     fn put(&mut self, key: &str, lines: Option<&str>) {
         if !self.map.in_lines {
             let text = self.map.to_lines(&self.raw);
@@ -103,7 +108,8 @@ impl Frontmatter {
             text.push_str(line);
         }
         let mut rest = &self.raw[at.end..];
-        // Blank lines go with a removed key: behind a block scalar above, they would become part of it.
+        // Blank lines are removed with the key: behind a block scalar above, they would become part
+        // of it.
         while lines.is_none()
             && let Some((blank, next)) = rest.split_once('\n')
             && blank.trim().is_empty()
@@ -121,7 +127,7 @@ impl Frontmatter {
         }
         let read = yaml::read(&raw);
         debug_assert!(read.is_ok(), "an edit broke the frontmatter: {raw:?}: {read:?}");
-        // Whole lines of a sound block are replaced by sound ones, so this always holds.
+        // Valid lines replace whole lines of a valid block, so this always holds.
         if let Ok(map) = read {
             self.map = map;
             self.raw = raw;
@@ -133,7 +139,7 @@ fn line(key: &str, value: &str) -> String {
     format!("{}: {}\n", yaml::scalar(key), yaml::scalar(value))
 }
 
-/// Lines without the first `indent` spaces.
+/// Returns the lines without the first `indent` spaces.
 fn dedent(lines: &str, indent: usize) -> String {
     let prefix = " ".repeat(indent);
     lines

@@ -1,37 +1,39 @@
-//! What a text from the network says of itself: which of it acts, and where the rest is kept.
+//! Fields that a text from the network gives for itself: which have an effect, and where the others
+//! are kept.
 
 use super::{Payload, fenced};
 use crate::frontmatter::{Frontmatter, MAX_FRONTMATTER};
 use crate::{Document, title};
 
-/// The longest title that is taken over, in characters; a longer one is cut, and kept whole among the rest.
+/// Maximum length of a title, in characters. A longer one is cut, and kept in full with the other
+/// fields.
 const MAX_GIVEN_TITLE: usize = 300;
-/// The longest address that is taken over, in bytes.
+/// Maximum length of an address, in bytes.
 const MAX_URL: usize = 2048;
-/// What all tags, and all aliases, may have together, in bytes.
+/// Maximum length of all tags together, and of all aliases together, in bytes.
 pub(super) const MAX_LIST: usize = 8 * 1024;
-/// The most bytes that all of this may take as YAML. What the daemon itself writes there needs room, too.
-const MOST: usize = MAX_FRONTMATTER / 2;
+/// Maximum length of all fields as YAML, in bytes. The daemon's own fields need space, too.
+const MAX_BYTES: usize = MAX_FRONTMATTER / 2;
 
-/// The frontmatter key that keeps, as one text, what a text says of itself and may not act.
+/// The frontmatter key under which fields without effect are kept as one text.
 pub const RECEIVED: &str = "received";
 
 /// The fields of one text.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
-    /// One line.
+    /// The title, on one line.
     pub(super) title: Option<String>,
     pub(super) page_type: Option<String>,
     pub(super) tags: Vec<String>,
     pub(super) aliases: Vec<String>,
     pub(super) date: Option<String>,
     pub(super) url: Option<String>,
-    /// All else as it was written, and the name of its language.
+    /// All other fields as they were sent, with the name of their language.
     pub(super) rest: Option<(&'static str, String)>,
 }
 
 impl Fields {
-    /// What a frontmatter from the network says.
+    /// Returns the fields of a frontmatter from the network.
     pub(super) fn of(frontmatter: &Frontmatter) -> Self {
         let mut fields = Self::default();
         let mut rest = frontmatter.clone();
@@ -68,7 +70,7 @@ impl Fields {
         fields
     }
 
-    /// The document with this frontmatter.
+    /// Returns the document with this frontmatter.
     pub(super) fn document(self, mut body: String) -> Payload {
         let mut frontmatter = Frontmatter::empty();
         let scalars = [
@@ -85,10 +87,10 @@ impl Fields {
         frontmatter.set_list("tags", &self.tags);
         frontmatter.set_list("aliases", &self.aliases);
         if let Some((language, rest)) = self.rest {
-            if rest.len() < MOST {
+            if rest.len() < MAX_BYTES {
                 frontmatter.set(RECEIVED, &rest);
             }
-            if rest.len() >= MOST || frontmatter.raw().len() > MOST {
+            if rest.len() >= MAX_BYTES || frontmatter.raw().len() > MAX_BYTES {
                 frontmatter.remove(RECEIVED);
                 body = format!("{}\n\n{}", body.trim_end(), fenced(language, &rest));
             }
@@ -97,14 +99,14 @@ impl Fields {
     }
 }
 
-/// `text` as a title, and whether that is all of it.
+/// Returns `text` as a title, and whether it was not shortened.
 pub(super) fn usable_title(text: &str) -> (Option<String>, bool) {
     let title = title::short(text, MAX_GIVEN_TITLE);
     let whole = title.is_some() && text.chars().count() <= MAX_GIVEN_TITLE;
     (title, whole)
 }
 
-/// Whether `text` is a page's type: one lower-case word.
+/// Returns whether `text` can be a page's type: one lower-case word.
 pub(super) fn is_type(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_lowercase())
         && text.len() <= 64
@@ -113,7 +115,7 @@ pub(super) fn is_type(text: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
 }
 
-/// Whether `text` is an address on the web.
+/// Returns whether `text` is a web address.
 pub(super) fn is_url(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     scheme.is_some_and(|s| s == "http" || s == "https")
@@ -123,7 +125,7 @@ pub(super) fn is_url(text: &str) -> bool {
         })
 }
 
-/// Whether `text` has a date's characters, and is no link therefore.
+/// Returns whether `text` has only characters of a date, and so is not a link.
 fn is_date(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -132,7 +134,7 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// Whether `values` are few enough to stand in a frontmatter.
+/// Returns whether `values` are short enough for a frontmatter.
 pub(super) fn is_short(values: &[String]) -> bool {
     values.iter().map(|value| value.len() + 8).sum::<usize>() <= MAX_LIST
         && !values.iter().any(|value| value.contains(char::is_control))

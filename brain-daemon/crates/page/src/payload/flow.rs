@@ -1,60 +1,61 @@
-//! The flow of an HTML text, written anew: only what has a form in markdown, well nested, no deeper than it may be, without
-//! a single attribute that is not made here. Whatever reads that HTML has no surprises: its time and stack are bounded.
+//! Writes the flow of an HTML text anew: only elements with a form in markdown, well nested, with
+//! limited depth, and without foreign attributes. So the converter's time and stack are bounded.
 //!
-//! Containers (lists, quotes, tables) nest; in them stand leaves (paragraphs, headings, code), and in those the inline
-//! elements. A leaf and its inline elements are written when the first text of it comes, so nothing empty is ever written.
+//! Containers (lists, quotes, tables) nest; they contain leaves (paragraphs, headings, code), and
+//! those contain inline elements. A leaf and its inline elements are written when its first text
+//! comes, so nothing empty is written.
 
 mod containers;
 
 use super::parts::{Container, Inline, Leaf};
 use containers::end_tag;
 
-/// The most line ends in a row within code.
+/// Maximum consecutive line ends within code.
 const MAX_BLANK: usize = 8;
 
-/// The writer.
+/// Writes the flow.
 pub(super) struct Flow {
     out: String,
-    /// How many containers may be open.
+    /// Maximum open containers.
     depth: usize,
     containers: Vec<Container>,
     leaf: Option<Leaf>,
-    /// What the next leaf is.
+    /// Kind of the next leaf.
     next: Leaf,
-    /// The inline elements that are open for the author, and how many of them are written.
+    /// The inline elements that the author has open, and how many of them are written.
     inline: Vec<Inline>,
     written: usize,
-    /// Whether white space waits for more text of the leaf.
+    /// Whether white space precedes the next text of the leaf.
     space: bool,
-    /// Whether something stood in this item already.
+    /// Whether the current item has content already.
     gap: bool,
     /// Line ends at the end of code.
     blank: usize,
-    /// How many bytes of addresses may still be written. A link that goes on over many paragraphs is written in each.
+    /// Remaining bytes of addresses. A link over many paragraphs is written in each.
     links: usize,
-    /// How many elements were written since a part was taken, and within the leaf that is open.
+    /// Elements written since a part was taken, and within the open leaf.
     elements: usize,
     leaf_elements: usize,
-    /// The number of the next item of each list that is open, by its place in `containers`.
+    /// Number of the next item of each open list, by its index in `containers`.
     numbers: Vec<(usize, u16)>,
 }
 
-/// Elements in a part. The tree that the converter builds of them takes a few MB.
+/// Elements in a part. The converter's tree for a part takes a few MB.
 const PART: usize = 1 << 12;
 
-/// How a part of the flow goes on what stood before it.
+/// How a part continues the preceding one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// It is a block of its own.
+    /// With a block of its own.
     Block,
-    /// It begins with the next item of the list.
+    /// With the next item of the list.
     Item,
-    /// It begins with the next row of the table.
+    /// With the next row of the table.
     Row,
 }
 
 impl Flow {
-    /// Begins; `depth` containers may be open at a time, and `links` bytes of addresses be written.
+    /// Creates a flow with at most `depth` open containers and `links` bytes of addresses.
     pub(super) fn new(depth: usize, links: usize) -> Self {
         Self {
             out: String::new(),
@@ -74,11 +75,11 @@ impl Flow {
         }
     }
 
-    /// Takes what was written when that is a part to be converted by itself, and says how what
-    /// follows goes on. Between the items of a list or the rows of a table when they are many, and
-    /// in quotes; when a part is twice as long, between any two leaves.
+    /// Takes the output if it can be converted by itself, and returns how the next part continues
+    /// it. A part ends between the items of a list or the rows of a table when they are many, and
+    /// in quotes; when it is twice as long, between any two leaves.
     pub(super) fn take_part(&mut self) -> Option<(String, Joint)> {
-        // A paragraph of thousands of elements is several, cut at white space if there is some.
+        // A paragraph of thousands of elements is split, at white space if there is some.
         let spaced = self.space || self.out.ends_with("<br>") || self.leaf_elements > 2 * PART;
         let long = self.leaf.is_some() && self.leaf_elements > PART && spaced;
         if long && !self.in_cell() && !self.in_code() {
@@ -112,19 +113,19 @@ impl Flow {
         Some((part, joint))
     }
 
-    /// Ends whatever is open.
+    /// Closes all open elements and returns the output.
     pub(super) fn finish(mut self) -> String {
         self.end_leaf();
         self.close_to(0);
         self.out
     }
 
-    /// Whether text goes into a block of code.
+    /// Returns whether text goes into a block of code.
     pub(super) fn in_code(&self) -> bool {
         matches!(self.leaf, Some(Leaf::Code(_))) || matches!(self.next, Leaf::Code(_))
     }
 
-    /// Text, references resolved.
+    /// Writes text with resolved references.
     pub(super) fn text(&mut self, text: &str) {
         if self.in_code() {
             return self.code(text);
@@ -138,7 +139,7 @@ impl Flow {
         }
     }
 
-    /// An image that may be shown, or what it says in its place.
+    /// Writes an image that may be shown, or its alternative text.
     pub(super) fn image(&mut self, address: Option<&str>, alt: &str) {
         let Some(address) = address.filter(|_| !self.in_code()) else {
             return self.text(alt);
@@ -153,7 +154,7 @@ impl Flow {
         self.out.push_str("\">");
     }
 
-    /// A line's end; two of them are a paragraph's.
+    /// Writes a line break; two of them end a paragraph.
     pub(super) fn line_break(&mut self) {
         match self.leaf {
             _ if self.in_code() => self.code("\n"),
@@ -169,7 +170,7 @@ impl Flow {
         }
     }
 
-    /// A rule between two leaves.
+    /// Writes a rule between two leaves.
     pub(super) fn rule(&mut self) {
         self.boundary();
         if !self.in_cell() && !self.in_code() {
@@ -179,7 +180,7 @@ impl Flow {
         }
     }
 
-    /// The end of a leaf, if one is open.
+    /// Ends the open leaf.
     pub(super) fn boundary(&mut self) {
         if self.in_code() {
             if self.blank == 0 && self.leaf.is_some() {
@@ -192,7 +193,7 @@ impl Flow {
         }
     }
 
-    /// A heading or code begins.
+    /// Begins a heading or code.
     pub(super) fn begin(&mut self, leaf: Leaf) {
         self.boundary();
         if !self.in_cell() && !self.in_code() {
@@ -200,14 +201,14 @@ impl Flow {
         }
     }
 
-    /// Names the language of code that has just begun.
+    /// Sets the language of code that has just begun.
     pub(super) fn language(&mut self, name: &str) {
         if self.leaf.is_none() && self.next == Leaf::Code(String::new()) {
             self.next = Leaf::Code(name.to_owned());
         }
     }
 
-    /// The leaf that was begun so ends.
+    /// Ends the leaf that [`Flow::begin`] began.
     pub(super) fn end(&mut self, code: bool) {
         if self.in_code() == code && !self.in_cell() {
             self.end_leaf();
@@ -216,12 +217,12 @@ impl Flow {
         }
     }
 
-    /// An inline element begins. One that is open already goes on; a link ends another.
+    /// Begins an inline element, unless one is open already; a link ends another link.
     pub(super) fn open(&mut self, inline: Inline) {
         if matches!(inline, Inline::Link(_)) {
             self.close(&inline);
         }
-        // A cell cannot be cut, so its text goes on without marks.
+        // A cell cannot be split, so its text continues without marks.
         let full = self.in_cell() && self.leaf_elements > PART;
         let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
         if !self.in_code() && !full && !self.inline.iter().any(open) {
@@ -229,7 +230,7 @@ impl Flow {
         }
     }
 
-    /// An inline element ends; those within it go on behind it.
+    /// Ends an inline element; the elements within it continue behind it.
     pub(super) fn close(&mut self, inline: &Inline) {
         if let Some(at) = self.inline.iter().rposition(|open| open.like(inline)) {
             self.unwrite(at);
@@ -237,7 +238,7 @@ impl Flow {
         }
     }
 
-    /// Sees to it that a leaf is open.
+    /// Begins a leaf unless one is open.
     fn begin_leaf(&mut self) {
         if self.leaf.is_some() {
             return;
@@ -267,7 +268,7 @@ impl Flow {
     }
 
     fn end_leaf(&mut self) {
-        // A break before the end breaks nothing.
+        // A break at the end of a leaf has no effect.
         if self.out.ends_with("<br>") {
             self.out.truncate(self.out.len() - "<br>".len());
         }
@@ -283,7 +284,7 @@ impl Flow {
         self.space = false;
     }
 
-    /// Sees to it that text can be written: in a leaf, behind the white space that waited, in its inline elements.
+    /// Begins a run of text: opens a leaf, and writes pending white space and inline elements.
     fn begin_run(&mut self) {
         self.begin_leaf();
         if std::mem::take(&mut self.space) {
@@ -303,7 +304,7 @@ impl Flow {
                     self.escape(&address);
                     self.out.push_str("\">");
                 }
-                // Two of a kind side by side are one.
+                // Adjacent elements of the same kind are joined.
                 _ if self.out.ends_with(&format!("</{name}>")) => {
                     self.out.truncate(self.out.len() - name.len() - 3);
                 }
@@ -315,7 +316,7 @@ impl Flow {
         }
     }
 
-    /// Ends the inline elements that are written, but for the first `keep`.
+    /// Closes the written inline elements except the first `keep`.
     fn unwrite(&mut self, keep: usize) {
         while self.written > keep {
             self.written -= 1;
@@ -334,7 +335,7 @@ impl Flow {
                 self.blank = 0;
                 self.escape(words);
             }
-            // Blank lines before the first one are none.
+            // Blank lines before the first one are dropped.
             if end && self.leaf.is_some() {
                 self.blank += 1;
                 if self.blank <= MAX_BLANK {

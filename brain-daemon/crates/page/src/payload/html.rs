@@ -1,6 +1,9 @@
-//! HTML as markdown. A tokenizer reads it and [`Flow`] writes what has a form in markdown anew, plain and well nested;
-//! that is what the converter sees. It builds a tree and walks it by recursion, copies a text once a level, and pads tables:
-//! fine for what `Flow` writes, hours or a crash for what strangers can.
+//! Converts HTML to markdown.
+//!
+//! A tokenizer reads it, and [`Flow`] writes the parts that have a form in markdown as plain, well
+//! nested HTML for the converter. The converter builds a tree and walks it by recursion, copies a
+//! text once a level, and pads tables. Untrusted HTML could make it run for hours or crash; the
+//! output of `Flow` cannot.
 
 use std::sync::LazyLock;
 
@@ -13,18 +16,18 @@ use super::flow::{Flow, Joint};
 use super::parts::{Container, Inline, Leaf};
 use crate::title;
 
-/// How deep lists and quotes nest. Beyond it they are paragraphs.
+/// Maximum nesting of lists and quotes. Deeper ones become paragraphs.
 const DEPTH: usize = 12;
-/// The longest address that is kept, in bytes.
+/// Maximum length of an address, in bytes.
 const MAX_ADDRESS: usize = 4096;
-/// Elements that are left out with all that is in them.
+/// Elements that are dropped with their content.
 const SILENT: [&str; 18] = [
     "script", "style", "noscript", "iframe", "template", "svg", "math", "canvas", "object",
     "embed", "audio", "video", "noframes", "noembed", "select", "textarea", "datalist", "applet",
 ];
-/// Those of them that have no content, whatever follows.
+/// Those of them without content, whatever follows.
 const VOID: [&str; 1] = ["embed"];
-/// Elements that part what stands before them from what stands behind.
+/// Elements that separate the text before them from the text behind them.
 const BLOCKS: [&str; 36] = [
     "address",
     "article",
@@ -63,13 +66,13 @@ const BLOCKS: [&str; 36] = [
     "thead",
     "tfoot",
 ];
-/// Elements that make the table around them a frame and no table of data.
+/// Elements that make the surrounding table a layout rather than a table of data.
 const LAYOUT: [&str; 9] = ["table", "h1", "h2", "h3", "ul", "ol", "pre", "blockquote", "hr"];
-/// The schemes that a link may have. Others can run a program where the page is shown.
+/// Allowed schemes of a link. Others can run a program where the page is shown.
 const SCHEMES: [&str; 10] =
     ["http", "https", "mailto", "tel", "sms", "ftp", "geo", "magnet", "xmpp", "cid"];
 
-/// Title and text of an HTML document, in time linear to its length.
+/// Returns title and text of an HTML document, in time linear to its length.
 pub(super) fn markdown(html: &str) -> (Option<String>, String) {
     let mut survey = Survey::default();
     read(html, |token| survey.token(token));
@@ -93,18 +96,19 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
         }
     };
     let text = flowed(DEPTH);
-    // Every line repeats the marks of what it stands in: who nests to inflate gets paragraphs.
+    // Every line repeats the marks of its containers. HTML nested to inflate the text becomes
+    // paragraphs.
     let text = if text.len() > 2 * html.len() + 4096 { flowed(0) } else { text };
     (title, text)
 }
 
-/// Adds the markdown of a part to that of the parts before it.
+/// Appends the markdown of a part to the preceding parts.
 fn join(out: &mut String, part: &str, joint: Joint) {
     let part = part.trim_matches('\n');
     if part.is_empty() {
         return;
     }
-    // The list or the table may have ended just there.
+    // The list or the table may have ended at the end of the preceding part.
     let goes_on = match joint {
         Joint::Block => false,
         Joint::Item => part.starts_with(|c: char| c == '-' || c.is_ascii_digit()),
@@ -117,7 +121,7 @@ fn join(out: &mut String, part: &str, joint: Joint) {
     };
     out.push_str(gap);
     match (joint, part.split_once('\n')) {
-        // Rows that go on have no head.
+        // Continued rows have no head.
         (Joint::Row, Some((first, rest))) if rest.starts_with("| ---") => {
             out.extend([first, rest.find('\n').map_or("", |end| &rest[end..])]);
         }
@@ -125,7 +129,7 @@ fn join(out: &mut String, part: &str, joint: Joint) {
     }
 }
 
-/// Shows the tokens of `html`, without what is in silent elements.
+/// Calls `show` with the tokens of `html`, without the content of dropped elements.
 fn read(html: &str, mut show: impl FnMut(&Token)) {
     let mut emitter = DefaultEmitter::default();
     emitter.naively_switch_states(true);
@@ -162,25 +166,25 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// What must be known before the first word is written.
+/// Facts about a document that must be known before the first word is written.
 #[derive(Default)]
 struct Survey {
     title: String,
     /// Whether the title is open, and whether there was one.
     in_title: bool,
     titled: bool,
-    /// Of each table whether it is one of data: more than one column, and in its cells nothing but text.
+    /// For each table whether it is one of data: more than one column, and only text in its cells.
     tables: Vec<bool>,
     open: Vec<Open>,
 }
 
-/// A table that is open.
+/// An open table.
 struct Open {
-    /// Its place among all.
+    /// Its index among all tables.
     table: usize,
-    /// The cells of its present row.
+    /// Number of cells of its current row.
     cells: usize,
-    /// Whether it holds more than text.
+    /// Whether it contains more than text.
     layout: bool,
 }
 
@@ -218,14 +222,14 @@ impl Survey {
     }
 }
 
-/// The elements of a document, one after another, on their way into the flow.
+/// Passes the elements of a document to the flow.
 struct Page<'a> {
     flow: Flow,
-    /// Whether each table that is still to come is one of data.
+    /// For each following table whether it is one of data.
     tables: std::slice::Iter<'a, bool>,
-    /// The tables that are open: whether each is one of data, and whether it has begun.
+    /// The open tables: whether each is one of data, and whether it has begun.
     open: Vec<(bool, bool)>,
-    /// Whether the text is the title's, which is none of the page's.
+    /// Whether the text belongs to the title, not the page.
     in_title: bool,
 }
 
@@ -305,7 +309,7 @@ impl<'a> Page<'a> {
             b"td" | b"th" if self.in_data() => self.flow.leave(Container::Cell),
             [b'h', b'1'..=b'6'] => self.flow.end(false),
             b"title" => self.in_title = false,
-            // An end without a start is a paragraph, and a break, in HTML.
+            // In HTML, an end tag without a start tag is a paragraph or a break.
             b"br" => self.flow.line_break(),
             name => match inline(name) {
                 Some(inline) => self.flow.close(&inline),
@@ -315,7 +319,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// A row or a cell of the innermost table.
+    /// Handles a row or a cell of the innermost table.
     fn cells(&mut self, container: Container) {
         match self.open.last_mut() {
             Some((true, begun)) => {
@@ -333,7 +337,7 @@ impl<'a> Page<'a> {
         self.open.last().is_some_and(|(_, begun)| *begun)
     }
 
-    /// Takes the language of code from the class that highlighters use.
+    /// Reads the language of code from the class that highlighters use.
     fn language(&mut self, tag: &StartTag<()>) {
         let class = tag.attributes.get("class".as_bytes()).map(|value| text(&value.value));
         let name = class
@@ -349,7 +353,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The mark of an inline element.
+/// Returns the mark for an inline element.
 fn inline(name: &[u8]) -> Option<Inline> {
     Some(match name {
         b"b" | b"strong" => Inline::Strong,
@@ -359,7 +363,7 @@ fn inline(name: &[u8]) -> Option<Inline> {
     })
 }
 
-/// An address that may stand in a page: a relative one, or one of a harmless scheme.
+/// Returns an address that is allowed in a page: a relative one, or one with an allowed scheme.
 fn address(given: &str) -> Option<String> {
     let given: String = given.trim().chars().filter(|c| !c.is_control()).collect();
     let head = given.split(['/', '?', '#']).next().unwrap_or_default();
@@ -382,9 +386,9 @@ fn address(given: &str) -> Option<String> {
     Some(out)
 }
 
-/// What the flow wrote, as markdown.
+/// Converts the flow's output to markdown.
 fn converted(html: &str) -> String {
-    // It reads from memory; there is nothing to fail.
+    // It reads from memory, so it cannot fail.
     CONVERTER.convert(html).unwrap_or_default()
 }
 
@@ -417,7 +421,8 @@ static CONVERTER: LazyLock<HtmlToMarkdown> = LazyLock::new(|| {
         .build()
 });
 
-/// The rows of a table, the first one as its head. The library's own pads each cell to the widest of its column.
+/// Returns the rows of a table, with the first one as its head. The library pads each cell to the
+/// widest of its column.
 fn table(rows: &str) -> String {
     let cells = |row: &str| row.matches(" |").count();
     let rows = || rows.lines().filter(|line| line.starts_with('|'));

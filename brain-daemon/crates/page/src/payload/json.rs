@@ -1,5 +1,6 @@
-//! JSON from the network: an object that carries a text is that text with its fields, everything else is kept as it was written,
-//! in a block of code. Values are never read and printed again, so numbers keep their digits. Nothing recurses.
+//! Converts JSON from the network. An object with a text member becomes that text with its fields;
+//! any other JSON is kept as written in a code block. Values are never parsed and printed again, so
+//! numbers keep their digits. Nothing recurses.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,16 +14,17 @@ use super::fields::{Fields, MAX_LIST, is_short, is_type, is_url, usable_title};
 use super::{Payload, PayloadError, fenced};
 use crate::{normalize_tag, title};
 
-/// The members that carry the text, the first that is there.
+/// The members that contain the text, in order of preference.
 const TEXTS: [&str; 3] = ["content", "text", "markdown"];
 
-/// A member of an object, its value as it was written.
+/// A member of an object, with its value as written.
 type Member<'a> = (Cow<'a, str>, &'a RawValue);
 
-/// The document of a JSON text.
+/// Returns the document of a JSON text.
 ///
 /// # Errors
-/// [`PayloadError::Encoding`] with line and column when it is no JSON, or the text it carries has a lone surrogate or a NUL.
+/// [`PayloadError::Encoding`] with line and column when it is not JSON, or its text has a lone
+/// surrogate or a NUL.
 pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
     let value: &RawValue =
         serde_json::from_str(text).map_err(|e| PayloadError::Encoding(format!("not JSON: {e}")))?;
@@ -42,7 +44,7 @@ pub(super) fn document(text: &str) -> Result<Payload, PayloadError> {
     Ok(Fields { title, ..Fields::default() }.document(fenced("json", value.get())))
 }
 
-/// The fields of an object whose text is taken out already.
+/// Returns the fields of an object without its text member.
 fn fields(mut members: Vec<Member>) -> Fields {
     let title = take(&mut members, "title", |raw| {
         let (title, whole) = usable_title(&string(raw)?);
@@ -53,7 +55,7 @@ fn fields(mut members: Vec<Member>) -> Fields {
     fields.url = take(&mut members, "url", |raw| string(raw).filter(|t| is_url(t)));
     fields.tags = take(&mut members, "tags", tags).unwrap_or_default();
     if fields.title.is_none() {
-        // A title that is too long for one stays among the rest, whole.
+        // A title that is too long stays among the other fields in full.
         let long = members.iter().rev().find(|(key, _)| key == "title");
         fields.title = long.and_then(|(_, raw)| usable_title(&string(raw)?).0);
     }
@@ -69,7 +71,7 @@ fn fields(mut members: Vec<Member>) -> Fields {
     fields
 }
 
-/// Takes the last member called `key` out, if `usable` makes something of it.
+/// Removes the last member called `key` if `usable` accepts it, and returns its value.
 fn take<'a, T>(
     members: &mut Vec<Member<'a>>,
     key: &str,
@@ -81,15 +83,15 @@ fn take<'a, T>(
     Some(value)
 }
 
-/// A text, or a number as it is written.
+/// Returns a text, or a number as written.
 fn plain(raw: &RawValue) -> Option<String> {
     string(raw)
         .or_else(|| Some(raw.get().to_owned()).filter(|text| !text.starts_with(['[', '{', '"'])))
 }
 
-/// A list of texts and numbers, or one text with commas between, as tags.
+/// Returns a list of texts and numbers, or the parts of one text with commas, as tags.
 fn tags(raw: &RawValue) -> Option<Vec<String>> {
-    // Longer than any list that is short, even if every character is escaped.
+    // Longer than the limit even if every character is escaped.
     if raw.get().len() > 16 * MAX_LIST {
         return None;
     }
@@ -109,7 +111,7 @@ fn tags(raw: &RawValue) -> Option<Vec<String>> {
     is_short(&tags).then_some(tags)
 }
 
-/// A title for JSON that carries no text: what it calls itself, else what it has.
+/// Returns a title for JSON without a text: its own title, else its members.
 fn name(text: &str, members: &mut Vec<Member>) -> String {
     for key in ["title", "name", "subject"] {
         if let Some(title) = take(members, key, |raw| title::short(&string(raw)?, title::MAX_TITLE))
@@ -128,7 +130,7 @@ fn name(text: &str, members: &mut Vec<Member>) -> String {
     title::short(&about, title::MAX_TITLE).unwrap_or(about)
 }
 
-/// The string that `raw` is.
+/// Returns the string value of `raw`.
 fn string(raw: &RawValue) -> Option<String> {
     serde_json::from_str(raw.get()).ok()
 }
@@ -137,7 +139,7 @@ fn quoted(key: &str) -> String {
     serde_json::Value::from(key).to_string()
 }
 
-/// The text of the member `key`, which stands somewhere in `whole`.
+/// Returns the text of the member `key`, which is part of `whole`.
 fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError> {
     let start = (raw.get().as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
     let refuse = |what: &str, column: usize| {
@@ -146,7 +148,7 @@ fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError
         let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + column;
         PayloadError::Encoding(format!("{what} in \"{key}\", line {line}, column {column}"))
     };
-    // A string has no line ends, so the column within it is the place.
+    // A string has no line ends, so the column within it is the position.
     let text: String = serde_json::from_str(raw.get())
         .map_err(|e| refuse("half of a surrogate pair", e.column()))?;
     if text.contains('\0') {
@@ -155,13 +157,14 @@ fn decode(whole: &str, key: &str, raw: &RawValue) -> Result<String, PayloadError
     Ok(text)
 }
 
-/// The members of an object in their order; `None` when `text` is no object, or one of its names is no text.
+/// Returns the members of an object in order; `None` when `text` is not an object, or a name is not
+/// valid text.
 fn members(text: &str) -> Option<Vec<Member<'_>>> {
     /// A name, borrowed from the text when it has no escapes.
     #[derive(Deserialize)]
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
-    /// How many members there are. A list that grew would take twice its memory and more.
+    /// Counts the members, so that the list is allocated once.
     #[derive(Default)]
     struct Count(usize);
     impl<'de> Visitor<'de> for &mut Count {

@@ -1,35 +1,35 @@
-//! What an HTML text consists of, as far as markdown has a form for it.
+//! Parts of an HTML text that have a form in markdown.
 
-/// What holds leaves and other containers.
+/// An element that contains leaves and other containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Container {
     /// `<blockquote>`.
     Quote,
-    /// Numbered from the number, or with bullets.
+    /// A list: numbered from this number, or with bullets.
     List(Option<u16>),
-    /// Of a list.
+    /// An item of a list.
     Item,
-    /// Of data.
+    /// A table of data.
     Table,
-    /// Of a table.
+    /// A row of a table.
     Row,
-    /// Of a row; it holds text only.
+    /// A cell of a row; it contains text only.
     Cell,
 }
 
-/// What holds text.
+/// An element that contains text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leaf {
-    /// The text of an item or a cell itself, without an element of its own.
+    /// The text of an item or a cell, without an element of its own.
     Bare,
     Paragraph,
-    /// Level 1 to 6.
+    /// A heading of level 1 to 6.
     Heading(u8),
     /// Code, with the name of its language.
     Code(String),
 }
 
-/// What marks a run of text.
+/// A mark on a run of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Inline {
     /// `<strong>`.
@@ -38,12 +38,12 @@ pub(super) enum Inline {
     Emphasis,
     /// `<code>`.
     Code,
-    /// To an address that may be linked to.
+    /// A link to an allowed address.
     Link(String),
 }
 
 impl Inline {
-    /// Its name in HTML.
+    /// Returns the element's name in HTML.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Strong => "strong",
@@ -53,7 +53,7 @@ impl Inline {
         }
     }
 
-    /// Whether both are the same mark, wherever they lead.
+    /// Returns whether both are the same mark, whatever their addresses.
     pub(super) fn like(&self, other: &Self) -> bool {
         self.name() == other.name()
     }

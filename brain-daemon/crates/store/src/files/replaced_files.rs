@@ -7,10 +7,10 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::own_contents::digest;
+use parking_lot::Mutex;
 
 /// How long a replaced file is watched after its last change.
 const WATCH_TIME: Duration = Duration::from_secs(30);
@@ -57,12 +57,12 @@ impl ReplacedFiles {
             digest: digest(bytes),
             changed: Instant::now(),
         };
-        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut replaced = self.replaced.lock();
         replaced.push_back(one);
         let oldest = if replaced.len() > MAX_WATCHED { replaced.pop_front() } else { None };
         drop(replaced);
         if let Some(mut oldest) = oldest {
-            self.saves.lock().unwrap_or_else(PoisonError::into_inner).extend(oldest.check());
+            self.saves.lock().extend(oldest.check());
         }
     }
 
@@ -70,15 +70,14 @@ impl ReplacedFiles {
     pub(super) fn add(&self, tag: u64, path: &str, bytes: Vec<u8>) {
         if !bytes.is_empty() {
             let save = LostSave { tag, path: path.to_owned(), bytes };
-            self.saves.lock().unwrap_or_else(PoisonError::into_inner).push(save);
+            self.saves.lock().push(save);
         }
     }
 
     /// Checks all replaced files and returns the new saves, each once.
     pub(super) fn take(&self) -> Vec<LostSave> {
-        let mut saves =
-            std::mem::take(&mut *self.saves.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut saves = std::mem::take(&mut *self.saves.lock());
+        let mut replaced = self.replaced.lock();
         replaced.retain_mut(|one| {
             saves.extend(one.check());
             one.changed.elapsed() < WATCH_TIME

@@ -28,17 +28,27 @@ impl Stat {
     /// Converts metadata of the file system.
     #[must_use]
     pub fn of(meta: &fs::Metadata) -> Self {
-        Self {
-            size: meta.len(),
-            mtime_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()),
-            ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()),
-        }
+        let (mtime, ctime) = (meta.mtime_nsec(), meta.ctime_nsec());
+        Self::new(meta.len(), (meta.mtime(), mtime), (meta.ctime(), ctime))
+    }
+
+    /// Takes times as seconds and nanoseconds.
+    fn new(size: u64, mtime: (i64, i64), ctime: (i64, i64)) -> Self {
+        let nanoseconds = |(seconds, rest): (i64, i64)| {
+            seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+        };
+        Self { size, mtime_ns: nanoseconds(mtime), ctime_ns: nanoseconds(ctime) }
     }
 }
 
-/// A time in nanoseconds, of seconds and what is left of the last one.
-fn nanoseconds(seconds: i64, rest: i64) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
+impl From<rustix::fs::Stat> for Stat {
+    fn from(stat: rustix::fs::Stat) -> Self {
+        Self::new(
+            stat.st_size.unsigned_abs(),
+            (stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
+            (stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
+        )
+    }
 }
 
 /// A markdown file.
@@ -162,12 +172,7 @@ impl Directory {
             }
         };
         let (_, handle) = self.0.insert(open);
-        let stat = statat(&*handle, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(Stat {
-            size: stat.st_size.unsigned_abs(),
-            mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec.cast_signed()),
-            ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec.cast_signed()),
-        })
+        Ok(statat(&*handle, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
     }
 }
 

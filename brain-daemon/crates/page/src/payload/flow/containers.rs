@@ -1,10 +1,11 @@
-//! Containers of an HTML flow: opened, implied and closed, so that they nest well.
+//! Containers of an HTML flow: opens, implies and closes them, so that they are well nested.
 
 use super::super::parts::Container;
 use super::Flow;
 
 impl Flow {
-    /// A container begins. Beyond the depth it only parts what stands before it from what follows.
+    /// Begins a container. Beyond the maximum depth it only separates the text before and behind
+    /// it.
     pub(in crate::payload) fn enter(&mut self, container: Container) {
         self.boundary();
         let of_table = matches!(container, Container::Row | Container::Cell);
@@ -18,7 +19,7 @@ impl Flow {
                 if !self.containers.last().is_some_and(|c| is_list(*c)) {
                     self.push(Container::List(None));
                 }
-                // Too deep for a list is too deep for its items.
+                // Items of a list that is too deep are too deep, too.
                 if !self.containers.last().is_some_and(|c| is_list(*c)) {
                     return;
                 }
@@ -43,7 +44,7 @@ impl Flow {
         self.push(container);
     }
 
-    /// A container ends, and all that is open in it.
+    /// Ends a container with all that is open in it.
     pub(in crate::payload) fn leave(&mut self, container: Container) {
         if self.in_code() {
             return self.boundary();
@@ -84,7 +85,7 @@ impl Flow {
         }
     }
 
-    /// What a leaf or container needs around it where it stands.
+    /// Opens the containers that a leaf or container requires in its place.
     pub(super) fn implied(&mut self) {
         match self.containers.last() {
             Some(Container::List(_)) => self.push(Container::Item),
@@ -98,7 +99,7 @@ impl Flow {
     }
 
     fn push(&mut self, container: Container) {
-        // Items, rows and cells stand in what was counted.
+        // Items, rows and cells are in containers that were counted.
         let counted = matches!(container, Container::Quote | Container::List(_) | Container::Table);
         let within =
             |c: &&Container| matches!(c, Container::Quote | Container::List(_) | Container::Table);

@@ -18,9 +18,9 @@ mod sketch;
 mod tests;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use file::VectorFile;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use record::Record;
 use rows::{Row, Rows};
 
@@ -70,7 +70,7 @@ pub struct Size {
     pub bytes: u64,
 }
 
-/// Errors of the vector index.
+/// Errors of the vector index, which knows no provider and so no [`crate::EmbedError`].
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     /// The file cannot be read or written. Vectors in memory are still found.
@@ -79,6 +79,7 @@ pub enum VectorError {
         /// The file.
         path: String,
         /// The cause.
+        #[source]
         error: std::io::Error,
     },
     /// A vector has the wrong length.
@@ -298,7 +299,7 @@ impl Vectors {
     /// # Errors
     /// [`VectorError::Io`].
     pub fn flush(&self, seen: u64) -> Result<(), VectorError> {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = self.log.lock();
         let (mut records, is_stale) = {
             let mut memory = self.write();
             let records = std::mem::take(&mut memory.pending);
@@ -349,15 +350,15 @@ impl Vectors {
     /// # Errors
     /// [`VectorError::Io`].
     pub fn remove_others(&self) -> Result<usize, VectorError> {
-        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = self.log.lock();
         log.remove_others().map_err(|error| VectorError::Io { path: log.name(), error })
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Memory> {
-        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+        self.memory.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Memory> {
-        self.memory.write().unwrap_or_else(PoisonError::into_inner)
+        self.memory.write()
     }
 }

@@ -3,13 +3,14 @@
 //! It records requests, checks that their `Debug` output does not contain the key, and sends each
 //! response in two parts with an idle second between them.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brain_net::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, StreamEvent};
 use serde_json::Value;
 use url::Url;
-
-use super::{Error, HttpClient, HttpRequest, HttpResponse, RetryingClient, StreamEvent};
 
 /// The key that must not appear in `Debug` output.
 pub const KEY: &str = "sk-very-secret-key";
@@ -19,9 +20,13 @@ pub const KEY: &str = "sk-very-secret-key";
 pub struct Sent {
     /// Number of requests before it.
     pub before: usize,
+    /// Its address.
     pub url: String,
+    /// Its further headers.
     pub headers: Vec<(String, String)>,
+    /// The value of `Authorization`.
     pub authorization: Option<String>,
+    /// Its body.
     pub body: Value,
 }
 

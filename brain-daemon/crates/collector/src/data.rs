@@ -33,6 +33,7 @@ pub struct DataFault {
     /// The file.
     pub path: PathBuf,
     /// The cause.
+    #[source]
     pub error: io::Error,
 }
 

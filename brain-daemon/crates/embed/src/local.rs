@@ -25,9 +25,10 @@ mod tests;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
 use super::{EmbedError, Embedder, Purpose, VectorSpace};
@@ -151,7 +152,7 @@ impl Local {
     }
 
     fn state(&self) -> MutexGuard<'_, LoadState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Returns facts about the model. Reads them again when its weights have changed.
@@ -239,7 +240,7 @@ impl Embedder for Local {
 
     fn coverage(&self, text: &str) -> f32 {
         // Loading holds the lock for long, and this must not wait.
-        let engine = self.state.try_lock().ok().and_then(|state| state.engine.clone());
+        let engine = self.state.try_lock().and_then(|state| state.engine.clone());
         engine.map_or(1.0, |engine| engine.coverage(text))
     }
 
