@@ -137,7 +137,13 @@ impl Lab {
 
     fn store_options(&self) -> StoreOptions {
         let (min_free_bytes, now) = (self.min_free_bytes, self.clock.now());
-        StoreOptions { cache_bytes: 4 << 20, min_free_bytes, now, fresh_id: 7 }
+        StoreOptions {
+            cache_bytes: 4 << 20,
+            min_free_bytes,
+            now,
+            fresh_id: 7,
+            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+        }
     }
 
     /// Drops the service and opens it again.

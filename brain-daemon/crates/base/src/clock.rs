@@ -1,4 +1,5 @@
-//! The clock, and time formats. Code that depends on time takes a [`Clock`], so that tests can set it.
+//! The clock, and time formats. Code that depends on time takes a [`Clock`], so that tests can set
+//! it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -15,8 +15,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// Returns `BRAIN_HOME`, else `~/.brain`; `None` when neither it nor `HOME` is set. The client uses
-    /// the same rule.
+    /// Returns `BRAIN_HOME`, else `~/.brain`; `None` when neither it nor `HOME` is set. The client
+    /// uses the same rule.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -84,7 +84,8 @@ impl Home {
         self.root.join("run")
     }
 
-    /// Returns the path of the record of a clean shutdown: the store's state with all files flushed.
+    /// Returns the path of the record of a clean shutdown: the store's state with all files
+    /// flushed.
     #[must_use]
     pub fn flushed(&self) -> PathBuf {
         self.run().join("flushed")

@@ -221,8 +221,13 @@ mod tests {
 
     /// With a disk that counts as full when fewer bytes are free.
     fn open_on_disk(dir: &Path, clock: &MockClock, min_free_bytes: u64) -> Audit {
-        let options =
-            StoreOptions { cache_bytes: 4 << 20, min_free_bytes, now: clock.now(), fresh_id: 7 };
+        let options = StoreOptions {
+            cache_bytes: 4 << 20,
+            min_free_bytes,
+            now: clock.now(),
+            fresh_id: 7,
+            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+        };
         let store = Store::open(&dir.join("store"), &options, Box::new(|_| {})).unwrap();
         Audit::new(Arc::new(store), Arc::new(clock.clone()))
     }

@@ -25,8 +25,8 @@ impl Budget {
         Self { limit, spent: Mutex::new(spent) }
     }
 
-    /// Returns the spending so far. Unsettled calls count at their maximum. `estimated` is the sum of
-    /// the maximum costs of all calls.
+    /// Returns the spending so far. Unsettled calls count at their maximum. `estimated` is the sum
+    /// of the maximum costs of all calls.
     #[must_use]
     pub fn spent(&self) -> Spending {
         *self.lock()

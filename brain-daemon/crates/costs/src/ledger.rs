@@ -121,8 +121,8 @@ impl Ledger {
         }
     }
 
-    /// Appends the line that `line` returns for its byte offset. Ends an incomplete last line first,
-    /// which a crash or a full disk may have left.
+    /// Appends the line that `line` returns for its byte offset. Ends an incomplete last line
+    /// first, which a crash or a full disk may have left.
     fn append(&self, sync: bool, line: impl FnOnce(u64) -> String) -> io::Result<()> {
         let _writing = self.lock();
         let mut file =

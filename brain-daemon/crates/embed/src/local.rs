@@ -172,7 +172,8 @@ impl Local {
         let space = VectorSpace {
             model: facts.name.clone(),
             identity: format!(
-                "local weights={} tokenizer={words} pooling={:?} tokens={} lower={} query={:?} document={:?}",
+                "local weights={} tokenizer={words} pooling={:?} tokens={} lower={} query={:?} \
+                 document={:?}",
                 facts.sha256,
                 card.pooling,
                 card.max_tokens,

@@ -27,8 +27,8 @@ const IMAGE_TOKENS: u64 = 3000;
 const ENVELOPE_TOKENS: u64 = 50;
 
 impl Question<'_> {
-    /// Returns the estimated maximum of input tokens, for the ledger. A token has at least two bytes in
-    /// most languages. Text of rare symbols may have more tokens.
+    /// Returns the estimated maximum of input tokens, for the ledger. A token has at least two
+    /// bytes in most languages. Text of rare symbols may have more tokens.
     #[must_use]
     pub fn max_input_tokens(&self) -> u64 {
         let text = (self.system.len() + self.text.len()).div_ceil(2) as u64;
@@ -53,8 +53,8 @@ enum Outcome {
 impl Model {
     /// Asks a question and waits for the whole answer. Blocks, possibly for minutes.
     ///
-    /// `should_continue` is called each second; `false` cancels the question. Each request is in the
-    /// ledger before it is sent.
+    /// `should_continue` is called each second; `false` cancels the question. Each request is in
+    /// the ledger before it is sent.
     ///
     /// # Errors
     /// [`ModelErrorKind::Budget`] and [`ModelErrorKind::Ledger`] before anything is sent; any other
@@ -70,8 +70,8 @@ impl Model {
 
     /// Asks a question and passes the answer to `on_text` as it arrives.
     ///
-    /// There is no retry after the first piece. The error of an interrupted stream holds the partial
-    /// text.
+    /// There is no retry after the first piece. The error of an interrupted stream holds the
+    /// partial text.
     ///
     /// # Errors
     /// As [`Model::ask`].

@@ -115,7 +115,8 @@ impl ModelError {
         Self::new(
             ModelErrorKind::NoKey,
             message,
-            "write it to secrets/llm-api-key in the brain's home (mode 600), or set BRAIN_LLM_API_KEY \
+            "write it to secrets/llm-api-key in the brain's home (mode 600), or set \
+             BRAIN_LLM_API_KEY \
              or llm.api_key_file",
         )
     }
@@ -273,8 +274,8 @@ impl ModelError {
     }
 }
 
-/// Returns the options that this error response rejects, added to those known before. `None` when it
-/// rejects no further option.
+/// Returns the options that this error response rejects, added to those known before. `None` when
+/// it rejects no further option.
 pub(super) fn rejected_options(
     answer: &HttpResponse,
     known: UnsupportedOptions,

@@ -1,7 +1,7 @@
 //! Clients of language models: one question, one answer.
 //!
-//! The crate knows neither pages nor prompts; callers bring the text. Untrusted text goes to a model
-//! as data between marks, never as instructions.
+//! The crate knows neither pages nor prompts; callers bring the text. Untrusted text goes to a
+//! model as data between marks, never as instructions.
 //!
 //! `openai` and `anthropic` are the two supported APIs, without I/O. `ask` enters a question into
 //! the ledger and sends it. `stream` reads responses, and `sse` parses server-sent events.
@@ -70,8 +70,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns whether the service is reached without TLS. It is then in the owner's own network, and
-    /// does not fetch images by itself.
+    /// Returns whether the service is reached without TLS. It is then in the owner's own network,
+    /// and does not fetch images by itself.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.base.as_ref().is_some_and(|base| base.scheme() == "http")

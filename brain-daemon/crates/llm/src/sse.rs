@@ -17,8 +17,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Takes the next bytes and passes the data of each completed event to `each`. Returns `false` when
-    /// an event is too long; the rest is then ignored.
+    /// Takes the next bytes and passes the data of each completed event to `each`. Returns `false`
+    /// when an event is too long; the rest is then ignored.
     pub(super) fn push(&mut self, bytes: &[u8], each: &mut dyn FnMut(&[u8])) -> bool {
         for &byte in bytes {
             let follows = std::mem::replace(&mut self.is_after_return, byte == b'\r');

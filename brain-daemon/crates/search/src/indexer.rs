@@ -353,7 +353,9 @@ impl Indexer {
             let mut state = self.shared.state();
             self.frozen = Some(state.claimed);
             state.standing = Some(
-                "changes were let go of while it could not be written; the next start takes them in".into(),
+                "changes were let go of while it could not be written; the next start takes them \
+                 in"
+                .into(),
             );
         }
         let gone: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();

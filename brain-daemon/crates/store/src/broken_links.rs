@@ -148,8 +148,8 @@ impl Reader {
         Ok(broken)
     }
 
-    /// Adds the checked pages of a source, except `unchecked` ones: all to the counts, and to the list
-    /// while there is room.
+    /// Adds the checked pages of a source, except `unchecked` ones: all to the counts, and to the
+    /// list while there is room.
     fn add_checked(
         &self,
         broken: &mut BrokenLinkList,

@@ -78,7 +78,8 @@ impl<'s> GroupCommit<'s> {
     ) -> Option<Batch> {
         let mut current = Some(batch);
         if let Err(error) = catch_panic(|| self.process_batches(&mut current, receiver)) {
-            tracing::error!(%error, "commit of ingest jobs failed; the acknowledged jobs are in the spool");
+            tracing::error!(%error, "commit of ingest jobs failed; the acknowledged jobs are in \
+                                     the spool");
             self.may_have_spooled = true;
             self.shared.waiting_jobs.forget();
             self.shared.recover();
@@ -98,7 +99,8 @@ impl<'s> GroupCommit<'s> {
         let Self { shared, spool, may_have_spooled, has_warned } = self;
         let mut warn_unspooled = |error: &std::io::Error| {
             if !std::mem::replace(has_warned, true) {
-                tracing::warn!(%error, "cannot write the spool; ingest jobs are acknowledged after a commit");
+                tracing::warn!(%error, "cannot write the spool; ingest jobs are acknowledged after \
+                                        a commit");
             }
         };
         if spool.as_ref().is_none_or(|spool| !spool.is_at_path()) {
@@ -258,7 +260,8 @@ fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
     let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &place))?;
     tracing::warn!(
         spool = %aside.display(),
-        "set the spool aside: it holds jobs of another store, or jobs that this store cannot take over"
+        "set the spool aside: it holds jobs of another store, or jobs that this store cannot take \
+         over"
     );
     Ok(())
 }

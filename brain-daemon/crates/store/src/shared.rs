@@ -185,7 +185,8 @@ impl Shared {
         let place = self.path.display();
         Err(StoreError::ReadOnly(
             format!(
-                "{place}: the file or its directory was moved, removed or replaced while the daemon ran"
+                "{place}: the file or its directory was moved, removed or replaced while the \
+                 daemon ran"
             )
             .into(),
         ))

@@ -80,7 +80,8 @@ impl Cloudflared {
         match urls.is_empty() {
             false => AgentStatus::Up(urls),
             true => AgentStatus::OtherTarget(format!(
-                "the agent at {base} runs a named tunnel, whose name only Cloudflare knows: set tunnel.domain to it"
+                "the agent at {base} runs a named tunnel, whose name only Cloudflare knows: set \
+                 tunnel.domain to it"
             )),
         }
     }
@@ -129,7 +130,8 @@ impl Agent for Cloudflared {
 
     fn rejection(&self, line: &str) -> Option<Rejection> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        let token = "copy the tunnel's token from Cloudflare's dashboard into secrets/tunnel-authtoken with mode 600, then `brain tunnel start`";
+        let token = "copy the tunnel's token from Cloudflare's dashboard into \
+                     secrets/tunnel-authtoken with mode 600, then `brain tunnel start`";
         let (code, message, hint, is_permanent, about_token) = if has(&[
             "Provided Tunnel token is not valid",
         ]) {
@@ -143,7 +145,8 @@ impl Agent for Cloudflared {
             "Cannot determine default origin certificate path",
             "error locating origin cert",
         ]) {
-            let hint = "put the tunnel's token into secrets/tunnel-authtoken, or run `cloudflared tunnel login`; then `brain tunnel start`";
+            let hint = "put the tunnel's token into secrets/tunnel-authtoken, or run `cloudflared \
+                        tunnel login`; then `brain tunnel start`";
             ("", "cloudflared has neither a token nor a certificate", hint, true, true)
         } else {
             return None;

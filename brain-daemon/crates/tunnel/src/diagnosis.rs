@@ -95,7 +95,8 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                     "{name} has a tunnel to port {port} at {}, not at {domain}",
                     super::join_names(urls)
                 );
-                let hint = "end that agent, so that brain starts one with the right name; or set tunnel.domain to the name it has";
+                let hint = "end that agent, so that brain starts one with the right name; or set \
+                            tunnel.domain to the name it has";
                 match observation.child {
                     true => diagnosis("wrong_domain", message, None, Action::Restart),
                     // A foreign agent is left alone.
@@ -136,7 +137,8 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                 }
                 (Some((state, said)), false) => {
                     let hint = format!(
-                        "somebody else started that {name}: brain leaves it alone; look at its own log, or end it"
+                        "somebody else started that {name}: brain leaves it alone; look at its own \
+                         log, or end it"
                     );
                     diagnosis(state, said.clone(), Some(hint), Action::Nothing)
                 }
@@ -152,7 +154,8 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                     Some(program) => diagnosis(
                         "agent_missing",
                         format!(
-                            "{name} does not run, and there is no program \"{program}\" that can be run"
+                            "{name} does not run, and there is no program \"{program}\" that can \
+                             be run"
                         ),
                         Some(format!(
                             "install {name}, or say where it is: tunnel.binary in config.toml"
@@ -198,7 +201,8 @@ fn diagnose_reachability(
         (Err(why), _) => diagnosis(
             "service_down",
             format!(
-                "{name} has a tunnel at {url}, and http://127.0.0.1:{port}/health does not answer as brain does: {why}"
+                "{name} has a tunnel at {url}, and http://127.0.0.1:{port}/health does not answer \
+                 as brain does: {why}"
             ),
             Some(format!(
                 "http.public has to listen at 127.0.0.1:{port}, the port of tunnel.forward"
@@ -208,7 +212,8 @@ fn diagnose_reachability(
             "unreachable",
             format!("{name} says that it has a tunnel at {url}, and that is not proved: {why}"),
             Some(format!(
-                "try {url}/health from another machine; does the tunnel lead to port {port} of this one? \
+                "try {url}/health from another machine; does the tunnel lead to port {port} of \
+                 this one? \
                  Until it is proved, requests to that name are refused"
             )),
         ),

@@ -84,9 +84,9 @@ impl Settings {
         }
     }
 
-    /// Combines the statuses of the agents at `api_addresses`; ours and foreign ones may run together. The
-    /// first matching tunnel wins. An agent that is not connected outranks one that serves another
-    /// target.
+    /// Combines the statuses of the agents at `api_addresses`; ours and foreign ones may run
+    /// together. The first matching tunnel wins. An agent that is not connected outranks one that
+    /// serves another target.
     fn ask(&self, api_addresses: Vec<String>, at: impl Fn(&str) -> AgentStatus) -> AgentStatus {
         let (mut urls, mut found) = (Vec::new(), AgentStatus::NotRunning);
         for base in api_addresses {

@@ -136,7 +136,9 @@ impl Agent for Ngrok {
             command.extend(domain.map(|name| format!("-hostname={name}")));
             command.push(port);
             let warning = token.map(|_| {
-                "ngrok 2 takes a token from its own configuration only: `ngrok authtoken …`; better, install ngrok 3".to_owned()
+                "ngrok 2 takes a token from its own configuration only: `ngrok authtoken …`; \
+                 better, install ngrok 3"
+                    .to_owned()
             });
             return Launch { command, variables: Vec::new(), warning };
         }
@@ -159,13 +161,16 @@ impl Agent for Ngrok {
             line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
         let number: u32 = digits.parse().ok()?;
         let domain = self.settings.domain.as_deref().unwrap_or("the domain");
-        let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into secrets/tunnel-authtoken with mode 600, then \
+        let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into \
+                     secrets/tunnel-authtoken with mode 600, then \
                      `brain tunnel start`";
         let (message, hint, is_permanent) = match number {
             // These codes go to visitors of the public address and do not concern the agent.
             3004 | 3200 | 6024 | 8012 => return None,
             105 => ("ngrok says that the authtoken is no token".into(), token.into(), true),
-            107 => ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true),
+            107 => {
+                ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true)
+            }
             4018 => ("ngrok wants an authtoken, and got none".into(), token.into(), true),
             102 | 103 => (
                 "ngrok has suspended or blocked the account".into(),
@@ -189,7 +194,9 @@ impl Agent for Ngrok {
             ),
             313 | 314 | 320 => (
                 format!("the account may not use {domain}"),
-                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one that is yours, and restart the daemon".into(),
+                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one that is \
+                 yours, and restart the daemon"
+                    .into(),
                 true,
             ),
             9009 => (
@@ -199,7 +206,10 @@ impl Agent for Ngrok {
             ),
             _ => (
                 "ngrok refuses".into(),
-                format!("https://ngrok.com/docs/errors/err_ngrok_{number} says what it means; it is tried again"),
+                format!(
+                    "https://ngrok.com/docs/errors/err_ngrok_{number} says what it means; it \
+                         is tried again"
+                ),
                 false,
             ),
         };

@@ -99,7 +99,8 @@ impl Agent for Tailscale {
         ]) {
             (
                 "funnel is not switched on for this tailnet or machine",
-                "switch it on in Tailscale's admin console (MagicDNS, HTTPS certificates, and the node attribute funnel), then `brain tunnel start`",
+                "switch it on in Tailscale's admin console (MagicDNS, HTTPS certificates, and the \
+                 node attribute funnel), then `brain tunnel start`",
                 true,
             )
         } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {

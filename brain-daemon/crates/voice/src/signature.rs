@@ -32,8 +32,8 @@ enum Algorithm {
 }
 
 impl Signature {
-    /// Parses `X-Twilio-Signature` and, if present, `X-Twilio-Webhooks-Signature-Settings`. `None` when
-    /// they are invalid, or name an unknown algorithm.
+    /// Parses `X-Twilio-Signature` and, if present, `X-Twilio-Webhooks-Signature-Settings`. `None`
+    /// when they are invalid, or name an unknown algorithm.
     #[must_use]
     pub fn read(signature: &str, settings: Option<&str>) -> Option<Self> {
         let name = settings.map(|text| {

@@ -91,9 +91,9 @@ fn number_url(number: &Number) -> Result<Url, WebhookError> {
     };
     if !sid(&number.account_sid, "AC") || !sid(&number.number_sid, "PN") {
         return Err(WebhookError {
-            message:
-                "voice.account_sid or voice.number_sid is invalid: expected AC or PN and 32 letters or digits"
-                    .into(),
+            message: "voice.account_sid or voice.number_sid is invalid: expected AC or PN and 32 \
+                 letters or digits"
+                .into(),
             hint: "copy both from the provider's console into config.toml, and restart the daemon"
                 .into(),
         });

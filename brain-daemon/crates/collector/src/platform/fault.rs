@@ -225,11 +225,13 @@ impl ErrorBody {
     fn hint(&self, why: Why, status: u16) -> String {
         let text = match why {
             Why::Unauthorized => {
-                "the bearer token is wrong, revoked or expired: `brain collector setup` with a new one (the app's bearer \
+                "the bearer token is wrong, revoked or expired: `brain collector setup` with a new \
+                 one (the app's bearer \
                  token, not its key or secret)"
             }
             Why::PaymentRequired => {
-                "the account has no credits left: add credits in the platform's developer console; the next run goes on"
+                "the account has no credits left: add credits in the platform's developer console; \
+                 the next run goes on"
             }
             Why::Forbidden => return self.forbidden(),
             Why::NotFound => {
@@ -245,7 +247,8 @@ impl ErrorBody {
                 let period =
                     self.text("period").map(|period| format!(" ({})", one_line(period, 20)));
                 return format!(
-                    "the account's usage cap{} is reached: raise it in the platform's developer console, or wait for the next period",
+                    "the account's usage cap{} is reached: raise it in the platform's developer \
+                     console, or wait for the next period",
                     period.unwrap_or_default()
                 );
             }
@@ -270,17 +273,21 @@ impl ErrorBody {
                 .unwrap_or_default()
         };
         if self.is("unsupported-authentication", "Unsupported Authentication") {
-            "this needs a token of another kind: for a protected account a user's own (OAuth 2.0 user context)".into()
+            "this needs a token of another kind: for a protected account a user's own (OAuth 2.0 \
+             user context)"
+                .into()
         } else if self.is("client-forbidden", "Client Forbidden") {
             let place = more("registration_url", " at ", "");
             format!("the app may not use this endpoint: attach it to a project that may{place}")
         } else if self.is("credits", "SpendCapReached") {
             let date = more("reset_date", " until ", "");
             format!(
-                "the account's spending limit is reached{date}: raise it in the platform's developer console"
+                "the account's spending limit is reached{date}: raise it in the platform's \
+                 developer console"
             )
         } else {
-            "the app's access level does not cover this: see its level in the platform's developer console, and whether \
+            "the app's access level does not cover this: see its level in the platform's developer \
+             console, and whether \
              the account's posts are protected"
                 .into()
         }

@@ -216,7 +216,8 @@ impl RunState<'_> {
         }
         if pulled.stream == Stream::Own && whole && pulled.answered && total == 0 {
             self.report.warnings.push(
-                "no posts of the own timeline came: check `collector.user_id`, the token, and whether the account's posts are protected"
+                "no posts of the own timeline came: check `collector.user_id`, the token, and \
+                 whether the account's posts are protected"
                     .into(),
             );
         }

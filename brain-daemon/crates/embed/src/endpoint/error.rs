@@ -55,7 +55,8 @@ impl EndpointLabel {
 
     /// Handles a request without a complete response.
     pub(super) fn unreachable(&self, trouble: &NetError) -> NextStep {
-        let hint = "is it running? check embedding.base_url and the network; search goes on with full text";
+        let hint = "is it running? check embedding.base_url and the network; search goes on with \
+                    full text";
         let fault =
             self.fault(EmbedErrorKind::Later(None), &format!("does not answer: {trouble}"), hint);
         match trouble {
@@ -68,7 +69,8 @@ impl EndpointLabel {
 
     /// Returns the error for an invalid response.
     pub(super) fn invalid_response(&self, what: &str) -> EmbedError {
-        let hint = "check that embedding.base_url is an endpoint of the openai shape, and embedding.model one for vectors";
+        let hint = "check that embedding.base_url is an endpoint of the openai shape, and \
+                    embedding.model one for vectors";
         self.fault(
             EmbedErrorKind::Later(None),
             &format!("does not answer with vectors: its answer {what}"),
@@ -100,11 +102,13 @@ impl EndpointLabel {
         match status {
             401 | 403 if !self.has_key => NextStep::Fail(fault(
                 Refused,
-                "put the key into secrets/embedding-api-key in the brain's home (mode 600), or set BRAIN_EMBEDDING_API_KEY or embedding.api_key_file",
+                "put the key into secrets/embedding-api-key in the brain's home (mode 600), or set \
+                 BRAIN_EMBEDDING_API_KEY or embedding.api_key_file",
             )),
             401 | 403 => NextStep::Fail(fault(
                 Refused,
-                "the key is refused, or may not use this model: check embedding-api-key and embedding.model",
+                "the key is refused, or may not use this model: check embedding-api-key and \
+                 embedding.model",
             )),
             402 => NextStep::Fail(fault(
                 Later(Some(CREDIT_RETRY_SECONDS)),
@@ -116,7 +120,8 @@ impl EndpointLabel {
             )),
             404 | 405 => NextStep::Fail(fault(
                 Refused,
-                "check embedding.base_url, and that it has this model (`ollama pull NAME` for Ollama)",
+                "check embedding.base_url, and that it has this model (`ollama pull NAME` for \
+                 Ollama)",
             )),
             408 => NextStep::Retry(wait, fault(Later(wait), "it is asked again later")),
             429 => NextStep::Retry(

@@ -303,7 +303,8 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
         }
         _ => {
             let what = format!(
-                "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta and camembert)"
+                "is of a model that brain cannot run: {kind:?} (it runs bert, roberta, xlm-roberta \
+                 and camembert)"
             );
             return Err(damaged(path, what));
         }

@@ -82,7 +82,8 @@ impl CheckResult {
             Self::Invalid => Err(damaged(path, "is no tokenizer that brain can run")),
             Self::ExceedsLimits => Err(damaged(
                 path,
-                "takes more than 1 GB of memory or 30 s of processor time to load, so it is not used",
+                "takes more than 1 GB of memory or 30 s of processor time to load, so it is not \
+                 used",
             )),
         }
     }

@@ -76,8 +76,8 @@ pub enum PullOutcome {
 }
 
 /// Pulls the git work tree of `dir`, if it has an upstream. `approved` has the fingerprints of
-/// configurations that may run programs. `should_continue` is called several times a second; git is ended
-/// when it returns `false`.
+/// configurations that may run programs. `should_continue` is called several times a second; git is
+/// ended when it returns `false`.
 #[must_use]
 pub fn pull(dir: &Path, approved: &[String], should_continue: &dyn Fn() -> bool) -> PullOutcome {
     if !dir.ancestors().any(|d| d.join(".git").exists()) {
@@ -280,14 +280,16 @@ fn ssh() -> &'static str {
     if all || map.is_empty() {
         "ssh -o BatchMode=yes -o ConnectTimeout=10"
     } else {
-        "ssh -F \"$([ -r ~/.ssh/config ] && echo ~/.ssh/config || echo none)\" -o BatchMode=yes -o ConnectTimeout=10"
+        "ssh -F \"$([ -r ~/.ssh/config ] && echo ~/.ssh/config || echo none)\" -o BatchMode=yes -o \
+         ConnectTimeout=10"
     }
 }
 
 /// Returns why a repository is not pulled whose configuration can run programs, and what to do.
 fn refusal(programs: &Programs, fingerprint: &str) -> String {
     format!(
-        "the repository's own configuration may run programs ({}), so it was not pulled. Look at it with \
+        "the repository's own configuration may run programs ({}), so it was not pulled. Look at \
+         it with \
          `git config --local --includes --list`; if all of it is yours, add \"{fingerprint}\" to \
          sources.git_approved in config.toml and restart the daemon",
         programs.shown()
