@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use brain_base::schedule::ScheduledTask;
-use brain_protocol::Fault;
 
 use crate::rules::{boolean, digits, handle, number, path, safe_url, span, texts, word};
 use crate::values::HomePath;
@@ -86,12 +85,12 @@ section! {
 
 impl CollectorConfig {
     /// Returns the schedule of the runs.
-    pub(crate) fn job(&self) -> Result<ScheduledTask, Fault> {
+    pub(crate) fn job(&self) -> Result<ScheduledTask, brain_base::Error> {
         ScheduledTask::new("collector", self.every.as_secs(), self.at)
     }
 
     /// Returns the schedule of ratings; `None` if posts are not rated.
-    pub(crate) fn ratings_job(&self) -> Result<Option<ScheduledTask>, Fault> {
+    pub(crate) fn ratings_job(&self) -> Result<Option<ScheduledTask>, brain_base::Error> {
         let job = || ScheduledTask::new("collector.ratings", RATINGS_EVERY_S, self.ratings_at);
         self.ratings.then(job).transpose()
     }
