@@ -259,7 +259,9 @@ mod tests {
     ];
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 2000, failure_persistence: None, ..ProptestConfig::default()
+        })]
 
         /// An edited address that still matches leads to the same place.
         #[test]

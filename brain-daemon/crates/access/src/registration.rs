@@ -38,7 +38,8 @@ impl Access {
         // Many clients request a secret, the default of RFC 7591 section 2, but accept `none`.
         let method = request.token_endpoint_auth_method.as_deref();
         if !matches!(method, None | Some("none" | "client_secret_post" | "client_secret_basic")) {
-            let why = "token_endpoint_auth_method must be none: clients that register themselves are public";
+            let why = "token_endpoint_auth_method must be none: clients that register \
+                       themselves are public";
             return Err(OAuthFault::new(OAuthError::InvalidClientMetadata, why));
         }
         let grant_types = checked_grant_types(&request.grant_types)?;

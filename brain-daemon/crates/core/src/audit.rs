@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_listed_newest_first_whether_written_down_or_not() {
+    fn written_and_waiting_calls_are_listed_newest_first() {
         let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let audit = open(dir.path(), &clock);
         audit.record(call(NOW, "a", 202));
@@ -266,7 +266,7 @@ mod tests {
         let few = audit.list(&AuditList { limit: 2, ..AuditList::default() }).unwrap();
         assert!(few.truncated && few.calls.len() == 2);
         assert!(!audit.list(&AuditList { limit: 4, ..AuditList::default() }).unwrap().truncated);
-        // What was written down survives a crash; what was settled, an end.
+        // Written calls survive a crash; waiting ones are written by `close`.
         drop(audit);
         let audit = open(dir.path(), &clock);
         assert_eq!(clients(&audit, &everything()), ["c", "b", "a"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_can_be_for_some_calls_only() {
+    fn a_list_is_filtered_by_time_client_and_status() {
         let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let audit = open(dir.path(), &clock);
         for (days, client, status) in [(0, "a", 202), (1, "b", 400), (2, "a", 503), (3, "b", 202)] {
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_cannot_be_written_down_wait() {
+    fn calls_stay_in_the_buffer_while_the_disk_is_full() {
         let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let audit = open_on_disk(dir.path(), &clock, u64::MAX / 2);
         for client in ["a", "b"] {
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minute_keeps_so_many_calls_of_unknown_callers_and_the_number_of_the_others() {
+    fn calls_of_unknown_callers_are_limited_per_minute() {
         let (dir, clock) = (tempfile::tempdir().unwrap(), MockClock(Arc::new(AtomicI64::new(NOW))));
         let audit = open(dir.path(), &clock);
         for n in 0..100 {
