@@ -62,6 +62,7 @@ impl Brain {
             min_free_bytes: config.store.min_free_mb * 1_000_000,
             now,
             fresh_id,
+            min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
         let (index, meaning) = (Arc::new(Follower::new()), Meaning::new());
         let hook = combine_hooks(meaning.hook(), index.hook());

@@ -198,8 +198,12 @@ impl<'a> SetupRun<'a> {
         if given.is_none() {
             return passed(valid, seen);
         }
-        let kept =
-            self.brain.env.secrets.keep(TOKEN, &valid.token).map_err(|e| step_of_fault(e.into()))?;
+        let kept = self
+            .brain
+            .env
+            .secrets
+            .keep(TOKEN, &valid.token)
+            .map_err(|e| step_of_fault(e.into()))?;
         let seen = format!("{seen}; kept in {}", kept.display());
         match self.brain.platform_token() {
             Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),

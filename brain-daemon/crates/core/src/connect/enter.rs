@@ -80,7 +80,8 @@ impl ConnectService {
             message: why,
             hint: "`brain doctor` looks after the store".into(),
         };
-        let suffix = random::text::<6>(&*self.env.random).map_err(|error| denied(error.to_string()))?;
+        let suffix =
+            random::text::<6>(&*self.env.random).map_err(|error| denied(error.to_string()))?;
         let wish = TokenCreate {
             name: format!("connect-test {suffix}"),
             scopes: Scope::Read.into(),

@@ -229,7 +229,10 @@ impl TunnelService {
 
     /// Reads the agent's token. Read each time, so that a new token needs no restart.
     fn tunnel_token(&self) -> Result<Option<FoundSecret>, Fault> {
-        Ok(self.env.secrets.find(TOKEN, self.env.config.tunnel_token_file(&self.env.home).as_deref())?)
+        Ok(self
+            .env
+            .secrets
+            .find(TOKEN, self.env.config.tunnel_token_file(&self.env.home).as_deref())?)
     }
 
     /// Saves whether the tunnel should be up, also after a restart.
