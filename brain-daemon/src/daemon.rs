@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use brain_protocol::{Fault, FaultCode, HELLO_LEN, Hello};
+use brain_protocol::{Fault, FaultCode, HELLO_LEN, Hello, WorkerState};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::activation::{self, Sockets};
+use crate::activation::{self, PassedSocket, Sockets};
 use crate::ipc;
 use crate::workers;
 use brain_base::clock::SystemClock;
@@ -48,20 +48,79 @@ pub fn run(home: Home, config: Config) -> Result<(), Fault> {
 }
 
 async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault> {
-    let config = match &sockets.control {
-        Some(passed) => config.with_passed_socket(passed.path().to_owned()),
+    let config = with_usable_socket(&home, config, &sockets)?;
+    let path = config.socket(&home);
+    let brain = open(&home, &config).await?;
+    let listener = control_listener(sockets.control, &config, &path)?;
+    let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
+    let addresses = listeners.addresses();
+    brain.access.set_http_addresses(addresses.clone());
+    brain.files.set_socket(path.clone());
+    brain.files.note_socket();
+    let mut terminate = listen_for(SignalKind::terminate())?;
+    let mut interrupt = listen_for(SignalKind::interrupt())?;
+    // Closing the terminal must not end the daemon.
+    let _hangup = listen_for(SignalKind::hangup())?;
+
+    let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
+    // Before a request can start an agent.
+    let watched = Arc::downgrade(&brain);
+    let on_end = move || {
+        if let Some(brain) = watched.upgrade() {
+            brain.tunnel.wake_tunnel_watchdog();
+        }
+    };
+    brain.tunnel.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
+    tracker.spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
+    tracker.spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
+    let runner = workers::Runner {
+        tracker: tracker.clone(),
+        stop: stop.clone(),
+        states: Arc::clone(&brain.workers),
+        clock: Arc::new(SystemClock),
+    };
+    workers::start(&brain, &runner);
+    tracing::info!(
+        version = brain_protocol::VERSION,
+        home = %home.root().display(),
+        socket = %path.display(),
+        http_local = addresses.local.map(tracing::field::display),
+        http_public = addresses.public.map(tracing::field::display),
+        "ready"
+    );
+    notify(&[sd_notify::NotifyState::Ready]);
+
+    let reason = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+        () = stop.cancelled() => "stop",
+    };
+    tracing::info!(reason, "stopping");
+    notify(&[sd_notify::NotifyState::Stopping, sd_notify::NotifyState::Status("stopping")]);
+    stop.cancel();
+    shut_down(brain, &tracker).await;
+    Ok(())
+}
+
+/// Returns the configuration with the path of a socket that can be used.
+fn with_usable_socket(home: &Home, config: Config, sockets: &Sockets) -> Result<Config, Fault> {
+    match &sockets.control {
+        Some(passed) => Ok(config.with_passed_socket(passed.path().to_owned())),
         None if home.is_read_only() => match home.socket_outside() {
-            Ok(path) => config.with_socket_outside(path),
+            Ok(path) => Ok(config.with_socket_outside(path)),
             Err(e) => {
                 let message =
                     format!("{} is on a read-only file system: {e}", home.root().display());
-                return Err(Fault::new(FaultCode::ReadOnly, message)
-                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a place that can be written"));
+                Err(Fault::new(FaultCode::ReadOnly, message)
+                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a place that can be written"))
             }
         },
-        None => config,
-    };
-    let path = config.socket(&home);
+        None => Ok(config),
+    }
+}
+
+/// Opens the brain. Extends the start timeout of the service manager while this takes long.
+async fn open(home: &Home, config: &Config) -> Result<Arc<Brain>, Fault> {
     let mut opening = {
         let (home, config) = (home.clone(), config.clone());
         // The standard library's hasher has random keys, so two stores get different ids.
@@ -81,107 +140,50 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     };
     let opened = opened
         .map_err(|e| Fault::new(FaultCode::Internal, format!("opening the brain failed: {e}")))?;
-    let brain = match opened {
-        Ok(brain) => Arc::new(brain),
-        Err(fault) if fault.code == FaultCode::StoreLocked => {
-            return Err(with_owner_pid(fault, &home, &config));
-        }
-        Err(fault) => return Err(fault),
-    };
-    let listener = match sockets.control {
-        Some(passed) => ipc::Listener::adopt(passed, &config)?,
-        // This process holds the store's lock, so an existing socket file is stale.
-        None => {
-            if !config.daemon.allow_uids.is_empty() || config.daemon.allow_group.is_some() {
-                tracing::warn!(
-                    "daemon.allow_uids and daemon.allow_group ignored: they need a socket from \
-                     systemd"
-                );
-            }
-            ipc::Listener::bind(&path)?
-        }
-    };
-    let listeners = http::Listeners::open(brain.config(), sockets.http_local, sockets.http_public)?;
-    let addresses = listeners.addresses();
-    brain.access.set_http_addresses(addresses.clone());
-    brain.files.set_socket(path.clone());
-    brain.files.note_socket();
-    let mut terminate = listen_for(SignalKind::terminate())?;
-    let mut interrupt = listen_for(SignalKind::interrupt())?;
-    // Closing the terminal must not end the daemon.
-    let _hangup = listen_for(SignalKind::hangup())?;
+    opened.map(Arc::new).map_err(|fault| match fault.code {
+        FaultCode::StoreLocked => with_owner_pid(fault, home, config),
+        _ => fault,
+    })
+}
 
-    let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-    let minutes = Arc::new(workers::MinuteAllocator::from_config(brain.config()));
-    // Before a request can start an agent.
-    let watched = Arc::downgrade(&brain);
-    let on_end = move || {
-        if let Some(brain) = watched.upgrade() {
-            brain.tunnel.wake_tunnel_watchdog();
-        }
-    };
-    brain.tunnel.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
-    let socket =
-        tokio::spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
-    let web = tokio::spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
-    let upkeep = tokio::spawn(workers::upkeep(Arc::clone(&brain), stop.clone()));
-    let ingest = tokio::spawn(workers::ingest(Arc::clone(&brain), stop.clone()));
-    let backup =
-        tokio::spawn(workers::backup(Arc::clone(&brain), Arc::clone(&minutes), stop.clone()));
-    let collector = tokio::spawn(workers::collector(Arc::clone(&brain), minutes, stop.clone()));
-    let stream = tokio::spawn(workers::collector_stream(Arc::clone(&brain), stop.clone()));
-    let tunnel = tokio::spawn(workers::tunnel(Arc::clone(&brain), stop.clone()));
-    let embed = tokio::spawn(workers::embed(Arc::clone(&brain), stop.clone()));
-    let watcher = brain
-        .config()
-        .sources
-        .watch
-        .then(|| tokio::spawn(workers::watch(Arc::clone(&brain), stop.clone())));
-    let watchdog = tokio::spawn(workers::watchdog(Arc::clone(&brain), stop.clone()));
-    tracing::info!(
-        version = brain_protocol::VERSION,
-        home = %home.root().display(),
-        socket = %path.display(),
-        http_local = addresses.local.map(tracing::field::display),
-        http_public = addresses.public.map(tracing::field::display),
-        "ready"
-    );
-    notify(&[sd_notify::NotifyState::Ready]);
+/// Returns the listener of the control socket.
+fn control_listener(
+    passed: Option<PassedSocket>,
+    config: &Config,
+    path: &Path,
+) -> Result<ipc::Listener, Fault> {
+    if let Some(passed) = passed {
+        return ipc::Listener::adopt(passed, config);
+    }
+    if !config.daemon.allow_uids.is_empty() || config.daemon.allow_group.is_some() {
+        tracing::warn!(
+            "daemon.allow_uids and daemon.allow_group ignored: they need a socket from systemd"
+        );
+    }
+    // This process holds the store's lock, so an existing socket file is stale.
+    ipc::Listener::bind(path)
+}
 
-    let reason = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-        () = stop.cancelled() => "stop",
-    };
-    tracing::info!(reason, "stopping");
-    notify(&[sd_notify::NotifyState::Stopping, sd_notify::NotifyState::Status("stopping")]);
-    stop.cancel();
+/// Waits for requests and workers in progress, and puts derived data on disk.
+async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     brain.begin_stop();
+    let stopping = Arc::clone(&brain);
+    // Waits for a check in progress. If that outlasts the shutdown, the agent ends with the process.
+    tracker.spawn_blocking(move || stopping.tunnel.stop_tunnel_agent());
     tracker.close();
-    let ending = async {
-        let _ = socket.await;
-        let _ = web.await;
-        let _ = upkeep.await;
-        let _ = ingest.await;
-        let _ = backup.await;
-        let _ = collector.await;
-        let _ = stream.await;
-        let _ = tunnel.await;
-        let _ = embed.await;
-        let _ = watchdog.await;
-        if let Some(watcher) = watcher {
-            let _ = watcher.await;
-        }
-        tracker.wait().await;
-    };
-    if tokio::time::timeout(DRAIN, ending).await.is_err() {
-        tracing::warn!("requests not finished before shutdown; acknowledged writes are safe");
+    if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {
+        let workers = brain.workers.list().into_iter();
+        let busy: Vec<String> =
+            workers.filter(|it| it.state == WorkerState::Running).map(|it| it.name).collect();
+        tracing::warn!(
+            busy_workers = busy.join(", "),
+            "requests not finished before shutdown; acknowledged writes are safe"
+        );
     }
     let settling = tokio::task::spawn_blocking(move || brain.settle());
     if tokio::time::timeout(Duration::from_millis(800), settling).await.is_err() {
         tracing::warn!("index not committed before shutdown; the next start catches up");
     }
-    Ok(())
 }
 
 /// Raises the limit of open files to its maximum. Each connection is an open file.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::JobCounts;
+use crate::{JobCounts, WorkerStatus};
 
 /// `brain status`: shows the state of the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub struct StatusReply {
     pub http_public: Option<String>,
     /// The numbers of ingest jobs.
     pub jobs: JobCounts,
+    /// The background workers.
+    pub workers: Vec<WorkerStatus>,
 }
 
 /// `brain stop`: ends the daemon after the running operations.

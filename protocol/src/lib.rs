@@ -29,6 +29,7 @@ mod source;
 mod transfer;
 mod tunnel;
 mod voice;
+mod workers;
 
 pub use access::*;
 pub use ask::*;
@@ -56,6 +57,7 @@ pub use source::*;
 pub use transfer::*;
 pub use tunnel::*;
 pub use voice::*;
+pub use workers::*;
 
 /// The version of the service in four numeric parts. All programs report this constant.
 pub const VERSION: &str = "0.1.0.0";
@@ -65,7 +67,7 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position: fields and variants are appended, and every change of the
 /// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
 /// versioning.
-pub const PROTOCOL: u16 = 8;
+pub const PROTOCOL: u16 = 9;
 
 /// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

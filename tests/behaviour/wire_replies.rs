@@ -51,6 +51,20 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 http_local: some("127.0.0.1:3131"),
                 http_public: None,
                 jobs: JobCounts { waiting: 1, failed: 2, stored: 70_000 },
+                workers: vec![
+                    WorkerStatus {
+                        name: "audit".into(),
+                        state: WorkerState::Waiting,
+                        restarts: 0,
+                        failure: None,
+                    },
+                    WorkerStatus {
+                        name: "ingest".into(),
+                        state: WorkerState::Restarting,
+                        restarts: 3,
+                        failure: Some(WorkerFailure { message: "m".into(), at: at() }),
+                    },
+                ],
             }),
         ),
         ("stopping", Reply::Stopping(StopReply)),

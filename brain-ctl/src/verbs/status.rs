@@ -8,7 +8,8 @@ use std::{
 };
 
 use brain_protocol::{
-    Fault, FaultCode, Hello, JobCounts, Operation, Request, StatusReply, StopReply, encode,
+    Fault, FaultCode, Hello, JobCounts, Operation, Request, StatusReply, StopReply, WorkerState,
+    WorkerStatus, encode,
 };
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
@@ -70,6 +71,7 @@ impl Show for StatusReply {
         );
         t.field("http", &http(self.http_local.as_deref(), self.http_public.as_deref()));
         t.field("queue", &queue(&self.jobs));
+        t.field("workers", &workers(&self.workers));
     }
 
     fn quiet(&self, _: &mut Text) {}
@@ -97,6 +99,19 @@ fn queue(jobs: &JobCounts) -> String {
         n => format!(", {n} failed (brain jobs list --state failed)"),
     };
     format!("{waiting}{failed}, {} stored in the last day", jobs.stored)
+}
+
+/// Describes the background workers: how many are at work, and which failed.
+fn workers(workers: &[WorkerStatus]) -> String {
+    let configured = workers.iter().filter(|it| it.state != WorkerState::NotConfigured);
+    let (restarting, working): (Vec<_>, Vec<_>) =
+        configured.partition(|it| it.state == WorkerState::Restarting);
+    let mut text = format!("{} at work", working.len());
+    for worker in restarting {
+        let why = worker.failure.as_ref().map_or("", |failure| &*failure.message);
+        text.push_str(&format!(", \"{}\" restarting ({why})", worker.name));
+    }
+    text
 }
 
 /// Formats seconds in the two largest units.
@@ -263,6 +278,27 @@ mod tests {
             queue(&some),
             "2 items waiting, 1 failed (brain jobs list --state failed), 5 stored in the last day"
         );
+    }
+
+    #[test]
+    fn a_failed_worker_is_named_with_its_failure() {
+        let worker = |name: &str, state, message: Option<&str>| WorkerStatus {
+            name: name.into(),
+            state,
+            restarts: 0,
+            failure: message.map(|message| brain_protocol::WorkerFailure {
+                message: message.into(),
+                at: "2026-11-21T10:30:00.000Z".into(),
+            }),
+        };
+        let mut all = vec![
+            worker("audit", WorkerState::Waiting, None),
+            worker("ingest", WorkerState::Running, Some("a former failure")),
+            worker("tunnel", WorkerState::NotConfigured, None),
+        ];
+        assert_eq!(workers(&all), "2 at work");
+        all.push(worker("embedding", WorkerState::Restarting, Some("a defect")));
+        assert_eq!(workers(&all), "2 at work, \"embedding\" restarting (a defect)");
     }
 
     #[test]

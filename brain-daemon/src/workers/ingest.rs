@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
+use brain_protocol::Fault;
 
+use super::runner::{Next, Worker};
 use brain_core::Brain;
 use brain_core::ingest::{CHUNK, Load};
 
@@ -30,73 +31,59 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How often expired jobs are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs until `stop` is cancelled. The queue is kept for the next start.
-pub async fn ingest(brain: Arc<Brain>, stop: CancellationToken) {
-    let mut rate = ArrivalRate::new(Instant::now());
-    let mut cleanup_at = Instant::now();
-    while !stop.is_cancelled() {
-        let batch = rate.batch(Instant::now(), brain.ingest.ingest_load());
-        let cleanup = cleanup_at <= Instant::now();
-        let worker = Arc::clone(&brain);
-        let round = tokio::task::spawn_blocking(move || run_round(&worker, batch, cleanup));
-        let (wait, has_removed) = round.await.unwrap_or_else(|_| {
-            tracing::error!("ingest round panicked");
-            (Wait::Fixed(RETRY), false)
+/// Turns queued items into pages. The queue is kept for the next start.
+pub(super) struct IngestQueue {
+    brain: Arc<Brain>,
+    rate: ArrivalRate,
+    cleanup_at: Instant,
+}
+
+impl IngestQueue {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        let now = Instant::now();
+        Self { brain, rate: ArrivalRate::new(now), cleanup_at: now }
+    }
+
+    /// Removes a few expired jobs, so that many of them do not delay pages.
+    fn remove_expired_jobs(&mut self) {
+        let removed = self.brain.ingest.remove_expired_jobs().unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "expired ingest jobs not removed");
+            0
         });
-        // Each round removes only a few jobs, so that many expired ones do not delay pages.
-        if cleanup && !has_removed {
-            cleanup_at = Instant::now() + CLEANUP_INTERVAL;
+        if removed == 0 {
+            self.cleanup_at = Instant::now() + CLEANUP_INTERVAL;
         }
-        let (time, until_arrival) = match wait {
-            Wait::Fixed(time) => (time, false),
-            Wait::UntilArrival(time) => {
-                (time.min(cleanup_at.saturating_duration_since(Instant::now())), true)
-            }
-        };
-        if time.is_zero() {
-            continue;
+    }
+
+    /// Writes a batch of pages.
+    ///
+    /// # Errors
+    /// The fault of the store.
+    fn write_batch(&self, batch: Batch) -> Result<Next, Fault> {
+        if self.brain.ingest.process_queue(batch.max_pages)? > 0 {
+            return Ok(Next::After(batch.pause));
         }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = tokio::time::sleep(time) => {}
-            () = brain.ingest.item_arrives(), if until_arrival => {}
-        }
+        let until_due = self.brain.ingest.ms_until_due()?.map_or(MAX_WAIT, Duration::from_millis);
+        let until_cleanup = self.cleanup_at.saturating_duration_since(Instant::now());
+        Ok(Next::AfterOrWakeup(until_due.min(MAX_WAIT).min(until_cleanup)))
     }
 }
 
-/// The wait after a round.
-enum Wait {
-    /// For this time.
-    Fixed(Duration),
-    /// For this time, or until an item arrives.
-    UntilArrival(Duration),
-}
+impl Worker for IngestQueue {
+    fn round(&mut self) -> Next {
+        let batch = self.rate.batch(Instant::now(), self.brain.ingest.ingest_load());
+        if self.cleanup_at <= Instant::now() {
+            self.remove_expired_jobs();
+        }
+        self.write_batch(batch).unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "ingest queue not processed; trying again");
+            Next::After(RETRY)
+        })
+    }
 
-/// Writes a batch of pages. With `cleanup`, also removes a few expired jobs, and returns whether
-/// there were any.
-fn run_round(brain: &Brain, batch: Batch, cleanup: bool) -> (Wait, bool) {
-    let removed = if cleanup { brain.ingest.remove_expired_jobs() } else { Ok(0) };
-    let removed = removed.unwrap_or_else(|fault| {
-        tracing::warn!(%fault, "expired ingest jobs not removed");
-        0
-    });
-    let wait_for = |due_ms: Option<u64>| {
-        Wait::UntilArrival(due_ms.map_or(MAX_WAIT, Duration::from_millis).min(MAX_WAIT))
-    };
-    let wait = match brain.ingest.process_queue(batch.max_pages) {
-        Ok(0) => match brain.ingest.ms_until_due() {
-            Ok(due_ms) => wait_for(due_ms),
-            Err(fault) => failed(&fault),
-        },
-        Ok(_) => Wait::Fixed(batch.pause),
-        Err(fault) => failed(&fault),
-    };
-    (wait, removed > 0)
-}
-
-fn failed(fault: &brain_protocol::Fault) -> Wait {
-    tracing::warn!(%fault, "ingest queue not processed; trying again");
-    Wait::Fixed(RETRY)
+    async fn wakeup(&mut self) {
+        self.brain.ingest.item_arrives().await;
+    }
 }
 
 /// The size of the next batch.

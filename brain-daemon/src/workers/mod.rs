@@ -1,24 +1,73 @@
 //! Background workers, run by timers and notifications. They call `Brain` and nothing below it.
+//!
+//! [`start`] has the list of all workers; `runner` runs each of them.
 
 mod backup;
 mod collector;
-mod collector_stream;
-mod cron_trigger;
 mod embed;
 mod ingest;
-mod minute_allocator;
+mod maintenance;
+mod runner;
+mod schedule;
+mod source_watch;
 mod tunnel;
-mod upkeep;
-mod watch;
 mod watchdog;
+mod watcher;
 
-pub use backup::backup;
-pub use collector::collector;
-pub use collector_stream::collector_stream;
-pub use embed::embed;
-pub use ingest::ingest;
-pub use minute_allocator::MinuteAllocator;
-pub use tunnel::tunnel;
-pub use upkeep::upkeep;
-pub use watch::watch;
-pub use watchdog::watchdog;
+use std::sync::Arc;
+
+use backup::ScheduledBackup;
+use brain_core::Brain;
+use brain_tunnel::Settings as TunnelSettings;
+use collector::{CollectorRuns, CollectorStream, PostPatterns};
+use embed::Embedding;
+use ingest::IngestQueue;
+use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
+pub use runner::Runner;
+use schedule::Schedule;
+use tunnel::TunnelChecks;
+use watchdog::Watchdog;
+use watcher::Watcher;
+
+/// Starts all workers.
+pub fn start(brain: &Arc<Brain>, runner: &Runner) {
+    let config = brain.config();
+    let schedule = Arc::new(Schedule::new(config.planned_jobs()));
+    let on = &config.collector;
+    let has_backups = config.backup.dir.is_some();
+    let has_tunnel = TunnelSettings::from_config(config).is_some();
+    let is_service = std::env::var_os("NOTIFY_SOCKET").is_some();
+
+    runner.start("maintenance", true, with(brain, Maintenance::new));
+    runner.start("audit", true, with(brain, AuditUpkeep::new));
+    runner.start("writable-check", true, with(brain, WritableCheck));
+    runner.start("ingest", true, with(brain, IngestQueue::new));
+    runner.start("embedding", true, with(brain, Embedding));
+    runner.start("watcher", config.sources.watch, with(brain, Watcher::new));
+    runner.start("backup", has_backups, timed(brain, &schedule, ScheduledBackup::new));
+    runner.start("collector", on.enabled, timed(brain, &schedule, CollectorRuns::new));
+    runner.start(
+        "collector-patterns",
+        on.has_patterns(),
+        timed(brain, &schedule, PostPatterns::new),
+    );
+    runner.start("collector-stream", on.stream, with(brain, CollectorStream));
+    runner.start("tunnel", has_tunnel, with(brain, TunnelChecks));
+    runner.start("service-watchdog", is_service, with(brain, Watchdog::new));
+}
+
+/// Returns what makes a worker of the brain.
+fn with<W>(brain: &Arc<Brain>, make: fn(Arc<Brain>) -> W) -> impl Fn() -> W + use<W> {
+    let brain = Arc::clone(brain);
+    move || make(Arc::clone(&brain))
+}
+
+/// Returns what makes a worker of the brain and the schedule.
+fn timed<W>(
+    brain: &Arc<Brain>,
+    schedule: &Arc<Schedule>,
+    make: fn(Arc<Brain>, Arc<Schedule>) -> W,
+) -> impl Fn() -> W + use<W> {
+    let (brain, schedule) = (Arc::clone(brain), Arc::clone(schedule));
+    move || make(Arc::clone(&brain), Arc::clone(&schedule))
+}

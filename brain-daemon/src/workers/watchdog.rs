@@ -5,78 +5,91 @@
 //! restart does not repair a disk.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, Status, StatusReply};
 use sd_notify::NotifyState;
-use tokio::time::{MissedTickBehavior, interval, sleep};
-use tokio_util::sync::CancellationToken;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
 
+use super::runner::{Next, Worker, value_of};
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
 /// The interval of status updates without `WatchdogSec=`.
 const STATUS_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Runs until `stop` is cancelled. Returns at once without a service manager.
-pub async fn watchdog(brain: Arc<Brain>, stop: CancellationToken) {
-    if std::env::var_os("NOTIFY_SOCKET").is_none() {
-        return;
-    }
-    let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
-    let me = Caller::local(rustix::process::geteuid().as_raw());
-    let probe = move || brain.run(&me, Status, &Silent);
-    let notify = |states: &[NotifyState<'_>]| {
-        if let Err(error) = sd_notify::notify(states) {
-            tracing::warn!(%error, "service manager not notified");
-        }
-    };
-    run(limit, stop, Arc::new(probe), notify).await;
+type Probe = dyn Fn() -> Result<StatusReply, Fault> + Send + Sync;
+type Notify = dyn Fn(&[NotifyState<'_>]) + Send + Sync;
+
+/// Probes twice within the time limit of systemd, as systemd recommends, and reports liveness and
+/// status changes.
+pub(super) struct Watchdog {
+    /// The time from one probe to the next.
+    period: Duration,
+    /// Whether systemd expects reports of liveness.
+    has_limit: bool,
+    probe: Arc<Probe>,
+    notify: Arc<Notify>,
+    /// The last status that systemd has.
+    reported: String,
 }
 
-/// Probes twice within `limit`, as systemd recommends, and reports liveness and status changes.
-async fn run(
-    limit: Option<Duration>,
-    stop: CancellationToken,
-    probe: Arc<dyn Fn() -> Result<StatusReply, Fault> + Send + Sync>,
-    mut notify: impl FnMut(&[NotifyState<'_>]),
-) {
-    let period = limit.map_or(STATUS_INTERVAL, |limit| (limit / 2).max(Duration::from_millis(1)));
-    let mut tick = interval(period);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut reported = String::new();
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            _ = tick.tick() => {}
-        }
-        let probe = Arc::clone(&probe);
-        let mut probing = tokio::task::spawn_blocking(move || probe());
-        let answer = loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                answer = &mut probing => break answer,
-                () = sleep(period) => {
-                    tracing::warn!(?period, "the store does not answer; systemd is not notified");
-                }
+impl Watchdog {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
+        let me = Caller::local(rustix::process::geteuid().as_raw());
+        let probe = move || brain.run(&me, Status, &Silent);
+        let notify = |states: &[NotifyState<'_>]| {
+            if let Err(error) = sd_notify::notify(states) {
+                tracing::warn!(%error, "service manager not notified");
             }
         };
-        let Ok(answer) = answer else {
-            tracing::error!("the probe of the store panicked; systemd is not notified");
-            continue;
-        };
+        Self::with(limit, Arc::new(probe), Arc::new(notify))
+    }
+
+    fn with(limit: Option<Duration>, probe: Arc<Probe>, notify: Arc<Notify>) -> Self {
+        let period =
+            limit.map_or(STATUS_INTERVAL, |limit| (limit / 2).max(Duration::from_millis(1)));
+        Self { period, has_limit: limit.is_some(), probe, notify, reported: String::new() }
+    }
+
+    /// Asks for the status on one of the threads that serve requests. Logs while it does not come.
+    async fn answer(&self) -> Option<Result<StatusReply, Fault>> {
+        let probe = Arc::clone(&self.probe);
+        let mut probing = spawn_blocking(move || probe());
+        loop {
+            tokio::select! {
+                answer = &mut probing => return value_of(answer),
+                () = sleep(self.period) => {
+                    tracing::warn!(
+                        period = ?self.period,
+                        "the store does not answer; systemd is not notified"
+                    );
+                }
+            }
+        }
+    }
+}
+
+impl Worker for Watchdog {
+    fn round(&mut self) -> Next {
+        let began = Instant::now();
+        let Some(answer) = Handle::current().block_on(self.answer()) else { return Next::Ended };
         let line = status_line(answer);
         let mut states = Vec::new();
-        if line != reported {
+        if line != self.reported {
             states.push(NotifyState::Status(&line));
         }
-        if limit.is_some() {
+        if self.has_limit {
             states.push(NotifyState::Watchdog);
         }
         if !states.is_empty() {
-            notify(&states);
+            (self.notify)(&states);
         }
-        reported = line;
+        self.reported = line;
+        Next::After(self.period.saturating_sub(began.elapsed()))
     }
 }
 
@@ -110,8 +123,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn pings_stop_while_the_store_hangs_or_panics() {
-        let (gate, count, stop) =
-            (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)), CancellationToken::new());
+        let (gate, count) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
         let broken = Arc::new(AtomicUsize::new(0));
         let probe = {
             let (gate, broken) = (Arc::clone(&gate), Arc::clone(&broken));
@@ -128,10 +140,15 @@ mod tests {
             }
         };
         let limit = Some(Duration::from_millis(10));
-        let worker = tokio::spawn(run(limit, stop.clone(), Arc::new(probe), notify));
-        let patience = std::time::Instant::now() + Duration::from_secs(30);
+        let mut watchdog = Watchdog::with(limit, Arc::new(probe), Arc::new(notify));
+        let running = spawn_blocking(move || {
+            while let Next::After(time) = watchdog.round() {
+                std::thread::sleep(time);
+            }
+        });
+        let patience = Instant::now() + Duration::from_secs(30);
         while count.load(Ordering::SeqCst) < 3 {
-            assert!(std::time::Instant::now() < patience, "a failure is an answer");
+            assert!(Instant::now() < patience, "a failure is an answer");
             sleep(Duration::from_millis(1)).await;
         }
         {
@@ -146,21 +163,17 @@ mod tests {
             holding.recv().unwrap();
             // One answer may still be on its way.
             while pings(&count, Duration::from_millis(50)).await != 0 {
-                assert!(std::time::Instant::now() < patience, "it hangs");
+                assert!(Instant::now() < patience, "it hangs");
             }
             assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "it hangs");
             drop(release);
             holder.join().unwrap();
         }
         while pings(&count, Duration::from_millis(20)).await == 0 {
-            assert!(std::time::Instant::now() < patience, "it answers again");
+            assert!(Instant::now() < patience, "it answers again");
         }
         broken.store(1, Ordering::SeqCst);
-        while pings(&count, Duration::from_millis(50)).await != 0 {
-            assert!(std::time::Instant::now() < patience, "every probe panics");
-        }
-        assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "every probe panics");
-        stop.cancel();
-        worker.await.unwrap();
+        assert!(running.await.unwrap_err().is_panic(), "the runner restarts it");
+        assert_eq!(pings(&count, Duration::from_millis(50)).await, 0, "it panicked");
     }
 }

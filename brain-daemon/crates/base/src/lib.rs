@@ -1,4 +1,5 @@
-//! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller.
+//! The environment of the daemon: clock, randomness, home directory, secrets, schedule, caller,
+//! and the states of its background workers.
 //!
 //! Every crate of the daemon may use it. It knows neither pages nor the store nor features.
 
@@ -11,5 +12,6 @@ pub mod random;
 pub mod schedule;
 pub mod secrets;
 pub mod threads;
+pub mod workers;
 
 pub use error::Error;

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobState, SourceId};
+use brain_protocol::{
+    Check, CheckStatus, Doctor, DoctorReply, Fault, JobId, JobState, SourceId, WorkerFailure,
+    WorkerState, WorkerStatus,
+};
 
 use super::scheduled::{self, Standing};
 use super::{Brain, Caller, WatchState, collector as collecting, tunnel as tunnelling};
@@ -59,6 +62,7 @@ const CHECKS: &[(&str, Look)] = &[
     ("collector", collector),
     ("tunnel", tunnel),
     ("language model", language_model),
+    ("workers", workers),
     ("clock", clock),
 ];
 
@@ -565,6 +569,31 @@ fn language_model(brain: &Brain) -> Result<Finding, Fault> {
     })
 }
 
+fn workers(brain: &Brain) -> Result<Finding, Fault> {
+    let workers = brain.workers.list();
+    let failing: Vec<String> = workers
+        .iter()
+        .filter_map(|it| {
+            let WorkerFailure { message, at } = it.failure.as_ref()?;
+            Some(format!("\"{}\" failed at {at}: {message} (restarts: {})", it.name, it.restarts))
+        })
+        .collect();
+    if !failing.is_empty() {
+        let is_down = workers.iter().any(|it| it.state == WorkerState::Restarting);
+        let status = if is_down { CheckStatus::Fail } else { CheckStatus::Warn };
+        let hint = "it restarts by itself; if it fails again, run `brain stop`, and report the \
+                    message with the daemon's log";
+        return Ok((status, failing.join("; "), Some(hint.into())));
+    }
+    let named = |is_configured: bool| -> String {
+        let is_chosen =
+            |it: &&WorkerStatus| (it.state != WorkerState::NotConfigured) == is_configured;
+        let names: Vec<&str> = workers.iter().filter(is_chosen).map(|it| &*it.name).collect();
+        if names.is_empty() { "none".into() } else { names.join(", ") }
+    };
+    ok(format!("at work: {}; not configured: {}", named(true), named(false)))
+}
+
 fn clock(brain: &Brain) -> Result<Finding, Fault> {
     let now = brain.env.clock.now();
     let mut newest = None;
@@ -606,6 +635,38 @@ mod tests {
         let (status, message, _) = access_finding(quiet).unwrap();
         assert_eq!(status, CheckStatus::Ok);
         assert_eq!(message, "clients: 1, personal tokens: 2; without an end: ci");
+    }
+
+    #[test]
+    fn a_failed_worker_is_in_status_and_doctor() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 7).unwrap());
+        let all = Caller::local(7);
+        brain.workers.set("ingest", WorkerState::Running);
+        brain.workers.set("tunnel", WorkerState::NotConfigured);
+        let (status, message, _) = workers(&brain).unwrap();
+        assert_eq!(
+            (status, message.as_str()),
+            (CheckStatus::Ok, "at work: ingest; not configured: tunnel")
+        );
+        assert!(brain.status(&all).unwrap().degraded.is_empty());
+        brain.workers.record_failure("ingest", "a defect".into(), 1_763_720_000_000);
+        let (status, message, hint) = workers(&brain).unwrap();
+        assert_eq!(status, CheckStatus::Fail);
+        let failed = "\"ingest\" failed at 2025-11-21T10:13:20.000Z";
+        assert_eq!(message, format!("{failed}: a defect (restarts: 1)"));
+        assert!(hint.unwrap().contains("brain stop"));
+        let shown = brain.status(&all).unwrap();
+        assert_eq!(shown.workers, brain.workers.list());
+        assert!(shown.degraded[0].contains("the worker \"ingest\" failed"), "{shown:?}");
+        // It works again, but the failure is not long ago.
+        brain.workers.set("ingest", WorkerState::Waiting);
+        assert_eq!(workers(&brain).unwrap().0, CheckStatus::Warn);
+        brain.workers.clear_failure("ingest");
+        assert_eq!(workers(&brain).unwrap().0, CheckStatus::Ok);
+        assert_eq!(brain.status(&all).unwrap().workers[0].restarts, 1);
     }
 
     #[test]

@@ -64,6 +64,7 @@ use brain_base::home::Home;
 use brain_base::permission::permit;
 use brain_base::random::Random;
 use brain_base::secrets::Variables;
+use brain_base::workers::WorkerStates;
 use brain_config::Config;
 use brain_net::HttpClient;
 use brain_store::{SourceRecord, Store};
@@ -169,6 +170,8 @@ pub struct Brain {
     pub voice: VoiceService,
     /// The test of a client's connection.
     pub connect: ConnectService,
+    /// The states of the background workers, which their runner writes.
+    pub workers: Arc<WorkerStates>,
     store: Arc<Store>,
     index: Arc<Follower>,
     text: Arc<TextBudget>,

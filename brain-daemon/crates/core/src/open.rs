@@ -201,6 +201,7 @@ impl Brain {
         Ok(Self {
             copies: BackupService::new(env.clone(), store.clone()),
             connect: ConnectService::new(env.clone(), access.clone()),
+            workers: Arc::default(),
             started: Instant::now(),
             env: env.clone(),
             store: store.clone(),

@@ -20,6 +20,16 @@ impl Brain {
         degraded.extend(self.access.http_addresses().missing);
         degraded
             .extend(self.files.failing_files().map(|why| format!("a file is not written: {why}")));
+        let mut workers = self.workers.list();
+        let failing = workers.iter().filter_map(|it| Some((&it.name, it.failure.as_ref()?)));
+        degraded.extend(failing.map(|(name, failure)| {
+            format!("the worker \"{name}\" failed at {}; see brain doctor", failure.at)
+        }));
+        if !caller.sees_all() {
+            // The message of a panic can contain text of a page.
+            let failures = workers.iter_mut().filter_map(|worker| worker.failure.as_mut());
+            failures.for_each(|failure| failure.message.clear());
+        }
         Ok(StatusReply {
             version: VERSION.into(),
             pid: std::process::id(),
@@ -37,6 +47,7 @@ impl Brain {
             http_local: self.access.http_addresses().local.map(|a| a.to_string()),
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
+            workers,
         })
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use brain_protocol::{Status, StatusReply, VERSION};
+use brain_protocol::{Status, StatusReply, VERSION, WorkerState, WorkerStatus};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -87,6 +87,7 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
         head(&mut out, name, kind, what);
         let _ = writeln!(out, "{name} {value}");
     }
+    workers(&mut out, &status.workers);
     head(
         &mut out,
         "brain_ingest_items_total",
@@ -115,6 +116,20 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
     }
     histogram(&mut out, counters);
     out
+}
+
+fn workers(out: &mut String, workers: &[WorkerStatus]) {
+    const RESTARTS: &str = "brain_worker_restarts_total";
+    let configured = || workers.iter().filter(|it| it.state != WorkerState::NotConfigured);
+    head(out, "brain_worker_up", "gauge", "1 if the worker runs, 0 while it waits for a restart.");
+    for worker in configured() {
+        let up = u8::from(worker.state != WorkerState::Restarting);
+        let _ = writeln!(out, "brain_worker_up{{worker=\"{}\"}} {up}", worker.name);
+    }
+    head(out, RESTARTS, "counter", "Restarts of the worker after failures.");
+    for worker in configured() {
+        let _ = writeln!(out, "{RESTARTS}{{worker=\"{}\"}} {}", worker.name, worker.restarts);
+    }
 }
 
 fn histogram(out: &mut String, counters: &Counters) {

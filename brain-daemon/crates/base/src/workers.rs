@@ -1,0 +1,57 @@
+//! The states of the background workers, for `status`, `doctor` and metrics.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brain_protocol::{WorkerFailure, WorkerState, WorkerStatus};
+
+use crate::clock::rfc3339;
+
+/// The state of each worker. The runner of the workers writes it; every service can read it.
+#[derive(Debug, Default)]
+pub struct WorkerStates(Mutex<Vec<WorkerStatus>>);
+
+impl WorkerStates {
+    fn workers(&self) -> MutexGuard<'_, Vec<WorkerStatus>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the state of the worker `name`, which need not be known before.
+    pub fn set(&self, name: &str, state: WorkerState) {
+        self.update(name, |worker| worker.state = state);
+    }
+
+    /// Records that the worker failed at `now`, in Unix milliseconds, and is going to restart.
+    pub fn record_failure(&self, name: &str, message: String, now: i64) {
+        self.update(name, |worker| {
+            worker.state = WorkerState::Restarting;
+            worker.restarts += 1;
+            worker.failure = Some(WorkerFailure { message, at: rfc3339(now) });
+        });
+    }
+
+    /// Forgets the last failure, because the worker has run for a while.
+    pub fn clear_failure(&self, name: &str) {
+        self.update(name, |worker| worker.failure = None);
+    }
+
+    /// Returns all workers, in the order in which they were started.
+    #[must_use]
+    pub fn list(&self) -> Vec<WorkerStatus> {
+        self.workers().clone()
+    }
+
+    fn update(&self, name: &str, change: impl FnOnce(&mut WorkerStatus)) {
+        let mut workers = self.workers();
+        if let Some(worker) = workers.iter_mut().find(|worker| worker.name == name) {
+            return change(worker);
+        }
+        let mut worker = WorkerStatus {
+            name: name.to_owned(),
+            state: WorkerState::Waiting,
+            restarts: 0,
+            failure: None,
+        };
+        change(&mut worker);
+        workers.push(worker);
+    }
+}

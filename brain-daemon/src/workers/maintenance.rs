@@ -1,0 +1,126 @@
+//! Periodic maintenance: flushes the outbox, retries files, writes the audit, and purges expired
+//! pages, clients and tokens.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::runner::{Next, Worker};
+use brain_core::{Brain, LinksAtRest};
+
+/// How often written files are flushed, and their outbox rows removed.
+const FLUSH_EVERY: Duration = Duration::from_secs(10);
+/// Rounds between two attempts to write failed files: one minute.
+const RETRY_EVERY: u32 = 6;
+/// Rounds between two writes of the clients' last use: one minute.
+const LAST_USE_EVERY: u32 = 6;
+/// Rounds between two purges: ten minutes.
+const PURGE_EVERY: u32 = 60;
+
+/// How often a read-only file system is checked for being writable.
+const WRITABLE_CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How often audited calls are written to the store.
+const WRITE_CALLS_EVERY: Duration = Duration::from_secs(1);
+/// How often old audited calls are removed.
+const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
+
+/// Flushes, retries and purges.
+pub(super) struct Maintenance {
+    brain: Arc<Brain>,
+    rounds: u32,
+    links: LinksAtRest,
+}
+
+impl Maintenance {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        Self { brain, rounds: 0, links: LinksAtRest::default() }
+    }
+
+    fn purge(&self) {
+        let purged = [self.brain.pages.purge_due().map(drop), self.brain.access.purge().map(drop)];
+        for fault in purged.into_iter().filter_map(Result::err) {
+            tracing::warn!(%fault, "purge failed");
+        }
+    }
+}
+
+impl Worker for Maintenance {
+    fn round(&mut self) -> Next {
+        self.rounds = self.rounds.wrapping_add(1);
+        if let Err(fault) = self.brain.files.flush_outbox() {
+            tracing::warn!(%fault, "outbox not flushed");
+        }
+        if self.rounds.is_multiple_of(RETRY_EVERY) && self.brain.files.has_failing_files() {
+            self.brain.files.replay_outbox();
+        }
+        if self.rounds.is_multiple_of(LAST_USE_EVERY)
+            && let Err(fault) = self.brain.access.write_last_use()
+        {
+            tracing::warn!(%fault, "last use of clients not written");
+        }
+        if self.rounds.is_multiple_of(PURGE_EVERY) {
+            self.purge();
+        }
+        self.links = self.brain.pages.check_links_at_rest(self.links);
+        Next::After(FLUSH_EVERY)
+    }
+}
+
+/// Writes audited calls to the store, and removes old ones.
+pub(super) struct AuditUpkeep {
+    brain: Arc<Brain>,
+    purge_at: Instant,
+    /// A disk that stays full is logged once, not every second.
+    is_failing: bool,
+}
+
+impl AuditUpkeep {
+    pub(super) fn new(brain: Arc<Brain>) -> Self {
+        Self { brain, purge_at: Instant::now() + PURGE_CALLS_EVERY, is_failing: false }
+    }
+
+    fn write(&mut self) {
+        let written = self.brain.audit.write();
+        if let Err(fault) = &written
+            && !self.is_failing
+        {
+            tracing::warn!(%fault, "audit not written; trying again");
+        }
+        self.is_failing = written.is_err();
+    }
+
+    /// Removes some old calls. Returns whether there are more.
+    fn purge(&mut self) -> bool {
+        let has_more = self.brain.audit.purge().unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "purge failed");
+            false
+        });
+        if !has_more {
+            self.purge_at = Instant::now() + PURGE_CALLS_EVERY;
+        }
+        has_more
+    }
+}
+
+impl Worker for AuditUpkeep {
+    fn round(&mut self) -> Next {
+        if self.brain.audit.has_waiting() {
+            self.write();
+        }
+        if self.purge_at <= Instant::now() && self.purge() {
+            return Next::After(Duration::ZERO);
+        }
+        Next::After(WRITE_CALLS_EVERY)
+    }
+}
+
+/// Leaves read-only mode when the file system becomes writable.
+pub(super) struct WritableCheck(pub(super) Arc<Brain>);
+
+impl Worker for WritableCheck {
+    fn round(&mut self) -> Next {
+        if self.0.files.is_read_only() {
+            self.0.files.leave_read_only();
+        }
+        Next::After(WRITABLE_CHECK_EVERY)
+    }
+}

@@ -1,0 +1,228 @@
+//! Records which paths of the sources changed, from the events of the kernel.
+//!
+//! When the kernel's queue overflows, or a directory cannot be watched, the whole source is marked.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brain_protocol::SourceId;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use brain_core::{WatchState, is_markdown};
+
+/// Changes within this time are synced together, because editors save in several steps.
+const DEBOUNCE: Duration = Duration::from_millis(150);
+/// The longest time that a change waits for others.
+const MAX_DEBOUNCE: Duration = Duration::from_millis(800);
+/// With more changed paths than this, the whole source is marked.
+const MAX_PATHS: usize = 2000;
+/// The time after a failure until all sources are scanned and watched anew.
+const RESCAN: Duration = Duration::from_secs(60);
+
+type WatchEvent = notify::Result<Event>;
+
+/// A source's directory, and the paths that changed in it.
+struct WatchedSource {
+    source: SourceId,
+    root: PathBuf,
+    changed: BTreeSet<PathBuf>,
+}
+
+/// The watch of all sources, with the changes since the last sync.
+pub(super) struct SourceWatch {
+    /// `None` if the kernel refuses one.
+    watcher: Option<RecommendedWatcher>,
+    events: UnboundedReceiver<WatchEvent>,
+    /// The event that ended the wait for one.
+    first_event: Option<WatchEvent>,
+    sources: Vec<WatchedSource>,
+    /// Watched directories, and the index of their source.
+    dirs: HashMap<PathBuf, usize>,
+    problem: Option<String>,
+    /// The first change since the last sync.
+    first_change: Option<Instant>,
+    last_change: Instant,
+    rescan_at: Option<Instant>,
+}
+
+impl SourceWatch {
+    /// Watches the directories of these sources.
+    pub(super) fn new(sources: Vec<(SourceId, PathBuf)>) -> Self {
+        let (sender, events) = unbounded_channel();
+        // Fails only after the watch is dropped.
+        let watcher = notify::recommended_watcher(move |event: WatchEvent| _ = sender.send(event));
+        let sources = sources
+            .into_iter()
+            .map(|(source, root)| WatchedSource { source, root, changed: BTreeSet::new() })
+            .collect();
+        let mut watch = Self {
+            watcher: None,
+            events,
+            first_event: None,
+            sources,
+            dirs: HashMap::new(),
+            problem: None,
+            first_change: None,
+            last_change: Instant::now(),
+            rescan_at: None,
+        };
+        match watcher {
+            Ok(watcher) => watch.watcher = Some(watcher),
+            Err(error) => watch.fail(&error.to_string()),
+        }
+        for index in 0..watch.sources.len() {
+            let root = watch.sources[index].root.clone();
+            watch.watch_dir(index, &root);
+        }
+        watch
+    }
+
+    /// Returns the state for `doctor`.
+    pub(super) fn state(&self) -> WatchState {
+        match &self.problem {
+            Some(problem) => WatchState::Failing(problem.clone()),
+            None => WatchState::Watching { directories: self.dirs.len() },
+        }
+    }
+
+    /// Waits for an event of the kernel.
+    pub(super) async fn event_arrives(&mut self) {
+        match self.events.recv().await {
+            Some(event) => self.first_event = Some(event),
+            // There is no watcher; the sources are scanned by time.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Records the changes of all events that have arrived.
+    pub(super) fn read_events(&mut self) {
+        while let Some(event) = self.first_event.take().or_else(|| self.events.try_recv().ok()) {
+            match event {
+                Ok(event) if event.need_rescan() => self.mark_everything(),
+                Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
+                Ok(event) => event.paths.into_iter().for_each(|path| self.record(path)),
+                Err(error) => {
+                    tracing::debug!(%error, "watcher");
+                    self.mark_everything();
+                }
+            }
+        }
+    }
+
+    /// Marks all sources as changed.
+    pub(super) fn mark_everything(&mut self) {
+        for index in 0..self.sources.len() {
+            let root = self.sources[index].root.clone();
+            self.mark(index, root);
+        }
+    }
+
+    /// Returns when the recorded changes are to be synced; `None` without changes.
+    pub(super) fn sync_at(&self) -> Option<Instant> {
+        self.first_change.map(|first| (self.last_change + DEBOUNCE).min(first + MAX_DEBOUNCE))
+    }
+
+    /// Returns when the next sync or scan is due.
+    pub(super) fn next_action_at(&self) -> Option<Instant> {
+        self.sync_at().into_iter().chain(self.rescan_at).min()
+    }
+
+    /// Returns and forgets the recorded changes.
+    pub(super) fn take_changes(&mut self) -> Vec<(SourceId, Vec<PathBuf>)> {
+        self.first_change = None;
+        let changed = self.sources.iter_mut().filter(|source| !source.changed.is_empty());
+        changed
+            .map(|it| (it.source.clone(), std::mem::take(&mut it.changed).into_iter().collect()))
+            .collect()
+    }
+
+    /// Has the sources scanned and watched anew after a while.
+    pub(super) fn rescan_later(&mut self) {
+        self.rescan_at.get_or_insert_with(|| Instant::now() + RESCAN);
+    }
+
+    /// Returns whether the sources are to be scanned and watched anew.
+    pub(super) fn is_rescan_due(&self) -> bool {
+        self.rescan_at.is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Watches a directory and those below it, except hidden ones.
+    fn watch_dir(&mut self, index: usize, dir: &Path) {
+        let is_hidden = |e: &walkdir::DirEntry| {
+            e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".")
+        };
+        // Only the source's own directory can be a link, as in a sync.
+        let is_root = |e: &walkdir::DirEntry| e.depth() == 0 && e.path().is_dir();
+        let is_dir = |e: &walkdir::DirEntry| e.file_type().is_dir() || is_root(e);
+        let walk = walkdir::WalkDir::new(dir);
+        for entry in walk.into_iter().filter_entry(|e| !is_hidden(e) && is_dir(e)) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                // It was removed, or it is unreadable, which the sync reports.
+                Err(error) if error.depth() > 0 => continue,
+                Err(error) => return self.fail(&error.to_string()),
+            };
+            let Some(watcher) = &mut self.watcher else { return };
+            match watcher.watch(entry.path(), RecursiveMode::NonRecursive) {
+                Ok(()) => _ = self.dirs.insert(entry.path().to_owned(), index),
+                Err(error) if matches!(error.kind, notify::ErrorKind::PathNotFound) => {}
+                Err(error) if entry.depth() > 0 && is_forbidden(&error) => {}
+                Err(error) => return self.fail(&format!("{}: {error}", entry.path().display())),
+            }
+        }
+    }
+
+    fn fail(&mut self, problem: &str) {
+        tracing::warn!(problem, "watch incomplete; scanning the sources every minute");
+        self.problem.get_or_insert_with(|| problem.to_owned());
+        self.rescan_at = Some(Instant::now() + RESCAN);
+    }
+
+    /// Records a changed path; the whole source if there are many.
+    fn mark(&mut self, index: usize, path: PathBuf) {
+        let WatchedSource { root, changed, .. } = &mut self.sources[index];
+        if changed.len() >= MAX_PATHS || path == *root {
+            changed.clear();
+            changed.insert(root.clone());
+        } else if !changed.contains(root) {
+            changed.insert(path);
+        }
+        self.last_change = Instant::now();
+        self.first_change.get_or_insert(self.last_change);
+    }
+
+    /// Records an event at `path`, if it can concern a page.
+    fn record(&mut self, path: PathBuf) {
+        // A directory that was removed is known itself; of other paths, the parent is.
+        let known = self.dirs.get(&path).copied();
+        let Some(index) = known.or_else(|| self.dirs.get(path.parent()?).copied()) else { return };
+        let root = &self.sources[index].root;
+        let below = path.strip_prefix(root).unwrap_or(&path);
+        if below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+            return;
+        }
+        let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+        match (known, is_dir) {
+            // A known path may be a new directory, moved to the place of the former one.
+            (_, true) => self.watch_dir(index, &path),
+            (Some(_), false) => {
+                self.dirs.retain(|dir, _| !dir.starts_with(&path));
+                if path == self.sources[index].root {
+                    self.fail(&format!("{} is gone", path.display()));
+                }
+            }
+            (None, false) => {}
+        }
+        if known.is_some() || is_dir || is_markdown(&path) {
+            self.mark(index, path);
+        }
+    }
+}
+
+/// Returns whether a directory is unreadable. Then a sync sees no page in it, and a change of its
+/// mode is an event.
+fn is_forbidden(error: &notify::Error) -> bool {
+    matches!(&error.kind, notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
+}
