@@ -62,7 +62,7 @@ impl Lab {
         let clock = Arc::new(platform.time().clone());
         let brain = Arc::new(Brain::open_with(home, config, clock, 7, outside).unwrap());
         let held = Arc::clone(&brain);
-        let holding = Some(std::thread::spawn(move || held.collector.collector_stream()));
+        let holding = Some(std::thread::spawn(move || held.collector.stream()));
         Self { platform, ada, eve, lines, brain, holding, dir, _served: served }
     }
 

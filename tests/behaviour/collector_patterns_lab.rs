@@ -163,7 +163,7 @@ impl Lab {
 
     /// Does what waits, once; whether more waits.
     pub(crate) fn step(&self) -> bool {
-        self.brain().collector.collector_patterns().unwrap()
+        self.brain().collector.patterns().unwrap()
     }
 
     /// What stands beside a post.

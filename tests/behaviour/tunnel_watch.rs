@@ -71,9 +71,8 @@ impl Lab {
         brain.tunnel.set_starter(Arc::new(self.programs.clone()));
         let brain = Arc::new(brain);
         let listening = Arc::downgrade(&brain);
-        let listener = move |host: &str, question: &str| {
-            listening.upgrade()?.tunnel.tunnel_proof(host, question)
-        };
+        let listener =
+            move |host: &str, question: &str| listening.upgrade()?.tunnel.proof(host, question);
         *self.net.listener.lock().unwrap() = Some(Arc::new(listener));
         self.brain = Some(brain);
     }
@@ -276,7 +275,7 @@ fn an_agent_that_lies_is_not_believed() {
     assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
     assert_eq!(lab.number(), "https://a.ngrok.app/voice");
     // Nobody else is answered: the question is asked once, and is over.
-    assert_eq!(lab.brain().tunnel.tunnel_proof("a.ngrok.app", ""), None);
+    assert_eq!(lab.brain().tunnel.proof("a.ngrok.app", ""), None);
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Worker for PostPatterns {
         {
             return Next::AfterOrWakeup(wait);
         }
-        let processed = self.brain.collector.collector_patterns();
+        let processed = self.brain.collector.patterns();
         self.needs_minute = matches!(processed, Ok(false));
         next_processing(processed)
     }
@@ -93,7 +93,7 @@ fn next_processing(processed: Result<bool, Fault>) -> Next {
 
 /// Starts the scheduler if a token is set up.
 fn start_if_ready(brain: &Brain, schedule: &Schedule) {
-    if brain.collector.collector_has_token() {
+    if brain.collector.has_token() {
         schedule.start_scheduler();
     }
 }
@@ -103,7 +103,7 @@ pub(super) struct CollectorStream(pub(super) Arc<Brain>);
 
 impl Worker for CollectorStream {
     fn round(&mut self) -> Next {
-        self.0.collector.collector_stream();
+        self.0.collector.stream();
         Next::Ended
     }
 }

@@ -16,6 +16,6 @@ impl Worker for TunnelChecks {
     }
 
     async fn wakeup(&mut self) {
-        self.0.tunnel.tunnel_wakeup().await;
+        self.0.tunnel.wakeup().await;
     }
 }

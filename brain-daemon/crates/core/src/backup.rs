@@ -1,15 +1,19 @@
 //! `backup`: a copy of the store while everything goes on, and reading such a copy back.
 
+pub(crate) mod export;
+pub(crate) mod restore;
+pub(crate) mod scheduled;
+
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Backup, BackupReply, BackupVerify, Fault, FaultCode};
 
-use super::{BackupService, Caller, Progress};
+use crate::{BackupService, Caller, Progress};
 use brain_base::clock::rfc3339;
 use brain_store::{SCHEMA, StoreError, VerifyReport, verify};
 
 impl BackupService {
-    pub(super) fn backup(
+    pub(crate) fn backup(
         &self,
         _caller: &Caller,
         request: &Backup,
@@ -21,7 +25,7 @@ impl BackupService {
     }
 
     /// Copies the store to `target` and reads the copy back.
-    pub(super) fn back_up_to(
+    pub(crate) fn back_up_to(
         &self,
         target: &Path,
         progress: &dyn Progress,
@@ -33,7 +37,7 @@ impl BackupService {
         Ok(sound)
     }
 
-    pub(super) fn backup_verify(
+    pub(crate) fn backup_verify(
         &self,
         _caller: &Caller,
         request: &BackupVerify,
@@ -56,7 +60,7 @@ pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>)
 }
 
 /// The answer about a file that was read back.
-pub(super) fn reply(status: &str, path: &Path, sound: &VerifyReport) -> BackupReply {
+pub(crate) fn reply(status: &str, path: &Path, sound: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
     if sound.schema < SCHEMA {
         warnings.push(format!(
@@ -78,7 +82,7 @@ pub(super) fn reply(status: &str, path: &Path, sound: &VerifyReport) -> BackupRe
 }
 
 /// A failure of a file that is meant as a backup: the brain itself is well.
-pub(super) fn backup_fault(error: StoreError) -> Fault {
+pub(crate) fn backup_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(what) => {
             Fault::new(FaultCode::StoreDamaged, format!("no sound backup: {what}")).hint(
@@ -94,7 +98,7 @@ pub(super) fn backup_fault(error: StoreError) -> Fault {
 }
 
 /// A failure to write a file that the caller named.
-pub(super) fn target_fault(error: StoreError) -> Fault {
+pub(crate) fn target_fault(error: StoreError) -> Fault {
     match error {
         StoreError::ReadOnly(_) => Fault::from(error)
             .hint("choose a place that the daemon can write, or change its owner or mode"),
@@ -105,7 +109,7 @@ pub(super) fn target_fault(error: StoreError) -> Fault {
 }
 
 /// The path as it was sent: from the root.
-pub(super) fn absolute(path: &str) -> Result<PathBuf, Fault> {
+pub(crate) fn absolute(path: &str) -> Result<PathBuf, Fault> {
     let path = PathBuf::from(path);
     match path.is_absolute() {
         true => Ok(path),

@@ -11,7 +11,7 @@ use brain_base::threads::lower_priority;
 /// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
 /// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter
 /// of a second in the middle of 100,000.
-pub(super) const BATCH: usize = 2000;
+pub(crate) const BATCH: usize = 2000;
 /// Bytes of files that share a commit: bounds the memory. A text of nothing but links takes 35
 /// times its length, and two batches are in memory at a time.
 const BATCH_BYTES: u64 = 4_000_000;
@@ -22,15 +22,15 @@ const MAX_OTHERS: usize = 5;
 
 /// Files that could not be taken in.
 #[derive(Debug, Default)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     /// The first ones.
-    pub(super) named: Vec<ImportFailure>,
+    pub(crate) named: Vec<ImportFailure>,
     /// How many there are.
-    pub(super) total: u64,
+    pub(crate) total: u64,
 }
 
 impl Failures {
-    pub(super) fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+    pub(crate) fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
         self.total += 1;
         if self.named.len() < MAX_NAMED {
             self.named.push(ImportFailure { path: path.into(), reason: reason.into() });
@@ -43,7 +43,7 @@ impl Failures {
 ///
 /// # Errors
 /// The first one of `store`; nothing is read or stored after it.
-pub(super) fn in_batches<I: Sync, O: Send>(
+pub(crate) fn in_batches<I: Sync, O: Send>(
     items: &[I],
     bytes: impl Fn(&I) -> u64,
     read: impl Fn(&I) -> O + Sync,
@@ -80,7 +80,7 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
 }
 
 /// Why the file at `path` cannot have `slug`, when it is not alone among `all` that would have it.
-pub(super) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
+pub(crate) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
     let others: Vec<&str> =
         all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
     if others.is_empty() {
@@ -94,7 +94,7 @@ pub(super) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
 }
 
 /// What `work` makes of each item, in their order.
-pub(super) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
+pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     let threads =

@@ -25,10 +25,10 @@ const BATCH: usize = 500;
 /// How long the feeder rests after the store failed it.
 const RETRY: Duration = Duration::from_secs(1);
 /// How far the index may be behind while pages are fed to it in bulk: two batches, so that it has work while one is stored.
-const BACKLOG: usize = 2 * super::batch::BATCH;
+const BACKLOG: usize = 2 * crate::batch::BATCH;
 
 /// The index and what feeds it.
-pub(super) struct Follower {
+pub(crate) struct Follower {
     shared: Arc<Shared>,
     feeder: Mutex<Option<JoinHandle<()>>>,
 }
@@ -49,12 +49,12 @@ struct Shared {
 }
 
 impl Follower {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), feeder: Mutex::default() }
     }
 
     /// What the store calls after each commit.
-    pub(super) fn hook(&self) -> CommitHook {
+    pub(crate) fn hook(&self) -> CommitHook {
         let shared = Arc::clone(&self.shared);
         Box::new(move |changes| {
             if shared.live.load(Ordering::Acquire)
@@ -69,7 +69,7 @@ impl Follower {
     }
 
     /// Opens the index and catches up with the store.
-    pub(super) fn start(
+    pub(crate) fn start(
         &self,
         store: &Arc<Store>,
         dir: &Path,
@@ -78,7 +78,7 @@ impl Follower {
         let counts = store.read_through(Reader::counts)?;
         let options =
             Options { default_language: config.search.language.clone(), ..Options::default() };
-        let (index, opened) = Index::open(dir, &super::index_mark(store), counts.seq, options)
+        let (index, opened) = Index::open(dir, &crate::index_mark(store), counts.seq, options)
             .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
@@ -114,31 +114,31 @@ impl Follower {
         Ok(())
     }
 
-    pub(super) fn get(&self) -> Option<&Index> {
+    pub(crate) fn get(&self) -> Option<&Index> {
         self.shared.index.get()
     }
 
     /// Lets every search from now on see at once what was stored before.
-    pub(super) fn settle(&self) {
+    pub(crate) fn settle(&self) {
         if let Some(index) = self.get() {
             index.settle();
         }
     }
 
     /// The same when what this gives is dropped.
-    pub(super) fn settle_at_end(&self) -> Settle<'_> {
+    pub(crate) fn settle_at_end(&self) -> Settle<'_> {
         Settle(self)
     }
 
     /// Why a search that begins now, in these sources or in all, may leave pages out that are in the store, if it does.
-    pub(super) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
+    pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.leaves_out(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
     /// Why search may show less than there is, if it may.
-    pub(super) fn degraded(&self) -> Option<String> {
+    pub(crate) fn degraded(&self) -> Option<String> {
         if let Some(problem) =
             self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
         {
@@ -157,18 +157,18 @@ impl Follower {
     }
 
     /// The same for `caller`: who sees some sources only is not told how much there is of others.
-    pub(super) fn degraded_for(&self, caller: &Caller) -> Option<String> {
+    pub(crate) fn degraded_for(&self, caller: &Caller) -> Option<String> {
         let degraded = self.degraded()?;
         Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
     }
 
     /// Why the index was built anew at this start, if it was.
-    pub(super) fn rebuilt(&self) -> Option<String> {
+    pub(crate) fn rebuilt(&self) -> Option<String> {
         self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// How many changes are not in the index on disk, about.
-    pub(super) fn behind(&self) -> u64 {
+    pub(crate) fn behind(&self) -> u64 {
         let shared = &self.shared;
         let to_come = match shared.live.load(Ordering::Acquire) {
             true => 0,
@@ -181,14 +181,14 @@ impl Follower {
     }
 
     /// Lets the index come closer before more is pushed in bulk.
-    pub(super) fn wait(&self) {
+    pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
             index.wait_below(BACKLOG);
         }
     }
 
     /// Puts on disk what is only in memory.
-    pub(super) fn flush(&self) {
+    pub(crate) fn flush(&self) {
         if let Some(Err(error)) = self.get().map(Index::flush) {
             tracing::warn!(%error, "index not written");
         }
@@ -196,7 +196,7 @@ impl Follower {
 }
 
 /// Settles the index when it is dropped: see [`Follower::settle_at_end`].
-pub(super) struct Settle<'a>(&'a Follower);
+pub(crate) struct Settle<'a>(&'a Follower);
 
 impl Drop for Settle<'_> {
     fn drop(&mut self) {
@@ -263,7 +263,7 @@ impl Shared {
 }
 
 /// A failure of the index. The pages themselves are safe in the store.
-pub(super) fn index_fault(error: &IndexError) -> Fault {
+pub(crate) fn index_fault(error: &IndexError) -> Fault {
     Fault::new(FaultCode::Io, error.to_string())
         .hint("`brain stop`; the next command starts anew and rebuilds what is damaged")
 }

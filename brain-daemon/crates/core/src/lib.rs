@@ -8,37 +8,20 @@ mod ask;
 mod audit;
 mod backup;
 mod batch;
-mod broken_links;
-mod capture;
 mod collector;
 mod connect;
-mod dedup;
 mod doctor;
+mod embedding;
 mod environment;
 mod event_lines;
-mod export;
-mod fields;
-mod home_place;
+mod files;
 mod ideas;
-mod import;
 mod index;
 pub mod ingest;
-mod intake;
-mod jobs;
-mod links;
-mod list;
-mod meaning;
+mod moved_home;
 mod open;
-mod outbox;
 mod pages;
 mod provenance;
-mod put;
-mod read_only;
-mod recovery;
-mod remove;
-mod restore;
-mod saves;
-mod scheduled;
 mod sealed;
 mod search;
 mod sources;
@@ -46,10 +29,9 @@ mod status;
 mod steps;
 mod sync;
 mod text_budget;
-mod timeline;
 mod tunnel;
 mod voice;
-mod watched;
+mod write_page;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -76,28 +58,28 @@ use text_budget::{TextBudget, text_of};
 
 pub use ask::{AskService, LanguageModels};
 pub use audit::Audit;
+pub use backup::restore::restore;
+pub use backup::scheduled::BackupService;
 pub use backup::verify_backup;
-pub use broken_links::LinksAtRest;
 pub use collector::CollectorService;
 pub use connect::ConnectService;
+pub use embedding::EmbeddingService;
 pub use environment::Environment;
 pub use event_lines::{EventLines, StandardOutput};
+pub use files::FileService;
 pub use ideas::IdeaService;
 pub use ingest::IngestService;
-pub use meaning::EmbeddingService;
-pub use outbox::FileService;
 pub use pages::PageService;
-pub use restore::restore;
-pub use scheduled::BackupService;
+pub use pages::broken_links::LinksAtRest;
 pub use search::SearchService;
 pub use sources::SourceService;
+pub use sources::watched::{WatchState, is_markdown};
 pub use sync::SyncService;
 pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
 pub use tunnel::TunnelService;
 pub use voice::TELEPHONE;
 pub use voice::VoiceService;
-pub use watched::{WatchState, is_markdown};
 
 /// Hears how far long work is, and says whether to go on.
 pub trait Progress: Sync {
@@ -192,7 +174,7 @@ impl Brain {
         let name = request.name();
         permit(caller, request.info())?;
         if request.needs_home() {
-            home_place::check_home(&self.env.home)?;
+            moved_home::check_home(&self.env.home)?;
         }
         let began = Instant::now();
         let permit = self.text.take(text_of(&request));
@@ -251,9 +233,9 @@ impl Brain {
             Request::Timeline(r) => self.pages.timeline(caller, &r).map(Reply::Timeline),
             Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
-            Request::SourceList(_) => self.sources.source_list(caller).map(Reply::Sources),
-            Request::SourceAdd(r) => self.sources.source_add(caller, &r).map(Reply::Source),
-            Request::SourceRemove(r) => self.sources.source_remove(caller, &r).map(Reply::Source),
+            Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
+            Request::SourceAdd(r) => self.sources.add(caller, &r).map(Reply::Source),
+            Request::SourceRemove(r) => self.sources.remove(caller, &r).map(Reply::Source),
             Request::SourceDefault(r) => self.sources.source_default(caller, &r).map(Reply::Source),
             Request::Sync(r) => self.sync.sync(caller, &r, progress).map(Reply::Sync),
             Request::Export(r) => self.copies.export(caller, &r, progress).map(Reply::Export),
@@ -276,39 +258,33 @@ impl Brain {
             Request::JobRetry(r) => self.ingest.job_retry(&r).map(Reply::JobRetry),
             // The door does the rest.
             Request::Mcp(_) => Ok(Reply::Mcp(McpReply)),
-            Request::ConnectTest(r) => self.connect.connect_test(&r).map(Reply::ConnectTest),
+            Request::ConnectTest(r) => self.connect.test(&r).map(Reply::ConnectTest),
             Request::CollectorSetup(r) => {
-                self.collector.collector_setup(&r, progress).map(Reply::CollectorSetup)
+                self.collector.setup(&r, progress).map(Reply::CollectorSetup)
             }
             Request::CollectorCollect(_) => {
                 self.collector.collect(progress).map(Reply::CollectorRun)
             }
-            Request::CollectorStatus(_) => {
-                self.collector.collector_status().map(Reply::CollectorStatus)
-            }
+            Request::CollectorStatus(_) => self.collector.status().map(Reply::CollectorStatus),
             Request::CollectorDeletions(r) => {
-                self.collector.collector_deletions(&r.period).map(Reply::CollectorDeletions)
+                self.collector.deletions(&r.period).map(Reply::CollectorDeletions)
             }
             Request::CollectorAlerts(r) => {
-                self.collector.collector_alerts(&r.period).map(Reply::CollectorAlerts)
+                self.collector.alerts(&r.period).map(Reply::CollectorAlerts)
             }
             Request::CollectorDigest(r) => {
-                self.collector.collector_digest(caller, &r).map(Reply::CollectorDigest)
+                self.collector.digest(caller, &r).map(Reply::CollectorDigest)
             }
             Request::CollectorEnrich(r) => {
-                self.collector.collector_enrich(caller, &r, progress).map(Reply::CollectorEnrich)
+                self.collector.enrich(caller, &r, progress).map(Reply::CollectorEnrich)
             }
-            Request::CollectorCurve(r) => {
-                self.collector.collector_curve(&r).map(Reply::CollectorCurve)
-            }
-            Request::TunnelSetup(_) => self.tunnel.tunnel_setup(progress).map(Reply::TunnelSetup),
-            Request::TunnelStart(_) => self.tunnel.tunnel_start().map(Reply::TunnelStatus),
-            Request::TunnelStop(_) => self.tunnel.tunnel_stop().map(Reply::TunnelStatus),
-            Request::TunnelStatus(_) => self.tunnel.tunnel_status().map(Reply::TunnelStatus),
-            Request::TunnelRequests(r) => {
-                self.tunnel.tunnel_requests(&r).map(Reply::TunnelRequests)
-            }
-            Request::TunnelReplay(r) => self.tunnel.tunnel_replay(&r).map(Reply::TunnelReplay),
+            Request::CollectorCurve(r) => self.collector.curve(&r).map(Reply::CollectorCurve),
+            Request::TunnelSetup(_) => self.tunnel.setup(progress).map(Reply::TunnelSetup),
+            Request::TunnelStart(_) => self.tunnel.start().map(Reply::TunnelStatus),
+            Request::TunnelStop(_) => self.tunnel.stop().map(Reply::TunnelStatus),
+            Request::TunnelStatus(_) => self.tunnel.status().map(Reply::TunnelStatus),
+            Request::TunnelRequests(r) => self.tunnel.requests(&r).map(Reply::TunnelRequests),
+            Request::TunnelReplay(r) => self.tunnel.replay(&r).map(Reply::TunnelReplay),
             Request::VoiceTurn(r) => self.voice.voice(caller, &r).map(Reply::Voice),
             Request::Embed(r) => self.embedding.embed(&r, progress).map(Reply::Embed),
             Request::ModelInstall(r) => {

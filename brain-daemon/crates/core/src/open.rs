@@ -14,10 +14,10 @@ use brain_protocol::{Fault, FaultCode};
 use brain_store::{Reader, Store, StoreOptions};
 use tokio_util::sync::CancellationToken;
 
-use crate::dedup::Dedup;
+use crate::embedding::{Meaning, combine_hooks};
 use crate::index::Follower;
 use crate::ingest::Queue;
-use crate::meaning::{Meaning, combine_hooks};
+use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,

@@ -1,7 +1,17 @@
 //! Reading a page and its former versions, and going back to one.
 
-use super::FileService;
-use super::dedup::Dedup;
+pub(crate) mod broken_links;
+pub(crate) mod capture;
+pub(crate) mod dedup;
+pub(crate) mod fields;
+pub(crate) mod links;
+pub(crate) mod list;
+pub(crate) mod put;
+pub(crate) mod remove;
+pub(crate) mod timeline;
+
+use crate::FileService;
+use crate::pages::dedup::Dedup;
 use brain_base::clock::Clock;
 use brain_protocol::{
     Fault, FaultCode, Get, HistoryReply, Page, PageRef, Revert, Slug, SourceId, VersionRow,
@@ -11,9 +21,9 @@ use brain_store::Store;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-use super::capture::Outcome;
-use super::intake::{stored_document, written_page};
-use super::{Caller, no_page, typed};
+use crate::pages::capture::Outcome;
+use crate::write_page::{stored_document, written_page};
+use crate::{Caller, no_page, typed};
 use brain_base::clock::rfc3339;
 use brain_page::{self as page, hex};
 use brain_store::{Content, PageRecord, Reader, VersionRecord, WrittenPage, unless_damaged};
@@ -41,7 +51,7 @@ impl PageService {
 }
 
 impl PageService {
-    pub(super) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
+    pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
         let slug = request.page.slug.clone();
@@ -57,7 +67,7 @@ impl PageService {
         }
     }
 
-    pub(super) fn history(
+    pub(crate) fn history(
         &self,
         caller: &Caller,
         request: &PageRef,
@@ -69,7 +79,7 @@ impl PageService {
         Ok(HistoryReply { slug: request.slug.clone(), source_id: source, versions })
     }
 
-    pub(super) fn revert(&self, caller: &Caller, request: Revert) -> Result<WriteReply, Fault> {
+    pub(crate) fn revert(&self, caller: &Caller, request: Revert) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
@@ -107,7 +117,7 @@ impl PageService {
     }
 
     /// The active page that a request names.
-    pub(super) fn active(
+    pub(crate) fn active(
         &self,
         caller: &Caller,
         reader: &Reader,

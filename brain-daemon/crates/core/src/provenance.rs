@@ -16,7 +16,7 @@ pub const STAMPS: &[&str] =
     &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
 
 /// The longest `source_uri`, in bytes.
-pub(super) const MAX_URI: usize = 1024;
+pub(crate) const MAX_URI: usize = 1024;
 
 const KIND: &str = "source_kind";
 const URI: &str = "source_uri";
@@ -24,28 +24,28 @@ const VIA: &str = "ingested_via";
 const AT: &str = "ingested_at";
 
 /// The way that a page came in.
-pub(super) struct Door {
+pub(crate) struct Door {
     /// `source_kind`.
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
     /// `ingested_via`.
-    pub(super) via: &'static str,
+    pub(crate) via: &'static str,
 }
 
-pub(super) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
-pub(super) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
+pub(crate) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
+pub(crate) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
 /// What an AI client wrote.
-pub(super) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
-pub(super) const IMPORT: Door = Door { kind: "import", via: "import" };
-pub(super) const SYNC: Door = Door { kind: "sync", via: "sync" };
-pub(super) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
+pub(crate) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
+pub(crate) const IMPORT: Door = Door { kind: "import", via: "import" };
+pub(crate) const SYNC: Door = Door { kind: "sync", via: "sync" };
+pub(crate) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
 /// Web pages that posts name, and lines that the enrichment rules write of posts.
-pub(super) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
+pub(crate) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
 /// What was said on the telephone.
-pub(super) const VOICE: Door = Door { kind: "voice", via: "voice" };
+pub(crate) const VOICE: Door = Door { kind: "voice", via: "voice" };
 /// What `brainstorm` wrote.
-pub(super) const BRAINSTORM: Door = Door { kind: "brainstorm", via: "brainstorm" };
+pub(crate) const BRAINSTORM: Door = Door { kind: "brainstorm", via: "brainstorm" };
 /// What `lsd` wrote.
-pub(super) const LSD: Door = Door { kind: "lsd", via: "lsd" };
+pub(crate) const LSD: Door = Door { kind: "lsd", via: "lsd" };
 
 const DOORS: [&Door; 10] = [
     &CAPTURE_CLI,
@@ -74,7 +74,7 @@ pub fn is_from_outside(source_kind: Option<&str>) -> bool {
 
 impl Door {
     /// The provenance of what came through this door from `uri` at `now`.
-    pub(super) fn provenance(&self, uri: String, now: i64) -> Provenance {
+    pub(crate) fn provenance(&self, uri: String, now: i64) -> Provenance {
         Provenance {
             source_kind: Some(self.kind.into()),
             source_uri: Some(uri),
@@ -87,7 +87,7 @@ impl Door {
     ///
     /// The owner who writes a page from outside back with its `source_kind` still there has changed the text, not taken
     /// it for their own: the mark stays.
-    pub(super) fn of_text(
+    pub(crate) fn of_text(
         &self,
         frontmatter: &Frontmatter,
         uri: String,
@@ -115,7 +115,7 @@ impl Door {
     ///
     /// A file that says of itself what the record says belongs to the page as it came in, whoever changed its text. Without
     /// a word of its own the file is what this door says.
-    pub(super) fn of_file(
+    pub(crate) fn of_file(
         &self,
         frontmatter: &Frontmatter,
         uri: String,
@@ -148,12 +148,12 @@ impl Door {
 }
 
 /// Whether the frontmatter says anything of its provenance.
-pub(super) fn has_claims(frontmatter: &Frontmatter) -> bool {
+pub(crate) fn has_claims(frontmatter: &Frontmatter) -> bool {
     [KIND, URI, VIA, AT].iter().any(|key| frontmatter.has(key))
 }
 
 /// Whether what the frontmatter says is what the record says. A key or column that is absent says nothing.
-pub(super) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
+pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     let columns = columns(record);
     columns.iter().all(|(key, value)| {
         value.is_none() || !frontmatter.has(key) || states(frontmatter, record, key)
@@ -163,7 +163,7 @@ pub(super) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
 /// Makes the text of a page that brain writes say what the record says. Claims that are not so, and were not so of the
 /// page before (`known`), go under `received`. A note of its author's gets no lines that it has not, and a place on this
 /// machine is written into no file.
-pub(super) fn state(
+pub(crate) fn state(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
     known: Option<&Provenance>,
@@ -188,7 +188,7 @@ pub(super) fn state(
 }
 
 /// Moves the claims that neither `record` nor `known` makes true under `received`.
-pub(super) fn receive_claims(
+pub(crate) fn receive_claims(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
     known: Option<&Provenance>,
@@ -204,7 +204,7 @@ pub(super) fn receive_claims(
 }
 
 /// Moves these keys under `received`, as they are written.
-pub(super) fn receive(frontmatter: &mut Frontmatter, keys: &[&str]) {
+pub(crate) fn receive(frontmatter: &mut Frontmatter, keys: &[&str]) {
     let claims: Vec<String> = keys.iter().filter_map(|key| frontmatter.take(key)).collect();
     if claims.is_empty() {
         return;
@@ -225,7 +225,7 @@ pub(super) fn receive(frontmatter: &mut Frontmatter, keys: &[&str]) {
 }
 
 /// Whether this is one line of 1 to [`MAX_URI`] bytes.
-pub(super) fn is_uri(text: &str) -> bool {
+pub(crate) fn is_uri(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= MAX_URI && !text.contains(char::is_control)
 }
 

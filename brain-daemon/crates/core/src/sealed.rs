@@ -16,11 +16,11 @@ const ROUNDS: u8 = 6;
 
 /// Exchanges numbers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Seal([u8; 32]);
+pub(crate) struct Seal([u8; 32]);
 
 impl Seal {
     /// The seal of the store with this random id.
-    pub(super) fn of(store: u64) -> Self {
+    pub(crate) fn of(store: u64) -> Self {
         Self(
             Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat())
                 .into(),
@@ -28,14 +28,14 @@ impl Seal {
     }
 
     /// What stands for `number`.
-    pub(super) fn close(&self, number: u64) -> u64 {
+    pub(crate) fn close(&self, number: u64) -> u64 {
         let (left, right) = (0..ROUNDS)
             .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
         SEALED | (left << HALF) | right
     }
 
     /// The number that `sealed` stands for; `None` when it is none that was sealed.
-    pub(super) fn open(&self, sealed: u64) -> Option<u64> {
+    pub(crate) fn open(&self, sealed: u64) -> Option<u64> {
         if sealed & SEALED == 0 {
             return None;
         }

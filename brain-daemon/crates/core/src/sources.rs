@@ -3,9 +3,11 @@
 //! Registering a source reads none of its files, and removing one touches none: its pages are hidden, and come back when
 //! the source is registered and synchronised again.
 
-use super::FileService;
-use super::index::Follower;
-use super::watched::Watched;
+pub(crate) mod watched;
+
+use crate::FileService;
+use crate::index::Follower;
+use crate::sources::watched::Watched;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_store::Store;
@@ -19,7 +21,7 @@ use brain_protocol::{
 };
 use rustix::fs::{Access, access};
 
-use super::{Caller, preferred};
+use crate::{Caller, preferred};
 use brain_base::clock::rfc3339;
 use brain_store::{Draft, Reader, SourceRecord, StoreError};
 
@@ -52,7 +54,7 @@ impl SourceService {
 }
 
 impl SourceService {
-    pub(super) fn source_list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
+    pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let all = reader.sources()?;
         let chosen = preferred(&all);
@@ -63,11 +65,7 @@ impl SourceService {
         Ok(SourcesReply { sources })
     }
 
-    pub(super) fn source_add(
-        &self,
-        caller: &Caller,
-        request: &SourceAdd,
-    ) -> Result<SourceReply, Fault> {
+    pub(crate) fn add(&self, caller: &Caller, request: &SourceAdd) -> Result<SourceReply, Fault> {
         let now = self.clock.now();
         let dir = directory(&request.path)?;
         let home = self.home.root().canonicalize().unwrap_or_else(|_| self.home.root().to_owned());
@@ -96,7 +94,7 @@ impl SourceService {
         self.source_reply(caller, &request.id, if added { "added" } else { "unchanged" }, warnings)
     }
 
-    pub(super) fn source_remove(
+    pub(crate) fn remove(
         &self,
         caller: &Caller,
         request: &SourceRemove,
@@ -147,7 +145,7 @@ impl SourceService {
         Ok(preferred(&self.store.read(caller.visibility())?.sources()?))
     }
 
-    pub(super) fn source_default(
+    pub(crate) fn source_default(
         &self,
         caller: &Caller,
         request: &SourceDefault,
@@ -246,12 +244,12 @@ impl SourceService {
     }
 
     /// The directory of a source.
-    pub(super) fn source_dir(&self, record: &SourceRecord) -> PathBuf {
+    pub(crate) fn source_dir(&self, record: &SourceRecord) -> PathBuf {
         record.path.as_ref().map_or_else(|| self.home.pages(), PathBuf::from)
     }
 
     /// Why the directory of a source cannot be used.
-    pub(super) fn unusable(&self, record: &SourceRecord) -> Option<String> {
+    pub(crate) fn unusable(&self, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
         if !dir.is_dir() {
             // The home's own is made with its first page.
@@ -378,7 +376,7 @@ fn count(n: u64, what: &str) -> String {
 }
 
 /// Whether one of two directories is in the other.
-pub(super) fn overlap(a: &Path, b: &Path) -> bool {
+pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 

@@ -4,17 +4,17 @@ use std::collections::HashSet;
 
 use brain_protocol::{Fault, StatusReply, VERSION};
 
-use super::{Brain, Caller};
+use crate::{Brain, Caller};
 
 impl Brain {
-    pub(super) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {
+    pub(crate) fn status(&self, caller: &Caller) -> Result<StatusReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let counts = reader.counts()?;
         let jobs = reader.job_counts()?;
         drop(reader);
         let mut degraded: Vec<String> = self.files.read_only_notice().into_iter().collect();
         degraded.extend(
-            (!self.env.home.is_here()).then(|| crate::home_place::moved_home(&self.env.home)),
+            (!self.env.home.is_here()).then(|| crate::moved_home::moved_home(&self.env.home)),
         );
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
@@ -52,7 +52,7 @@ impl Brain {
     }
 
     /// Outbox rows that stand for work, without those that go with the next commit.
-    pub(super) fn waiting_files(&self, rows: u64) -> u64 {
+    pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
         // What was done for a page whose file failed since was an earlier change.
         let failing = self.files.failing_ids();
         let done: HashSet<u64> = self

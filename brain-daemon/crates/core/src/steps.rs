@@ -5,31 +5,31 @@ use brain_protocol::Step;
 use brain_base::clock::Clock;
 
 /// What a step that went well leaves behind.
-pub(super) struct Passed<T> {
+pub(crate) struct Passed<T> {
     /// For the next steps.
-    pub(super) value: T,
+    pub(crate) value: T,
     /// What was seen.
-    pub(super) message: String,
+    pub(crate) message: String,
     /// What some clients stumble over, and what to do about it.
-    pub(super) warning: Option<String>,
+    pub(crate) warning: Option<String>,
 }
 
 /// What a step that failed leaves behind.
-pub(super) struct Failed {
+pub(crate) struct Failed {
     /// What was seen.
-    pub(super) message: String,
+    pub(crate) message: String,
     /// What to do about it.
-    pub(super) hint: String,
+    pub(crate) hint: String,
 }
 
 /// How a step ended.
-pub(super) type Ended<T> = Result<Passed<T>, Failed>;
+pub(crate) type Ended<T> = Result<Passed<T>, Failed>;
 
-pub(super) fn passed<T>(value: T, message: impl Into<String>) -> Ended<T> {
+pub(crate) fn passed<T>(value: T, message: impl Into<String>) -> Ended<T> {
     Ok(Passed { value, message: message.into(), warning: None })
 }
 
-pub(super) fn warned<T>(
+pub(crate) fn warned<T>(
     value: T,
     message: impl Into<String>,
     warning: impl Into<String>,
@@ -37,19 +37,19 @@ pub(super) fn warned<T>(
     Ok(Passed { value, message: message.into(), warning: Some(warning.into()) })
 }
 
-pub(super) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> Ended<T> {
+pub(crate) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> Ended<T> {
     Err(Failed { message: message.into(), hint: hint.into() })
 }
 
 /// The steps that were taken.
-pub(super) struct Steps<'a> {
-    pub(super) clock: &'a dyn Clock,
-    pub(super) taken: Vec<Step>,
+pub(crate) struct Steps<'a> {
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) taken: Vec<Step>,
 }
 
 impl Steps<'_> {
     /// Takes a step; nothing when it failed.
-    pub(super) fn take<T>(&mut self, name: &str, step: impl FnOnce() -> Ended<T>) -> Option<T> {
+    pub(crate) fn take<T>(&mut self, name: &str, step: impl FnOnce() -> Ended<T>) -> Option<T> {
         let began = self.clock.now();
         let ended = step();
         let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);

@@ -11,7 +11,7 @@ const LIMIT: usize = MAX_CONTENT + MAX_CONTENT / 2;
 
 /// The budget.
 #[derive(Debug)]
-pub(super) struct TextBudget {
+pub(crate) struct TextBudget {
     left: Mutex<usize>,
     freed: Condvar,
 }
@@ -24,13 +24,13 @@ pub struct TextPermit<'a> {
 }
 
 impl TextBudget {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { left: Mutex::new(LIMIT), freed: Condvar::new() }
     }
 
     /// Waits for a share of `bytes`, or of the whole budget when that is less. Blocks. A thread that
     /// holds a share must not take another one; the store's writer never takes one.
-    pub(super) fn take(&self, bytes: usize) -> TextPermit<'_> {
+    pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let mut left = self
@@ -50,7 +50,7 @@ impl Drop for TextPermit<'_> {
 }
 
 /// The bytes of text in a request.
-pub(super) fn text_of(request: &Request) -> usize {
+pub(crate) fn text_of(request: &Request) -> usize {
     match request {
         Request::Capture(capture) => capture.content.len(),
         Request::Put(put) => put.content.len(),

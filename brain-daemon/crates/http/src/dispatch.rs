@@ -198,7 +198,7 @@ impl Application {
 fn proof(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
-    let proof = app.brain.tunnel.tunnel_proof(field("host")?, question)?;
+    let proof = app.brain.tunnel.proof(field("host")?, question)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 

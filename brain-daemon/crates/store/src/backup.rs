@@ -249,6 +249,8 @@ pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
         StoreError::SizeLimit(failure) => StoreError::SizeLimit(failure.map_text(swap)),
         StoreError::ReadOnly(failure) => StoreError::ReadOnly(failure.map_text(swap)),
         StoreError::Io(failure) => StoreError::Io(failure.map_text(swap)),
+        StoreError::UnequalCopy(place) => StoreError::UnequalCopy(swap(place)),
+        StoreError::Cancelled(path) if path == from => StoreError::Cancelled(to.to_owned()),
         other => other,
     }
 }

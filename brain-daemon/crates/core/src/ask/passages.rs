@@ -7,7 +7,7 @@ use brain_protocol::{Fault, Hit};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::super::{AskService, Caller, is_from_outside};
+use crate::{AskService, Caller, is_from_outside};
 use brain_page as page;
 use brain_store::{Content, unless_damaged};
 

@@ -8,8 +8,8 @@ use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
 use serde_json::json;
 use url::Url;
 
-use super::super::{CollectorService, Progress, Silent};
 use super::{TOKEN, data_fault};
+use crate::{CollectorService, Progress, Silent};
 use brain_base::schedule::ScheduledTask;
 use brain_collector::{
     COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, RunListener, Settings, State, Stream,

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use brain_protocol::{Alert, Fault, FaultCode};
 use serde_json::Value;
 
-use super::super::{Caller, CollectorService};
 use super::data_fault;
 use super::name_index::NameIndex;
 use super::quote::plain;
 use super::topics::{is_handle, marked, mentioned};
+use crate::{Caller, CollectorService};
 use brain_base::clock::parse_instant;
 use brain_collector::{
     AUTHOR, Data, Entry, Journal, JournalEvent, PostId, Record, Settings, State, Stream,

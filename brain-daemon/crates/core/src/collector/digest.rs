@@ -10,12 +10,12 @@ use brain_protocol::{
 };
 use serde_json::Value;
 
-use super::super::search::instant;
-use super::super::{Caller, CollectorService};
 use super::collected::{Author, CollectedEvents, CollectedFiles, NewPost};
 use super::name_index::NameIndex;
 use super::quote::cut;
 use super::topics::{Dated, WEEK_MS, recurring};
+use crate::search::instant;
+use crate::{Caller, CollectorService};
 use brain_base::clock::{day, rfc3339};
 use brain_collector::{COLLECTED_AT, PostId, Record, Stream, post_metrics};
 use brain_store::Reader;
@@ -34,7 +34,7 @@ const MAX_REPLY_BYTES: usize = 4_000_000;
 const MAX_ROWS: usize = 500;
 
 impl CollectorService {
-    pub(crate) fn collector_digest(
+    pub(crate) fn digest(
         &self,
         caller: &Caller,
         request: &CollectorDigest,

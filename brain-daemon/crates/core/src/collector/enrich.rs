@@ -15,13 +15,13 @@ use brain_protocol::{
     Precondition, Put, Slug, SourceId, Sync,
 };
 
-use super::super::intake::stored_document;
-use super::super::provenance::COLLECTOR;
-use super::super::search::instant;
-use super::super::{Caller, CollectorService, Progress};
 use super::collected::CollectedFiles;
 use super::data_fault;
 use super::topics::WEEK_MS;
+use crate::provenance::COLLECTOR;
+use crate::search::instant;
+use crate::write_page::stored_document;
+use crate::{Caller, CollectorService, Progress};
 use brain_collector::JournalEvent;
 use brain_page::Document;
 use page_edit::Outcome;
@@ -39,7 +39,7 @@ struct Draft {
 }
 
 impl CollectorService {
-    pub(crate) fn collector_enrich(
+    pub(crate) fn enrich(
         &self,
         caller: &Caller,
         request: &CollectorEnrich,

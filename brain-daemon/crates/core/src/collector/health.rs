@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use brain_protocol::Fault;
 
-use super::super::CollectorService;
 use super::data_fault;
+use crate::CollectorService;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
 
@@ -35,7 +35,7 @@ impl CollectorService {
     ///
     /// # Errors
     /// If its state or token cannot be read, or if others can read the token.
-    pub(crate) fn collector_health(&self) -> Result<CollectorHealth, Fault> {
+    pub(crate) fn health(&self) -> Result<CollectorHealth, Fault> {
         let unhealthy = |problem: String, hint: &str| {
             Ok(CollectorHealth::Unhealthy { problem, hint: hint.into() })
         };

@@ -7,9 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{Fault, NamedPage, Slug, SourceId};
 
-use super::super::CollectorService;
-use super::super::index::index_fault;
 use super::topics::is_handle;
+use crate::CollectorService;
+use crate::index::index_fault;
 use brain_page::{Frontmatter, file_name_key, normalize_name};
 use brain_search::Question;
 use brain_store::{Content, PageRecord, Reader, unless_damaged};

@@ -5,10 +5,10 @@ use brain_protocol::{
 };
 use serde_json::json;
 
-use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use super::super::{Caller, CollectorService, Progress};
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
+use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use crate::{Caller, CollectorService, Progress};
 use brain_base::clock::rfc3339;
 use brain_collector::{
     Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
@@ -58,7 +58,7 @@ impl CollectorService {
     /// # Errors
     /// `usage` for an invalid handle, `busy` during a run, or if the collector's state cannot be
     /// read.
-    pub(crate) fn collector_setup(
+    pub(crate) fn setup(
         &self,
         request: &CollectorSetup,
         progress: &dyn Progress,
@@ -361,7 +361,7 @@ impl<'a> SetupRun<'a> {
     fn enrichment(&self) -> Ended<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
-        let digest = self.brain.collector_digest(&me, &request).map_err(step_of_fault)?;
+        let digest = self.brain.digest(&me, &request).map_err(step_of_fault)?;
         let posts: usize = digest.authors.iter().map(|author| author.posts.len()).sum();
         let more = if digest.next.is_some() { " and more" } else { "" };
         passed(

@@ -8,8 +8,8 @@ use brain_protocol::{
     CollectorPeriod, CollectorStatusReply, Curve, Deletion, Fault, FaultCode, RateLimit, Snapshot,
 };
 
-use super::super::CollectorService;
 use super::data_fault;
+use crate::CollectorService;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{
     Data, DataFault, Journal, JournalEvent, Line, PostId, RESERVE, State, preview,
@@ -25,7 +25,7 @@ const MAX_MOVERS: usize = 5;
 const MAX_ROWS: u32 = 1000;
 
 impl CollectorService {
-    pub(crate) fn collector_status(&self) -> Result<CollectorStatusReply, Fault> {
+    pub(crate) fn status(&self) -> Result<CollectorStatusReply, Fault> {
         let settings = self.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::peek(&data).map_err(|f| data_fault(&f))?;
@@ -111,7 +111,7 @@ impl CollectorService {
         Ok(curves.collect::<Result<Vec<_>, Fault>>()?.into_iter().flatten().collect())
     }
 
-    pub(crate) fn collector_deletions(
+    pub(crate) fn deletions(
         &self,
         request: &CollectorPeriod,
     ) -> Result<CollectorDeletionsReply, Fault> {
@@ -134,10 +134,7 @@ impl CollectorService {
         Ok(CollectorDeletionsReply { deletions, truncated })
     }
 
-    pub(crate) fn collector_alerts(
-        &self,
-        request: &CollectorPeriod,
-    ) -> Result<CollectorAlertsReply, Fault> {
+    pub(crate) fn alerts(&self, request: &CollectorPeriod) -> Result<CollectorAlertsReply, Fault> {
         let (since, limit) = parse_span(request)?;
         let dir = self.collector_settings().dir;
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
@@ -162,7 +159,7 @@ impl CollectorService {
         Ok(CollectorAlertsReply { alerts, truncated })
     }
 
-    pub(crate) fn collector_curve(&self, request: &CollectorCurve) -> Result<Curve, Fault> {
+    pub(crate) fn curve(&self, request: &CollectorCurve) -> Result<Curve, Fault> {
         let id = PostId::parse(&request.id).ok_or_else(|| {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();
             Fault::new(FaultCode::Usage, format!("\"{shown}\" is no post's id")).hint(

@@ -10,9 +10,9 @@ use brain_protocol::{Secret, StreamStatus};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::super::{Caller, CollectorService};
 use super::collect::RunInputs;
 use super::name_index::NameIndex;
+use crate::{Caller, CollectorService};
 use brain_collector::filtered_stream::{
     self, Backoff, ConnectionEnd, LineSplitter, Message, Rules,
 };
@@ -55,7 +55,7 @@ impl CollectorService {
     }
 
     /// Holds the connection, if enabled, until the daemon stops. Blocks.
-    pub fn collector_stream(&self) {
+    pub fn stream(&self) {
         if !self.env.config.collector.stream {
             return;
         }

@@ -9,11 +9,11 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
-use super::super::dedup::WINDOW_MS;
-use super::super::intake::check_type;
-use super::super::sealed::Seal;
-use super::super::{IngestService, preferred};
 use super::{Accepted, Item};
+use crate::pages::dedup::WINDOW_MS;
+use crate::sealed::Seal;
+use crate::write_page::check_type;
+use crate::{IngestService, preferred};
 use brain_base::caller::{Caller, Visibility};
 use brain_base::permission::{INGEST, permit};
 use brain_page::{self as page, PayloadError};

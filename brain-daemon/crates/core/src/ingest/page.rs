@@ -2,8 +2,8 @@
 
 use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
-use super::super::intake::{Wanted, headings, inbox_slug, place, stored_document, written_page};
-use super::super::provenance::{COLLECTOR, WEBHOOK};
+use crate::provenance::{COLLECTOR, WEBHOOK};
+use crate::write_page::{Wanted, headings, inbox_slug, place, stored_document, written_page};
 use brain_base::caller;
 use brain_base::clock::day;
 use brain_store::{Draft, JobRecord, NewPage, StoreError, WrittenPage};

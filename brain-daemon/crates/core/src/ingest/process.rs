@@ -6,11 +6,11 @@ use std::sync::{Arc, PoisonError};
 
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteStatus};
 
-use super::super::IngestService;
-use super::super::batch::on_all_cores;
-use super::super::sealed::Seal;
 use super::Queue;
 use super::page::{PreparedPage, prepare, write};
+use crate::IngestService;
+use crate::batch::on_all_cores;
+use crate::sealed::Seal;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
 /// Jobs in one transaction. Large enough for cheap commits, small enough to occupy the writer for

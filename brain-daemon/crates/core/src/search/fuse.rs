@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use brain_protocol::ScorePart;
 
 use super::relations::Relations;
-use crate::meaning::VectorResults;
+use crate::embedding::VectorResults;
 use brain_search::RankedPage;
 
 /// What a tier is worth; the same as the index's.

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use brain_protocol::{MAX_CONTENT, Slug};
 
-use crate::intake::{read_document, read_page};
 use crate::provenance::SYNC;
+use crate::write_page::{read_document, read_page};
 use brain_store::files::{RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, NewPage, Provenance};
 

@@ -9,7 +9,7 @@ use super::compare::{Known, Missing, covers};
 use super::decide::{Ground, View};
 use super::read::{ToRead, look, row, uri};
 use crate::batch::on_all_cores;
-use crate::intake::{called_and_linked, stored_document};
+use crate::write_page::{called_and_linked, stored_document};
 use brain_page::{file_hash, file_text};
 use brain_store::files::Stat;
 use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};

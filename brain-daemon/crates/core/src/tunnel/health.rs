@@ -2,7 +2,7 @@
 
 use brain_protocol::Fault;
 
-use super::super::TunnelService;
+use crate::TunnelService;
 use brain_base::clock::parse_instant;
 
 /// How late a check may be, in milliseconds: the interval plus network timeouts.
@@ -27,7 +27,7 @@ impl TunnelService {
     ///
     /// # Errors
     /// If the agent's token cannot be read or is readable by others.
-    pub(crate) fn tunnel_health(&self) -> Result<TunnelHealth, Fault> {
+    pub(crate) fn health(&self) -> Result<TunnelHealth, Fault> {
         if brain_tunnel::Settings::from_config(&self.env.config).is_none() {
             return Ok(TunnelHealth::Healthy("off (`tunnel.provider`)".into()));
         }

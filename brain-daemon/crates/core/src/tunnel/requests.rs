@@ -10,7 +10,7 @@ use brain_protocol::{
     TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
 
-use super::super::TunnelService;
+use crate::TunnelService;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_store::{Content, JobRecord};
@@ -83,15 +83,12 @@ impl TunnelService {
         self.state.requests.add(request);
     }
 
-    pub(crate) fn tunnel_requests(
-        &self,
-        request: &TunnelRequests,
-    ) -> Result<TunnelRequestsReply, Fault> {
+    pub(crate) fn requests(&self, request: &TunnelRequests) -> Result<TunnelRequestsReply, Fault> {
         let limit = (request.limit as usize).clamp(1, MAX_REQUESTS);
         Ok(self.state.requests.newest(request.failed, limit))
     }
 
-    pub(crate) fn tunnel_replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
+    pub(crate) fn replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
         let id = JobId(self.ingest.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))

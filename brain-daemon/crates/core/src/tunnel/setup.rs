@@ -3,9 +3,9 @@
 use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
-use super::super::steps::{Ended, Failed, Steps, failed, passed, warned};
-use super::super::{Progress, TunnelService};
 use super::{TOKEN, WatchdogState, watchdog};
+use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use crate::{Progress, TunnelService};
 use brain_collector::Heartbeat;
 use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
 
@@ -34,7 +34,7 @@ impl TunnelService {
     ///
     /// # Errors
     /// Only internal defects; failures are reported as steps.
-    pub(crate) fn tunnel_setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
+    pub(crate) fn setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
         let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
         let through = self.tunnel_steps(&mut steps, progress).is_some();
         self.state.wake.notify_one();

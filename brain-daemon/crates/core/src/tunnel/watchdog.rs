@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{ClientList, Fault, TunnelStatusReply};
 
-use super::super::TunnelService;
 use super::WatchdogState;
+use crate::TunnelService;
 use brain_base::clock::rfc3339;
 use brain_base::random;
 use brain_tunnel::diagnosis::CHECK_INTERVAL_MS;

@@ -5,8 +5,8 @@
 
 use brain_protocol::Fault;
 
-use super::super::TunnelService;
 use super::WatchdogState;
+use crate::TunnelService;
 use brain_voice::Number;
 use brain_voice::webhook::{self as number_webhook, WebhookUpdate};
 

@@ -5,10 +5,10 @@
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, VoiceEvent, VoiceReply, VoiceTurn};
 
-use super::super::intake::{stored_document, written_page};
-use super::super::provenance::VOICE;
-use super::super::{Caller, VoiceService};
 use super::callers::uri;
+use crate::provenance::VOICE;
+use crate::write_page::{stored_document, written_page};
+use crate::{Caller, VoiceService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
 use brain_store::{Provenance, Reader, StoreError};

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::super::{Caller, CollectorService};
 use super::super::collected::{Author, CollectedEvents, CollectedFiles};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
@@ -14,6 +13,7 @@ use super::newcomer::{PageCreator, profile};
 use super::page_edit::{Dated, PageEdit};
 use super::page_name;
 use super::pattern::Pattern;
+use crate::{Caller, CollectorService};
 use brain_base::clock::day;
 use brain_collector::{PostId, Record, Stream};
 use brain_page::{TimelineEntry, escape_inline};

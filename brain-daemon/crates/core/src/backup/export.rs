@@ -1,0 +1,311 @@
+//! `export`: every active page as a markdown file, as the pages were at one moment.
+//!
+//! The moment is a list of pages and version numbers, taken in one short read. The texts are read later, in short reads of
+//! their own: a page that was changed meanwhile still has the listed version among its former ones. So the export is as
+//! consistent as one long snapshot, and the store need not hold one while a slow disk is written.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+
+use brain_protocol::{
+    Export, ExportReply, Fault, FaultCode, ImportFailure, SIZE_LIMIT_HINT, Slug, SourceId,
+};
+
+use crate::backup::{absolute, target_fault};
+use crate::{BackupService, Caller, Progress};
+use brain_page as page;
+use brain_store::{Content, Reader, StoreError};
+
+/// Pages that are read at once, and about how many bytes of them.
+const BATCH: usize = 200;
+const BATCH_BYTES: usize = 8_000_000;
+/// How many failures a reply names.
+const MAX_NAMED: usize = 1000;
+
+/// A page as the list has it.
+struct Listed {
+    id: u64,
+    version: u32,
+    source: SourceId,
+    slug: Slug,
+    path: String,
+}
+
+impl BackupService {
+    pub(crate) fn export(
+        &self,
+        caller: &Caller,
+        request: &Export,
+        progress: &dyn Progress,
+    ) -> Result<ExportReply, Fault> {
+        let dir = absolute(&request.path)?;
+        let reader = self.store.read(caller.visibility())?;
+        let sources = reader.sources()?;
+        let only = match &request.source {
+            Some(named) => Some(crate::sources::resolve(caller, &reader, Some(named))?.0),
+            None => None,
+        };
+        let mut pages = Vec::new();
+        self.store.with_damage_report(|| {
+            reader.in_order(
+                (only.as_ref().map_or("", SourceId::as_str), ""),
+                |(source, slug, record)| {
+                    let wanted = only.as_ref().is_none_or(|only| *only == source);
+                    if wanted {
+                        let (id, version, path) = (record.id, record.version, record.source_path);
+                        pages.push(Listed { id, version, source, slug, path });
+                    }
+                    Ok(wanted || only.is_none())
+                },
+            )
+        })?;
+        drop(reader);
+        let several = only.is_none() && sources.len() > 1;
+        let own = sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
+        self.refuse_own_places(&dir, own)?;
+        let mut target = Target::new(dir)?;
+        let mut left = pages.as_slice();
+        let total = pages.len() as u64;
+        while !left.is_empty() {
+            let done = total - left.len() as u64;
+            if !progress.at(done, total) || self.env.stop.is_cancelled() {
+                let message = format!("the export ended early, after {done} of {total} pages");
+                return Err(Fault::new(FaultCode::Cancelled, message)
+                    .hint(format!("empty {} and export again", target.root.display())));
+            }
+            let texts = self.texts(caller, left)?;
+            for (listed, text) in left.iter().zip(&texts) {
+                let under = if several { Some(listed.source.as_str()) } else { None };
+                let written = text.as_ref().map_err(ToString::to_string).and_then(|text| {
+                    target.page(under, listed, text).or_else(|e| target.failed(&e, done, total))
+                });
+                if let Err(reason) = written {
+                    target.fail(listed, reason);
+                }
+                if let Some(fault) = target.ended.take() {
+                    return Err(fault);
+                }
+            }
+            left = &left[texts.len()..];
+        }
+        target.settle()?;
+        progress.at(total, total);
+        Ok(target.reply)
+    }
+
+    /// The texts of the first pages of `left`, at least one, as the list wants them.
+    fn texts(
+        &self,
+        caller: &Caller,
+        left: &[Listed],
+    ) -> Result<Vec<Result<String, StoreError>>, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (mut out, mut bytes) = (Vec::new(), 0);
+        for listed in left.iter().take(BATCH) {
+            if bytes > BATCH_BYTES {
+                break;
+            }
+            let text = self
+                .store
+                .with_damage_report(|| content_then(&reader, listed))
+                .map(|content| page::file_text(&content.frontmatter, &content.body));
+            bytes += text.as_ref().map_or(0, String::len);
+            out.push(text);
+        }
+        Ok(out)
+    }
+
+    /// A directory that brain reads pages from is no place for an export: it would take its own copies in.
+    fn refuse_own_places<'a>(
+        &'a self,
+        dir: &Path,
+        own: impl Iterator<Item = &'a Path>,
+    ) -> Result<(), Fault> {
+        let nearest = dir.ancestors().find_map(|d| Some((d, d.canonicalize().ok()?)));
+        let place = nearest.map_or_else(
+            || dir.to_owned(),
+            |(there, real)| real.join(dir.strip_prefix(there).unwrap_or(Path::new(""))),
+        );
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut own = own.map(Path::to_owned).filter(|own| place.starts_with(real(own)));
+        // The home may have been moved since the start.
+        let home = || place.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
+        let Some(own) = own.next().or_else(home) else { return Ok(()) };
+        let message =
+            format!("{} is inside {}, which is brain's own", dir.display(), own.display());
+        Err(Fault::new(FaultCode::Usage, message)
+            .hint("export to a directory outside of the home and of every source"))
+    }
+}
+
+/// The page's text in the version that was listed.
+fn content_then(reader: &Reader, listed: &Listed) -> Result<Content, StoreError> {
+    let now = reader.by_id_even_deleted(listed.id)?;
+    if let Some((_, _, record)) = now.filter(|(_, _, record)| record.version == listed.version) {
+        return reader.content(&record);
+    }
+    let kept = reader.version(listed.id, listed.version)?;
+    kept.map(|kept| kept.content).ok_or_else(|| {
+        StoreError::Damaged(format!("version {} is not there any more", listed.version))
+    })
+}
+
+/// The directory that is written to.
+struct Target {
+    root: PathBuf,
+    /// Directories that were made.
+    made: HashSet<PathBuf>,
+    reply: ExportReply,
+    /// What ends the export: the next page would meet it too.
+    ended: Option<Fault>,
+}
+
+impl Target {
+    /// Makes the directory, or finds it empty.
+    fn new(root: PathBuf) -> Result<Self, Fault> {
+        let place = root.display().to_string();
+        let io = |e: io::Error| target_fault(StoreError::from_io(&e, &place));
+        match fs::read_dir(&root) {
+            Ok(mut entries) => {
+                if entries.next().is_some() {
+                    let message = format!("{place} is not empty: nothing was written");
+                    return Err(Fault::new(FaultCode::Conflict, message)
+                        .hint("export to a new directory: an export never touches what is there"));
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::NotFound => make_dir(&root).map_err(io)?,
+            Err(e) if e.kind() == ErrorKind::NotADirectory => {
+                let message = format!("{place} is not a directory");
+                return Err(Fault::new(FaultCode::Conflict, message).hint("name a new directory"));
+            }
+            Err(e) => return Err(io(e)),
+        }
+        let reply = ExportReply {
+            status: "done".into(),
+            path: place,
+            files: 0,
+            bytes: 0,
+            failed: Vec::new(),
+            failed_total: 0,
+        };
+        Ok(Self { root, made: HashSet::new(), reply, ended: None })
+    }
+
+    /// Writes the file of a page under its own path; under its slug's when that is no path, or is taken.
+    fn page(&mut self, under: Option<&str>, listed: &Listed, text: &str) -> io::Result<()> {
+        let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
+        let named = page::file_path(&listed.slug);
+        let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
+        let candidates = [inside(&listed.path), inside(&named), inside(&numbered)];
+        let mut taken = None;
+        for path in candidates.into_iter().flatten() {
+            match self.file(&root.join(path), text) {
+                // Two pages may meet on a file system that does not tell cases apart.
+                Err(e)
+                    if matches!(
+                        e.kind(),
+                        ErrorKind::AlreadyExists
+                            | ErrorKind::NotADirectory
+                            | ErrorKind::InvalidFilename
+                    ) =>
+                {
+                    taken = Some(e);
+                }
+                other => return other,
+            }
+        }
+        Err(taken.unwrap_or_else(|| io::Error::other("it has no path")))
+    }
+
+    fn file(&mut self, place: &Path, text: &str) -> io::Result<()> {
+        let dir = place.parent().unwrap_or(&self.root);
+        if !self.made.contains(dir) {
+            make_dir(dir)?;
+            self.made.insert(dir.to_owned());
+        }
+        let mut file = File::options().write(true).create_new(true).open(place)?;
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            // Half a page is worse than none.
+            let _ = fs::remove_file(place);
+            return Err(error);
+        }
+        self.reply.files += 1;
+        self.reply.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// Tells a failure of one page from one that ends everything.
+    fn failed(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
+        use ErrorKind as K;
+        if matches!(
+            error.kind(),
+            K::StorageFull | K::QuotaExceeded | K::FileTooLarge | K::ReadOnlyFilesystem
+        ) {
+            let place = self.root.display().to_string();
+            let fault = target_fault(StoreError::from_io(error, &place));
+            self.ended = Some(Fault {
+                message: format!(
+                    "{}; about {done} of {total} pages were written before that",
+                    fault.message
+                ),
+                hint: Some(match error.kind() {
+                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {place} emptied"),
+                    _ => format!(
+                        "choose another disk, or make room, empty {place}, and export again"
+                    ),
+                }),
+                ..fault
+            });
+            return Ok(());
+        }
+        Err(error.to_string())
+    }
+
+    fn fail(&mut self, listed: &Listed, reason: String) {
+        self.reply.status = "partial".into();
+        self.reply.failed_total += 1;
+        if self.reply.failed.len() < MAX_NAMED {
+            let path = match listed.source.as_str() {
+                SourceId::DEFAULT => listed.slug.to_string(),
+                source => format!("{source}:{}", listed.slug),
+            };
+            self.reply.failed.push(ImportFailure { path, reason });
+        }
+    }
+
+    /// Puts everything on the disk itself.
+    fn settle(&self) -> Result<(), Fault> {
+        let synced = File::open(&self.root).and_then(|root| Ok(rustix::fs::syncfs(&root)?));
+        synced.map_err(|e| target_fault(StoreError::from_io(&e, &self.root.display().to_string())))
+    }
+}
+
+fn make_dir(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// `path`, if it leads nowhere but further in.
+fn inside(path: &str) -> Option<&Path> {
+    let parts = Path::new(path).components();
+    let good = !path.is_empty() && !path.contains('\0') && { parts }
+        .all(|c| matches!(c, Component::Normal(_)));
+    good.then(|| Path::new(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_out_is_none() {
+        for good in ["a.md", "a/b.md", ".hidden/a.md", "a..md", "…/x.md"] {
+            assert_eq!(inside(good), Some(Path::new(good)));
+        }
+        for bad in ["", "/etc/passwd", "../a.md", "a/../../b.md", "a/..", "./a.md", "a\0.md"] {
+            assert_eq!(inside(bad), None, "{bad:?}");
+        }
+    }
+}

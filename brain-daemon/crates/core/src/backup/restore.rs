@@ -1,0 +1,154 @@
+//! `brain backup restore`: a home's store from a backup. No brain is open while it is made.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
+
+use crate::Brain;
+use crate::backup::{backup_fault, reply};
+use crate::open::home_fault;
+use crate::provenance::SYNC;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_config::Config;
+use brain_store::files::markdown_files;
+use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
+
+/// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are there already stay as they
+/// are. Of sources with a directory outside of the home, absent files are written only when they are in `write_sources`: a
+/// backup says itself where those directories are. `fresh_id` is a random number.
+///
+/// # Errors
+/// `conflict` when the home has a store, `unknown_source` when the backup has none of that name, `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
+pub fn restore(
+    home: Home,
+    config: Config,
+    file: &Path,
+    write_sources: &[SourceId],
+    clock: Arc<dyn Clock>,
+    fresh_id: u64,
+) -> Result<BackupReply, Fault> {
+    if std::fs::symlink_metadata(home.store()).is_ok() {
+        return Err(has_a_store(&home));
+    }
+    let file = file.canonicalize().map_err(|e| {
+        Fault::new(FaultCode::Io, format!("cannot read {}: {e}", file.display()))
+            .hint("name a file that `brain backup` wrote")
+    })?;
+    home.prepare().map_err(|e| home_fault(&home, &e))?;
+    let options = StoreOptions {
+        cache_bytes: config.store.cache_mb * 1_000_000,
+        min_free_bytes: config.store.min_free_mb * 1_000_000,
+        now: clock.now(),
+        fresh_id,
+        min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
+    };
+    check_named(&file, write_sources)?;
+    let mut absent = Vec::new();
+    let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
+    let mut in_use: HashMap<String, bool> = HashMap::new();
+    let mut wants_file = |source: &str, kept: &SourceRecord, page: &PageRecord| {
+        let root = match &kept.path {
+            None => return true,
+            Some(root) => Path::new(root),
+        };
+        if !root.is_dir() {
+            if !absent.iter().any(|(known, _)| known == source) {
+                absent.push((source.to_owned(), root.display().to_string()));
+            }
+            return false;
+        }
+        if !write_sources.iter().any(|named| named.as_str() == source) {
+            let place = || (root.display().to_string(), 0);
+            let missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
+            untouched.entry(source.to_owned()).or_insert_with(place).1 += u64::from(missing);
+            return false;
+        }
+        // A file that is there has its own life: the next sync reads it. And where its author goes on working, a file that sync
+        // once read may have been renamed or removed since, on purpose; an empty disk gets all of them back.
+        let theirs = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
+        let mut goes_on = || {
+            *in_use
+                .entry(source.to_owned())
+                .or_insert_with(|| !markdown_files(root, "", None).files.is_empty())
+        };
+        std::fs::symlink_metadata(root.join(&page.source_path)).is_err() && !(theirs && goes_on())
+    };
+    let sound = store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true)
+        .map_err(|e| {
+            match e {
+                // Another start was faster.
+                store::StoreError::TargetExists(_) => has_a_store(&home),
+                other => backup_fault(other),
+            }
+        })?;
+    let mut answer = reply("restored", &file, &sound);
+    answer.warnings.extend(absent.into_iter().map(|(source, root)| {
+        format!(
+            "the directory {root} of source \"{source}\" is not there: its pages are in the store, their files are not written; \
+             `brain export DIR --source {source}` writes them elsewhere"
+        )
+    }));
+    answer.warnings.extend(untouched.into_iter().filter(|(_, (_, missing))| *missing > 0).map(
+        |(source, (root, missing))| {
+            format!(
+                "the directory {root} of source \"{source}\" was left as it is, and {missing} pages have no file in it: \
+                 `brain export DIR --source {source}` writes them elsewhere; a restore with `--write-source {source}` \
+                 would have written them there"
+            )
+        },
+    ));
+    answer.warnings.extend(first_start(home, config, clock, fresh_id));
+    Ok(answer)
+}
+
+/// Opens the restored brain once, which writes the pages' files; why some are not written, and who may come in again.
+fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Vec<String> {
+    let brain = match Brain::open(home, config, clock, fresh_id) {
+        Ok(brain) => brain,
+        Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
+    };
+    let waiting =
+        brain.files.failing_files().map(|why| format!("a page's file is not written: {why}"));
+    let summary = brain.access.summary();
+    let (clients, tokens) = (summary.clients, summary.tokens);
+    brain.settle();
+    let access = (clients + tokens > 0).then(|| {
+        format!(
+            "access over HTTP is as it was in the backup, what was revoked since included: personal tokens: {tokens}, \
+             `brain token list`; clients: {clients}, `brain clients list`; clients ask for new tokens"
+        )
+    });
+    waiting.into_iter().chain(access).collect()
+}
+
+/// Refuses names that the backup does not have: nothing would be written for them.
+fn check_named(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
+    if write_sources.is_empty() {
+        return Ok(());
+    }
+    let directories = store::verify(file, &|_, _| true).map_err(backup_fault)?.directories;
+    let is_known = |named: &&SourceId| directories.iter().any(|(id, _)| id == named.as_str());
+    match write_sources.iter().find(|named| !is_known(named)) {
+        Some(named) => {
+            let known: Vec<&str> = directories.iter().map(|(id, _)| id.as_str()).collect();
+            let message = format!("{} has no source \"{named}\" with a directory", file.display());
+            Err(Fault::new(FaultCode::UnknownSource, message)
+                .hint(format!("it has: {}", known.join(", "))))
+        }
+        None => Ok(()),
+    }
+}
+
+fn has_a_store(home: &Home) -> Fault {
+    let store = home.store();
+    Fault::new(FaultCode::Conflict, format!("{} is already there: nothing was restored", store.display())).hint(
+        format!(
+            "restore into another home: `BRAIN_HOME=<new directory> brain backup restore FILE`; or stop the daemon \
+             (`brain stop`) and move that file away first: `mv {0} {0}.old`",
+            store.display()
+        ),
+    )
+}

@@ -1,0 +1,184 @@
+//! The collector operations: settings, token, runs, and queries about collected posts.
+//!
+//! `collect` runs the collector, `setup` configures it, `status` shows stored data. `digest` and
+//! `name_index` prepare facts for agents, `enrich` edits pages on request, `health` serves `doctor`,
+//! and `patterns` has the optional analyses.
+
+mod collect;
+mod collected;
+mod digest;
+mod enrich;
+mod health;
+mod name_index;
+mod notability;
+mod patterns;
+mod quote;
+mod setup;
+mod status;
+mod stream;
+mod topics;
+
+use crate::Environment;
+use crate::EventLines;
+use crate::IngestService;
+use crate::LanguageModels;
+use crate::PageService;
+use crate::SyncService;
+use crate::index::Follower;
+use brain_store::Store;
+use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use brain_protocol::{Fault, FaultCode, StreamStatus};
+use tokio::sync::Notify;
+
+use brain_base::clock::rfc3339;
+use brain_base::secrets::FoundSecret;
+use brain_collector::{DataFault, Settings, State, UserId};
+pub(crate) use health::CollectorHealth;
+
+/// The name of the token's secret.
+const TOKEN: &str = "platform-bearer-token";
+
+/// The collector of this process.
+#[derive(Default)]
+pub(crate) struct CollectorState {
+    /// The active operation and its start, in Unix milliseconds.
+    at_work: Mutex<Option<(&'static str, i64)>>,
+    /// The last attempt of a scheduled run, in Unix milliseconds. Failed starts are recorded
+    /// nowhere else.
+    tried: Mutex<Option<i64>>,
+    /// The status of the persistent connection.
+    stream: Mutex<Option<StreamStatus>>,
+    /// Wakes the pattern worker after new posts.
+    collected: Notify,
+    /// State of the optional patterns, locked while they run.
+    patterns: Mutex<patterns::PatternCache>,
+}
+
+/// Holds the collector's directory; dropping it releases the directory.
+struct DirectoryGuard<'a>(&'a CollectorState);
+
+impl Drop for DirectoryGuard<'_> {
+    fn drop(&mut self) {
+        *self.0.at_work.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl CollectorState {
+    /// Takes the directory for `what`.
+    ///
+    /// # Errors
+    /// `busy`, naming the active operation.
+    fn begin(&self, what: &'static str, now: i64) -> Result<DirectoryGuard<'_>, Fault> {
+        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((other, since)) = *at_work {
+            let message =
+                format!("the collector is busy: {other} is at work since {}", rfc3339(since));
+            return Err(Fault::new(FaultCode::Busy, message)
+                .hint("wait for its end; `brain collector status` shows it"));
+        }
+        *at_work = Some((what, now));
+        Ok(DirectoryGuard(self))
+    }
+
+    /// Locks the status of the persistent connection.
+    pub(crate) fn stream(&self) -> MutexGuard<'_, Option<StreamStatus>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The collector of the social platform.
+pub struct CollectorService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) sync: Arc<SyncService>,
+    pub(crate) ingest: Arc<IngestService>,
+    pub(crate) models: Arc<LanguageModels>,
+    pub(crate) lines: Arc<dyn EventLines>,
+    pub(crate) started: Instant,
+    pub(crate) state: CollectorState,
+}
+
+impl CollectorService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        pages: Arc<PageService>,
+        sync: Arc<SyncService>,
+        ingest: Arc<IngestService>,
+        models: Arc<LanguageModels>,
+        lines: Arc<dyn EventLines>,
+    ) -> Self {
+        Self {
+            env,
+            store,
+            index,
+            pages,
+            sync,
+            ingest,
+            models,
+            lines,
+            started: Instant::now(),
+            state: CollectorState::default(),
+        }
+    }
+}
+
+impl CollectorService {
+    /// Returns the notification for [`Brain::collector_patterns`].
+    pub fn collected(&self) -> &Notify {
+        &self.state.collected
+    }
+
+    /// Returns whether a token file exists, readable or not.
+    #[must_use]
+    pub fn has_token(&self) -> bool {
+        !matches!(self.platform_token(), Ok(None))
+    }
+
+    /// Returns the settings of a run.
+    fn collector_settings(&self) -> Settings {
+        Settings::from_config(&self.env.config, &self.env.home)
+    }
+
+    /// Reads the bearer token. Read each time, so that a new one needs no restart.
+    fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
+        let file = self.env.config.platform_token_file(&self.env.home);
+        Ok(self.env.secrets.find(TOKEN, file.as_deref())?)
+    }
+
+    /// Adds the account found by setup to settings without one.
+    fn with_account(settings: Settings, state: &State) -> Settings {
+        let known = state.user.as_ref();
+        // The stored account belongs to another handle.
+        let known = known.filter(|user| {
+            let named = settings.handle.as_ref();
+            named.is_none_or(|handle| handle.eq_ignore_ascii_case(&user.username))
+        });
+        // The stored handle belongs to another id.
+        let known =
+            known.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
+        let user_id = settings.user_id.clone().or_else(|| UserId::parse(&known?.id));
+        let handle = settings.handle.clone().or_else(|| Some(known?.username.clone()));
+        Settings { user_id, handle, ..settings }
+    }
+}
+
+/// Converts a file error.
+fn data_fault(fault: &DataFault) -> Fault {
+    let code = match fault.error.kind() {
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => FaultCode::DiskFull,
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            FaultCode::ReadOnly
+        }
+        _ => FaultCode::Io,
+    };
+    Fault::new(code, fault.to_string())
+        .hint("look at that file and its disk; `collector.dir` moves the collector elsewhere")
+}

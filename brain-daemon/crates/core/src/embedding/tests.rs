@@ -1,0 +1,413 @@
+//! Tests of the commit hook, the rounds and vector search, with a deterministic embedder: each word
+//! is a direction.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
+
+use crate::{Brain, Caller, Silent};
+use brain_base::caller::Visibility;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
+use brain_config::Config;
+use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
+
+mod trouble;
+
+const DIMENSIONS: usize = 256;
+
+struct Hands(AtomicI64);
+
+impl Clock for Hands {
+    fn now(&self) -> i64 {
+        self.0.fetch_add(1, Ordering::SeqCst)
+    }
+}
+
+/// A callback that runs while a text is embedded.
+type Meanwhile = Box<dyn Fn(&str) + Send>;
+
+/// A fake embedder: one dimension per word.
+#[derive(Default)]
+struct Words {
+    identity: Mutex<String>,
+    /// The page texts that it received.
+    texts: Mutex<Vec<String>>,
+    calls: AtomicUsize,
+    inside: AtomicUsize,
+    most_inside: AtomicUsize,
+    rests: AtomicUsize,
+    fault: Mutex<Option<EmbedError>>,
+    stalls: AtomicBool,
+    meanwhile: Mutex<Option<Meanwhile>>,
+}
+
+fn fault(kind: EmbedErrorKind) -> EmbedError {
+    EmbedError { kind, message: "the endpoint is on holiday".into(), hint: Some("wait".into()) }
+}
+
+impl Embedder for Words {
+    fn space(&self) -> Result<VectorSpace, EmbedError> {
+        let identity = format!("words {}", self.identity.lock().unwrap());
+        Ok(VectorSpace { model: "words".into(), identity, dimensions: DIMENSIONS })
+    }
+
+    fn embed(
+        &self,
+        texts: &[String],
+        purpose: Purpose,
+        should_continue: &dyn Fn() -> bool,
+    ) -> Result<Vec<Vec<f32>>, EmbedError> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_inside.fetch_max(inside, Ordering::SeqCst);
+        while self.stalls.load(Ordering::SeqCst) {
+            // An embedder that ignores cancellation.
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.inside.fetch_sub(1, Ordering::SeqCst);
+        if let Some(fault) = self.fault.lock().unwrap().clone() {
+            return Err(fault);
+        }
+        if !should_continue() {
+            return Err(fault(EmbedErrorKind::Stopped));
+        }
+        if texts.iter().any(|text| text.contains("unspeakable")) {
+            return Err(fault(EmbedErrorKind::Text));
+        }
+        if purpose == Purpose::Document {
+            for text in texts {
+                if let Some(meanwhile) = &*self.meanwhile.lock().unwrap() {
+                    meanwhile(text);
+                }
+                self.texts.lock().unwrap().push(text.clone());
+            }
+        }
+        Ok(texts.iter().map(|text| vector(text)).collect())
+    }
+
+    fn coverage(&self, text: &str) -> f32 {
+        if text.contains("illegible") { 0.25 } else { 1.0 }
+    }
+
+    fn unload_if_idle(&self, _idle: Duration) {
+        self.rests.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+fn vector(text: &str) -> Vec<f32> {
+    let mut vector = vec![0.0_f32; DIMENSIONS];
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        let hash = word
+            .bytes()
+            .fold(7_usize, |hash, b| hash.wrapping_mul(31).wrapping_add(usize::from(b)));
+        vector[hash % DIMENSIONS] += 1.0;
+    }
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-6);
+    vector.into_iter().map(|x| x / length).collect()
+}
+
+fn start(dir: &Path, words: Option<&Arc<Words>>) -> Arc<Brain> {
+    start_with(dir, words, |_| None)
+}
+
+fn start_with(
+    dir: &Path,
+    words: Option<&Arc<Words>>,
+    env: impl Fn(&str) -> Option<String>,
+) -> Arc<Brain> {
+    let home = Home::at(dir.join("home"));
+    let config = Config::load(&home.config(), env).unwrap();
+    let clock = Arc::new(Hands(AtomicI64::new(1_795_000_000_000)));
+    let brain = Brain::open(home, config, clock, 7).unwrap();
+    if let Some(words) = words {
+        brain.embedding.set_embedder(Arc::clone(words) as Arc<dyn Embedder>);
+    }
+    Arc::new(brain)
+}
+
+fn slug(text: &str) -> Slug {
+    Slug::parse(text).unwrap()
+}
+
+fn page(text: &str) -> PageRef {
+    PageRef { source: None, slug: slug(text) }
+}
+
+/// Puts a page; its number.
+fn put(brain: &Brain, name: &str, content: &str) -> u64 {
+    let content = content.as_bytes().to_vec();
+    let request =
+        Put { page: page(name), content, origin: Origin::Stdin, allow_empty: false, expect: None };
+    brain.pages.put(&Caller::local(0), &request).unwrap();
+    number(brain, name)
+}
+
+fn number(brain: &Brain, name: &str) -> u64 {
+    let reader = brain.store.read(Visibility::All).unwrap();
+    reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap().id
+}
+
+fn delete(brain: &Brain, name: &str) {
+    brain.pages.delete(&Caller::local(0), &Delete { page: page(name), expect: None }).unwrap();
+}
+
+/// Lets the background work until it has nothing to do.
+fn work(brain: &Brain) {
+    for _ in 0..200 {
+        if !brain.embedding.embed_in_background().is_zero() {
+            return;
+        }
+    }
+    panic!("it does not come to rest");
+}
+
+/// What vectors lack for a question, as the owner reads it.
+fn text(meant: &super::VectorResults) -> Option<String> {
+    meant.degradation.as_ref().map(|degradation| degradation.text(&Caller::local(0)))
+}
+
+fn degradation(brain: &Brain, question: &str) -> Option<String> {
+    text(&brain.embedding.near(question, 10, &|_| true, None))
+}
+
+fn near(brain: &Brain, question: &str) -> Vec<u64> {
+    brain
+        .embedding
+        .near(question, 10, &|_| true, None)
+        .near
+        .iter()
+        .filter(|near| near.cosine > 0.45)
+        .map(|near| near.page)
+        .collect()
+}
+
+#[test]
+fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let harbour = put(&brain, "harbour", "boats moor at the quay");
+    let garden = put(&brain, "garden", "tomatoes and basil grow");
+    work(&brain);
+    assert_eq!(near(&brain, "boats quay"), [harbour]);
+    assert_eq!(near(&brain, "tomatoes basil"), [garden]);
+    let meant = brain.embedding.near("boats", 10, &|page| page != harbour, None);
+    assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
+    assert_eq!((meant.floor, meant.span, meant.read, meant.degradation), (0.10, 0.60, 1.0, None));
+    let meant = brain.embedding.near("illegible boats", 10, &|_| true, None);
+    assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
+    assert!(brain.embedding.distance(harbour, garden).unwrap() > 0.3);
+    // Before a write is acknowledged, the old vectors are gone; the new ones come later.
+    put(&brain, "harbour", "cranes unload containers");
+    assert_eq!(near(&brain, "boats quay"), [] as [u64; 0]);
+    assert_eq!(near(&brain, "cranes containers"), [] as [u64; 0]);
+    assert_eq!(
+        degradation(&brain, "cranes").unwrap(),
+        "search by meaning: 50 % of the pages have their vectors"
+    );
+    work(&brain);
+    assert_eq!(near(&brain, "cranes containers"), [harbour]);
+    delete(&brain, "garden");
+    assert_eq!(near(&brain, "tomatoes basil"), [] as [u64; 0]);
+    assert_eq!(brain.embedding.distance(harbour, garden), None);
+    let standing = brain.embedding.meaning_status();
+    assert_eq!(
+        (standing.pages, standing.missing, standing.model.as_deref()),
+        (1, 0, Some("words"))
+    );
+}
+
+#[test]
+fn what_changes_about_a_page_besides_its_text_costs_no_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let one = put(&brain, "one", "boats moor here");
+    work(&brain);
+    put(&brain, "one", "---\ntags: [harbour]\n---\nboats moor here");
+    assert_eq!(near(&brain, "boats moor"), [one]);
+    work(&brain);
+    assert_eq!(words.texts.lock().unwrap().len(), 1);
+    put(&brain, "one", "---\ntitle: The quay\n---\nboats moor here");
+    work(&brain);
+    assert_eq!(
+        words.texts.lock().unwrap()[1..],
+        ["The quay. boats moor here"],
+        "the title is part of them"
+    );
+}
+
+#[test]
+fn newest_pages_come_first() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    for name in ["a", "b", "c"] {
+        put(&brain, name, &format!("---\ntitle: {name}\n---\ntext {name}"));
+    }
+    work(&brain);
+    assert_eq!(*words.texts.lock().unwrap(), ["c. text c", "b. text b", "a. text a"]);
+}
+
+#[test]
+fn a_start_makes_only_what_is_missing() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let (stays, changes) =
+        (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
+    put(&brain, "goes", "snow falls");
+    work(&brain);
+    brain.settle();
+    // These are never flushed: as after a crash.
+    put(&brain, "changes", "tomatoes rot");
+    delete(&brain, "goes");
+    drop(brain);
+    // Nobody makes vectors, and somebody writes.
+    let brain = start(dir.path(), None);
+    let new = put(&brain, "new", "wind blows");
+    drop(brain);
+    words.texts.lock().unwrap().clear();
+    words.stalls.store(true, Ordering::SeqCst);
+    let brain = start(dir.path(), Some(&words));
+    std::thread::scope(|scope| {
+        let working = scope.spawn(|| work(&brain));
+        // Before anything is made anew, nothing that is out of date is found.
+        let open = brain
+            .embedding
+            .state
+            .shared
+            .wait(Instant::now() + Duration::from_secs(20), Duration::from_secs(20))
+            .unwrap();
+        assert_eq!(open.vectors.pages(), [stays]);
+        words.stalls.store(false, Ordering::SeqCst);
+        working.join().unwrap();
+    });
+    let mut texts = words.texts.lock().unwrap().clone();
+    texts.sort();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains("tomatoes rot") && texts[1].contains("wind blows"), "{texts:?}");
+    assert_eq!(near(&brain, "wind blows"), [new]);
+    assert_eq!(near(&brain, "tomatoes rot"), [changes]);
+    assert_eq!(near(&brain, "snow falls"), [] as [u64; 0]);
+}
+
+#[test]
+fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let id = put(&brain, "page", "first wording");
+    let other = put(&brain, "other", "short life");
+    let writer = Arc::downgrade(&brain);
+    *words.meanwhile.lock().unwrap() = Some(Box::new(move |text| {
+        let Some(brain) = writer.upgrade() else { return };
+        if text.contains("first wording") {
+            put(&brain, "page", "second wording");
+        } else if text.contains("short life") {
+            delete(&brain, "other");
+        }
+    }));
+    work(&brain);
+    *words.meanwhile.lock().unwrap() = None;
+    assert_eq!(near(&brain, "second wording"), [id]);
+    let open = brain.embedding.state.shared.open_vectors().unwrap();
+    assert_eq!((open.vectors.pages(), open.vectors.key(other)), (vec![id], None));
+    assert!(words.texts.lock().unwrap().iter().any(|text| text.contains("second wording")));
+}
+
+#[test]
+fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let id = put(&brain, "page", "boats moor");
+    work(&brain);
+    brain.settle();
+    let place = dir.path().join("home/index/vectors");
+    let files = || std::fs::read_dir(&place).unwrap().count();
+    assert_eq!(files(), 1);
+    *words.identity.lock().unwrap() = "of another kind".into();
+    *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(None)));
+    brain.embedding.embedding_changed();
+    brain.embedding.embed_in_background();
+    let degradation = degradation(&brain, "boats").unwrap();
+    assert!(
+        degradation.starts_with("search by meaning: 0 % of the pages have their vectors"),
+        "{degradation}"
+    );
+    assert_eq!(files(), 1, "the former vectors are still there, should it go back");
+    *words.fault.lock().unwrap() = None;
+    while brain.embedding.embed_round(false, &|| true).unwrap().pages > 0 {}
+    assert_eq!(near(&brain, "boats moor"), [id]);
+    assert_eq!(files(), 1, "only the new ones");
+    drop(brain);
+    words.texts.lock().unwrap().clear();
+    let brain = start(dir.path(), Some(&words));
+    work(&brain);
+    assert_eq!((near(&brain, "boats moor"), words.texts.lock().unwrap().len()), (vec![id], 0));
+}
+
+#[test]
+fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let notes = dir.path().join("notes");
+    std::fs::create_dir(&notes).unwrap();
+    let id = SourceId::parse("notes").unwrap();
+    let add = SourceAdd { id: id.clone(), path: notes.display().to_string() };
+    brain.sources.add(&Caller::local(0), &add).unwrap();
+    let sync = |embed| Sync {
+        source: Some(id.clone()),
+        all: false,
+        pull: false,
+        embed,
+        dry_run: false,
+        full: false,
+        yes: false,
+    };
+    // Before there are vectors, and after.
+    std::fs::write(notes.join("early.md"), "frogs leap\n").unwrap();
+    brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap();
+    work(&brain);
+    assert_eq!(words.texts.lock().unwrap().len(), 0);
+    brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    assert_eq!(std::mem::take(&mut *words.texts.lock().unwrap()).len(), 1);
+    std::fs::write(notes.join("synced.md"), "boats moor at the quay\n").unwrap();
+    let added = brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap().sources[0].added;
+    assert_eq!(added, 1);
+    put(&brain, "captured", "tomatoes grow");
+    work(&brain);
+    let texts = words.texts.lock().unwrap().clone();
+    assert!(texts.len() == 1 && texts[0].contains("tomatoes grow"), "{texts:?}");
+    assert_eq!(brain.embedding.meaning_status().missing, 1);
+    let dry = brain.embedding.embed(&Embed { all: false, dry_run: true }, &Silent).unwrap();
+    assert_eq!((dry.pages, dry.missing), (1, 1));
+    let made = brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    assert_eq!((made.pages, made.missing), (1, 0));
+    // One that is not told so gives the background its work.
+    std::fs::write(notes.join("next.md"), "snow falls\n").unwrap();
+    brain.sync.sync(&Caller::local(0), &sync(true), &Silent).unwrap();
+    work(&brain);
+    assert!(words.texts.lock().unwrap().last().unwrap().contains("snow falls"));
+}
+
+#[test]
+fn without_a_model_nothing_is_asked_and_nothing_is_missed() {
+    let dir = tempfile::tempdir().unwrap();
+    let brain = start(dir.path(), None);
+    let id = put(&brain, "page", "boats moor");
+    work(&brain);
+    let meant = brain.embedding.near("boats", 10, &|_| true, None);
+    assert_eq!((meant.near.len(), meant.degradation), (0, None));
+    assert_eq!(brain.embedding.distance(id, id), None);
+    let standing = brain.embedding.meaning_status();
+    assert_eq!((standing.provider.as_str(), standing.missing, standing.problem), ("none", 0, None));
+    assert!(
+        brain
+            .embedding
+            .embed_round(false, &|| true)
+            .unwrap_err()
+            .message
+            .contains("no embedding model")
+    );
+    assert!(!dir.path().join("home/index/vectors").exists());
+}

@@ -1,0 +1,214 @@
+//! `brainstorm` and `lsd`: cross pages near a question with distant ones and judge the ideas.
+//!
+//! `profile` holds the differences, `estimate` the expected cost. `near_pages` and `distant_pages`
+//! select pages, `execute` runs the phases (`phases`, `cross`, `judge`). `prompt` builds questions,
+//! `parse` reads answers, `run_store` saves each step. `save_page` and `reply` present the result.
+//!
+//! Text of pages and models is data: it never decides what is read, asked or spent.
+
+mod cross;
+mod distant_pages;
+mod estimate;
+mod execute;
+mod idea_model;
+mod judge;
+mod near_pages;
+mod parse;
+mod phases;
+mod profile;
+mod prompt;
+mod reply;
+mod run_state;
+mod run_store;
+mod save_page;
+
+use crate::EmbeddingService;
+use crate::Environment;
+use crate::LanguageModels;
+use crate::PageService;
+use crate::SearchService;
+use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
+use brain_store::Store;
+use std::sync::Arc;
+
+use self::profile::Profile;
+use self::run_state::{Run, RunState};
+use self::run_store::{RunStore, no_run, run_id};
+use crate::{Caller, Progress};
+use brain_base::random;
+
+pub(crate) use run_store::ActiveRuns;
+
+/// Maximum length of a question, in characters.
+const MAX_QUESTION_CHARS: usize = 2000;
+/// Maximum sizes of the two page sets, and number of ideas in a reply.
+const MAX_CLOSE: u32 = 12;
+const MAX_FAR: u32 = 24;
+const MAX_IDEAS: u32 = 200;
+/// Maximum time between two steps of a run, in milliseconds, including retries. Later ledger
+/// entries belong to other runs.
+const MAX_STEP_MS: i64 = 60 * 60 * 1000;
+
+/// Idea making: `brainstorm` and `lsd`.
+pub struct IdeaService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) pages: Arc<PageService>,
+    pub(crate) search: Arc<SearchService>,
+    pub(crate) embedding: Arc<EmbeddingService>,
+    pub(crate) models: Arc<LanguageModels>,
+    pub(crate) active_idea_runs: ActiveRuns,
+}
+
+impl IdeaService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        pages: Arc<PageService>,
+        search: Arc<SearchService>,
+        embedding: Arc<EmbeddingService>,
+        models: Arc<LanguageModels>,
+    ) -> Self {
+        Self {
+            env,
+            store,
+            pages,
+            search,
+            embedding,
+            models,
+            active_idea_runs: ActiveRuns::default(),
+        }
+    }
+}
+
+impl IdeaService {
+    pub(crate) fn ideas(
+        &self,
+        caller: &Caller,
+        request: &Ideas,
+        progress: &dyn Progress,
+    ) -> Result<IdeasReply, Fault> {
+        check(request)?;
+        let store = RunStore::at(self.env.home.ideas());
+        let Some(id) = &request.resume else {
+            let run = self.new_run(caller, request)?;
+            let _held = self
+                .active_idea_runs
+                .take(&run.run_id)
+                .ok_or_else(|| already_running(&run.run_id))?;
+            return self.make_ideas(caller, request, run, &store, progress);
+        };
+        let _held = self.active_idea_runs.take(id).ok_or_else(|| already_running(id))?;
+        let mut run = store.run(id)?;
+        if !is_visible(caller, &run) {
+            return Err(no_run(id));
+        }
+        if run.profile != request.profile {
+            let name = run.profile.as_str();
+            let message = format!("the run \"{id}\" is a run of {name}");
+            return Err(
+                Fault::new(FaultCode::Usage, message).hint(format!("brain {name} --resume {id}"))
+            );
+        }
+        self.add_open_calls(&mut run);
+        self.make_ideas(caller, request, run, &store, progress)
+    }
+
+    pub(crate) fn idea_runs(&self, caller: &Caller) -> Result<IdeaRunsReply, Fault> {
+        let (runs, damaged) = RunStore::at(self.env.home.ideas()).all()?;
+        let seen = runs.iter().filter(|run| is_visible(caller, run));
+        let runs = seen.map(|run| run.row(self.active_idea_runs.has(&run.run_id))).collect();
+        Ok(IdeaRunsReply { runs, damaged })
+    }
+
+    /// Adds open ledger entries of a killed run to its cost, at their maximum. These calls were
+    /// sent after the last save. Entries of a concurrent killed run may be included, so the budget
+    /// is rather too strict.
+    fn add_open_calls(&self, run: &mut Run) {
+        if run.state != RunState::Running {
+            return;
+        }
+        let until = run.changed_at.saturating_add(MAX_STEP_MS);
+        match self.models.ledger.read(Some(run.changed_at), Some(until), usize::MAX) {
+            Ok(costs) => {
+                let ours =
+                    |call: &&CostCall| call.state == "open" && call.purpose == run.profile.as_str();
+                for CostCall { spent, .. } in costs.calls.iter().filter(ours) {
+                    run.cost.actual = run.cost.actual.saturating_add(spent.actual);
+                    run.cost.tokens_in = run.cost.tokens_in.saturating_add(spent.tokens_in);
+                    run.cost.tokens_out = run.cost.tokens_out.saturating_add(spent.tokens_out);
+                    run.cost.calls = run.cost.calls.saturating_add(spent.calls);
+                }
+            }
+            // Without the ledger, paid calls are refused as well.
+            Err(error) => {
+                tracing::warn!(%error, run = run.run_id, "what a killed run had asked last is not known");
+            }
+        }
+    }
+
+    /// Creates a run with its pages. Spends and saves nothing.
+    fn new_run(&self, caller: &Caller, request: &Ideas) -> Result<Run, Fault> {
+        let profile = Profile::of(request.profile);
+        let id = run_id(random::number(&*self.env.random)?);
+        let mut run = Run::new(id, profile.kind, request.question.trim(), self.env.clock.now());
+        let close = request.close.map_or(profile.close, |n| n as usize);
+        let far = request.far.map_or(profile.far, |n| n as usize);
+        match self.select_pages(caller, profile, &mut run, close, far) {
+            // Without pages nothing is asked, so the estimate is zero and the run reports the
+            // reason.
+            Err(fault) if request.estimate && fault.code == FaultCode::NotFound => {}
+            chosen => chosen?,
+        }
+        run.cross();
+        Ok(run)
+    }
+}
+
+/// Validates the request.
+fn check(request: &Ideas) -> Result<(), Fault> {
+    let name = request.profile.as_str();
+    if request.resume.is_none() {
+        let question = request.question.trim();
+        if question.is_empty() {
+            return Err(Fault::new(FaultCode::Usage, "there is no question").hint(format!(
+                "brain {name} \"how could …?\"; `brain {name} --list-runs` shows former ones"
+            )));
+        }
+        let length = question.chars().count();
+        if length > MAX_QUESTION_CHARS {
+            let message =
+                format!("the question has {length} characters, more than {MAX_QUESTION_CHARS}");
+            return Err(Fault::new(FaultCode::Usage, message)
+                .hint("put the matter into a page, and ask about it in a few sentences"));
+        }
+    }
+    let bounds = [
+        ("close", request.close, MAX_CLOSE),
+        ("far", request.far, MAX_FAR),
+        ("limit", request.limit, MAX_IDEAS),
+    ];
+    for (name, value, max) in bounds {
+        if value.is_some_and(|value| !(1..=max).contains(&value)) {
+            return Err(Fault::new(FaultCode::Usage, format!("{name} is not from 1 to {max}")));
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether the caller may see the sources of all pages of a run.
+fn is_visible(caller: &Caller, run: &Run) -> bool {
+    let view = caller.visibility();
+    let mut pages =
+        run.close.iter().map(|pick| &pick.page).chain(run.far.iter().map(|pick| &pick.page));
+    pages.all(|page| view.shows(page.source.as_str()))
+}
+
+fn already_running(run_id: &str) -> Fault {
+    Fault::new(
+        FaultCode::Conflict,
+        format!("the run \"{}\" is under way already", run_id.escape_debug()),
+    )
+    .hint("wait for its end, or end the command that began it")
+}

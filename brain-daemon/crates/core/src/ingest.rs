@@ -1,0 +1,174 @@
+//! The ingest queue: items are stored durably at once, and turned into pages soon after.
+//!
+//! [`Brain::ingest`] computes text and hash of an item, and adds it to the store's queue.
+//! [`Brain::process_queue`] writes the pages. A page and the new state of its job are one
+//! transaction, so a crash neither loses an item nor stores it twice.
+//!
+//! [`Brain::ingest`]: crate::Brain::ingest
+//! [`Brain::process_queue`]: crate::Brain::process_queue
+
+pub(crate) mod jobs;
+
+mod enqueue;
+mod page;
+mod process;
+
+use crate::FileService;
+use crate::index::Follower;
+use crate::pages::dedup::Dedup;
+use crate::text_budget::TextBudget;
+use brain_base::clock::Clock;
+use brain_store::Store;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use brain_protocol::{JobId, Slug, SourceId};
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use brain_page::MediaType;
+
+pub use process::CHUNK;
+
+/// Content that a client sent.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The type of its content.
+    pub media_type: MediaType,
+    /// The bytes that were sent.
+    pub body: Vec<u8>,
+    /// The source of its page; `None` for the caller's default.
+    pub source: Option<SourceId>,
+    /// The page's slug, instead of `inbox/<date>-<hash>`.
+    pub slug: Option<Slug>,
+    /// The page's title; overrides the text's.
+    pub title: Option<String>,
+    /// The page's type; overrides the text's.
+    pub page_type: Option<String>,
+    /// The URI that the content comes from.
+    pub uri: Option<String>,
+    /// The client's name for this item. The same name means the same item.
+    pub idempotency_key: Option<String>,
+}
+
+/// The reply to an item that is on disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Accepted {
+    /// The item's id, for `GET /ingest/{job_id}`.
+    #[schema(value_type = String, example = "job_17", pattern = "^job_[0-9]{1,19}$")]
+    pub job_id: JobId,
+    /// SHA-256 of its text, lower-case hex.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    pub content_hash: String,
+    /// The source of its page.
+    #[schema(value_type = String, example = "default")]
+    pub source_id: SourceId,
+    /// `queued`, or `duplicate` of an item that came in within the last 24 hours, which `job_id` names.
+    #[schema(example = "queued", pattern = "^(queued|duplicate)$")]
+    pub status: String,
+    /// The same for people.
+    pub message: String,
+}
+
+/// The load of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Items that were accepted since the start of the daemon.
+    pub arrived: u64,
+    /// Jobs that wait.
+    pub waiting: u64,
+    /// Jobs that may wait.
+    pub bound: u64,
+}
+
+/// The part of the queue that is in memory.
+pub(crate) struct Queue {
+    bound: u64,
+    arrived: AtomicU64,
+    waiting: AtomicU64,
+    wake: Notify,
+    /// Jobs whose pages are being written.
+    in_progress: Mutex<HashSet<u64>>,
+    /// Held while pages are being written.
+    processing: Mutex<()>,
+}
+
+impl Queue {
+    /// Creates the state of a queue with `waiting` jobs, of which `bound` may wait.
+    pub(crate) fn new(bound: u64, waiting: u64) -> Self {
+        Self {
+            bound,
+            arrived: AtomicU64::new(0),
+            waiting: AtomicU64::new(waiting),
+            wake: Notify::new(),
+            in_progress: Mutex::default(),
+            processing: Mutex::default(),
+        }
+    }
+
+    /// Sets the number of waiting jobs after one was added, and wakes the worker.
+    pub(crate) fn set_waiting(&self, waiting: u64) {
+        self.waiting.store(waiting, Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+
+    /// Returns the number of waiting jobs.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the page of this job is being written.
+    pub(crate) fn is_in_progress(&self, id: u64) -> bool {
+        self.in_progress().contains(&id)
+    }
+
+    fn in_progress(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The ingest queue, and its jobs.
+pub struct IngestService {
+    pub(crate) store: Arc<Store>,
+    pub(crate) index: Arc<Follower>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) dedup: Arc<Dedup>,
+    pub(crate) text: Arc<TextBudget>,
+    pub(crate) queue: Arc<Queue>,
+}
+
+impl IngestService {
+    /// Creates the service.
+    pub(crate) fn new(
+        store: Arc<Store>,
+        index: Arc<Follower>,
+        clock: Arc<dyn Clock>,
+        files: Arc<FileService>,
+        dedup: Arc<Dedup>,
+        text: Arc<TextBudget>,
+        queue: Arc<Queue>,
+    ) -> Self {
+        Self { store, index, clock, files, dedup, text, queue }
+    }
+}
+
+impl IngestService {
+    /// Waits until an item is added. Returns at once if one was added since the last call.
+    pub async fn item_arrives(&self) {
+        self.queue.wake.notified().await;
+    }
+
+    /// Returns the load of the queue.
+    #[must_use]
+    pub fn ingest_load(&self) -> Load {
+        let Queue { bound, arrived, waiting, .. } = &*self.queue;
+        Load {
+            arrived: arrived.load(Ordering::Relaxed),
+            waiting: waiting.load(Ordering::Relaxed),
+            bound: *bound,
+        }
+    }
+}

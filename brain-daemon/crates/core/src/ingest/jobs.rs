@@ -1,0 +1,153 @@
+//! The queue as people and clients see it: what waits, what failed, and trying again.
+
+use brain_protocol::{
+    Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
+    JobState, Jobs, Operation as _, SourceId,
+};
+
+use crate::sealed::Seal;
+use crate::{Caller, IngestService};
+use brain_base::clock::rfc3339;
+use brain_base::permission::permit;
+use brain_page::hex;
+use brain_store::{Draft, JobRecord, StoreError};
+
+/// How many jobs one answer lists at most.
+const MAX_LISTED: u32 = 1000;
+/// How many jobs are retried in one transaction: keeps other writers from waiting.
+const RETRY: usize = 200;
+
+impl IngestService {
+    pub(crate) fn job_list(&self, request: &JobList) -> Result<Jobs, Fault> {
+        let reader = self.store.read_queue()?;
+        let limit = request.limit.clamp(1, MAX_LISTED) as usize;
+        let below = request.after.map_or(u64::MAX, |id| id.0);
+        let wanted =
+            |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
+        let mut jobs = Vec::new();
+        let mut next = None;
+        reader.newest_jobs(below, wanted, |id, record| {
+            if jobs.len() == limit {
+                next = jobs.last().map(|job: &IngestJob| job.job_id);
+                return Ok(false);
+            }
+            jobs.push(self.job(id, record));
+            Ok(true)
+        })?;
+        Ok(Jobs { jobs, counts: reader.job_counts()?, next })
+    }
+
+    /// A job answers whoever sent it, and an admin. To others it is not there. Who sees some
+    /// sources only knows it by its sealed number.
+    pub(crate) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<IngestJob, Fault> {
+        let number = self.job_number(request.id);
+        if !caller.sees_all() && number == request.id.0 {
+            return Err(unknown(request.id));
+        }
+        let found = self.store.read_queue()?.job(number)?;
+        let own = |record: &JobRecord| {
+            let reached =
+                SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
+            permit(caller, JobList::INFO).is_ok() || (record.client == caller.name && reached)
+        };
+        match found.filter(own) {
+            Some(record) => {
+                Ok(IngestJob { job_id: self.job_id(caller, number), ..self.job(number, record) })
+            }
+            None => Err(unknown(request.id)),
+        }
+    }
+
+    /// The job's number: what a sealed one stands for, else the one that is given.
+    pub(crate) fn job_number(&self, id: JobId) -> u64 {
+        Seal::of(self.store.id()).open(id.0).unwrap_or(id.0)
+    }
+
+    /// A job's id as `caller` sees it.
+    fn job_id(&self, caller: &Caller, number: u64) -> JobId {
+        JobId(if caller.sees_all() { number } else { Seal::of(self.store.id()).close(number) })
+    }
+
+    pub(crate) fn job_retry(&self, request: &JobRetry) -> Result<JobRetryReply, Fault> {
+        let reader = self.store.read_queue()?;
+        let ids = match request.id {
+            Some(id) => {
+                let number = self.job_number(id);
+                let state = reader.job(number)?.ok_or_else(|| unknown(id))?.state;
+                if state != JobState::Failed {
+                    let state = self.state_now(number, state).as_str();
+                    return Err(Fault::new(
+                        FaultCode::Conflict,
+                        format!("{id} has not failed: it is {state}"),
+                    )
+                    .hint("what failed for good: `brain jobs list --state failed`"));
+                }
+                vec![number]
+            }
+            None => reader.failed_jobs()?,
+        };
+        drop(reader);
+        let mut retried = 0;
+        for some in ids.chunks(RETRY) {
+            let (some, now) = (some.to_vec(), self.clock.now());
+            let (count, waiting) = self.store.write(move |draft| retry(draft, &some, now))?;
+            self.queue.set_waiting(waiting);
+            retried += count;
+        }
+        Ok(JobRetryReply { retried })
+    }
+
+    /// How far a job is: that it is being made a page is known in memory only.
+    fn state_now(&self, id: u64, stored: JobState) -> JobState {
+        match stored {
+            JobState::Queued | JobState::Retrying if self.queue.is_in_progress(id) => {
+                JobState::Processing
+            }
+            state => state,
+        }
+    }
+
+    fn job(&self, id: u64, record: JobRecord) -> IngestJob {
+        let status = self.state_now(id, record.state);
+        IngestJob {
+            job_id: JobId(id),
+            status,
+            content_hash: hex(&record.content_hash),
+            source_id: record.source,
+            client: record.client,
+            content_type: record.content_type,
+            bytes: record.bytes,
+            received_at: rfc3339(record.received_at),
+            finished_at: record.finished_at.map(rfc3339),
+            attempts: record.attempts,
+            retry_at: (status == JobState::Retrying).then(|| rfc3339(record.due_at)),
+            slug: record.slug,
+            error: record.error.map(|(code, message)| JobError { code, message }),
+        }
+    }
+}
+
+/// In the writer: lets those of the jobs that failed wait anew; how many they were, and how many wait now.
+fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
+    let mut count = 0;
+    for &id in ids {
+        let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else {
+            continue;
+        };
+        let anew = JobRecord {
+            state: JobState::Queued,
+            finished_at: None,
+            attempts: 0,
+            due_at: now,
+            ..failed.clone()
+        };
+        draft.change_job(id, &failed, &anew)?;
+        count += 1;
+    }
+    Ok((count, draft.waiting_jobs()))
+}
+
+fn unknown(id: JobId) -> Fault {
+    Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
+        .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed")
+}

@@ -1,0 +1,176 @@
+//! Changes to a page's frontmatter: tags and typed links.
+
+use brain_protocol::{
+    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount, TagCounts,
+    Tags, TagsReply,
+};
+
+use crate::provenance::STAMPS;
+use crate::write_page::{clean_tags, stored_document, written_page};
+use crate::{Caller, PageService, no_page, typed};
+use brain_page::{self as page, Document, is_link_key};
+use brain_store::{PageRecord, StoreError, WrittenPage};
+
+impl PageService {
+    pub(crate) fn tags(&self, caller: &Caller, request: Tags) -> Result<TagsReply, Fault> {
+        let Some(slug) = request.slug else {
+            if !request.add.is_empty() || !request.remove.is_empty() {
+                return Err(Fault::new(
+                    FaultCode::Usage,
+                    "tags are added to and taken from one page",
+                )
+                .hint("name it: `brain tags <slug> --add work`"));
+            }
+            let reader = self.store.read(caller.visibility())?;
+            let source = match &request.source {
+                Some(_) => {
+                    Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0)
+                }
+                None => None,
+            };
+            let counts = reader.tag_counts(source.as_ref())?;
+            let mut tags: Vec<TagCount> =
+                counts.into_iter().map(|(tag, pages)| TagCount { tag, pages }).collect();
+            tags.sort_by(|a, b| b.pages.cmp(&a.pages).then_with(|| a.tag.cmp(&b.tag)));
+            return Ok(TagsReply::All(TagCounts { tags }));
+        };
+        let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
+        let page = PageRef { source: request.source, slug: slug.clone() };
+        let (subject, named) = (slug.clone(), typed(&page));
+        let (source, changed) = self.edit(caller, &page, move |document| {
+            keep_whole(document, "tags")?;
+            keep_whole(document, "tag")?;
+            let written = page::body_tags(&document.body);
+            if let Some(tag) = written.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
+            {
+                let message = format!(
+                    "the tag \"{}\" stands in the text of \"{subject}\", as #{tag}",
+                    page::normalize_tag(tag)
+                );
+                return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
+                    "take it out of the text: `brain get {named}`, edit, and `brain put {named}`"
+                )));
+            }
+            let before = document.frontmatter.tags();
+            let mut tags: Vec<String> =
+                before.iter().filter(|t| !remove.contains(t)).cloned().collect();
+            for tag in &add {
+                if !tags.contains(tag) {
+                    tags.push(tag.clone());
+                }
+            }
+            if tags != before {
+                // Both spellings are read; one is written.
+                document.frontmatter.remove("tag");
+                document.frontmatter.set_list("tags", &tags);
+            }
+            Ok(())
+        })?;
+        let warnings = match &changed {
+            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
+            None => Vec::new(),
+        };
+        let tags = match &changed {
+            Some(applied) => applied.record.tags.clone(),
+            None => self.active(caller, &self.store.read(caller.visibility())?, &page)?.1.tags,
+        };
+        Ok(TagsReply::OfPage(PageTags {
+            slug,
+            source_id: source,
+            tags,
+            changed: changed.is_some(),
+            warnings,
+        }))
+    }
+
+    pub(crate) fn link(&self, caller: &Caller, request: Link) -> Result<LinkReply, Fault> {
+        check_kind(&request.kind)?;
+        let Link { from, to, kind, remove } = request;
+        let (target, key) = (to.clone(), kind.clone());
+        let (source, changed) = self.edit(caller, &from, move |document| {
+            keep_whole(document, &key)?;
+            let before = document.frontmatter.list(&key);
+            let mut values: Vec<String> =
+                before.iter().filter(|v| !names(v, &target)).cloned().collect();
+            if !remove {
+                if values.len() < before.len() {
+                    return Ok(());
+                }
+                values.push(format!("[[{target}]]"));
+            }
+            if values != before {
+                document.frontmatter.set_list(&key, &values);
+            }
+            Ok(())
+        })?;
+        let warnings = match &changed {
+            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
+            None => Vec::new(),
+        };
+        let status = match (&changed, remove) {
+            (None, _) => "unchanged",
+            (Some(_), true) => "removed",
+            (Some(_), false) => "added",
+        };
+        let live = self.store.read(caller.visibility())?.page(&source, &to)?.is_some();
+        Ok(LinkReply { from: from.slug, to, kind, status: status.into(), live, warnings })
+    }
+
+    /// Changes an active page through `change`; `None` when that changed nothing.
+    fn edit(
+        &self,
+        caller: &Caller,
+        page: &PageRef,
+        change: impl Fn(&mut Document) -> Result<(), Fault> + Send + 'static,
+    ) -> Result<(SourceId, Option<WrittenPage>), Fault> {
+        let now = self.clock.now();
+        let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
+        let (place, slug) = (source.clone(), page.slug.clone());
+        let applied = self.store.write(move |draft| {
+            let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());
+            let record: PageRecord =
+                record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
+            let content = draft.content(&record)?;
+            let mut document = stored_document(&content)?;
+            change(&mut document)?;
+            if document.frontmatter.raw() == content.frontmatter && document.body == content.body {
+                return Ok(None);
+            }
+            let page = written_page(&slug, document, record.provenance, None, false)?;
+            draft.write_page(&place, &slug, page, now).map(Some)
+        })?;
+        Ok((source, applied))
+    }
+}
+
+/// Whether a value of a typed link means `slug`.
+fn names(value: &str, slug: &Slug) -> bool {
+    let inner = value.trim().trim_start_matches("[[").trim_end_matches("]]");
+    inner.split('|').next().unwrap_or(inner).trim() == slug.as_str()
+}
+
+/// Refuses to set a key that holds more than a list of words: setting it would lose the rest.
+fn keep_whole(document: &Document, key: &str) -> Result<(), Fault> {
+    if document.frontmatter.is_plain(key) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        format!("\"{key}\" in this page's frontmatter is more than a list of words"),
+    )
+    .hint("change it by hand: `brain get` the page, edit, and `brain put` it back"))
+}
+
+/// Keys that mean something else are not links.
+fn check_kind(kind: &str) -> Result<(), Fault> {
+    let word = !kind.is_empty()
+        && kind.len() <= 64
+        && kind
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
+    if word && is_link_key(kind) && !STAMPS.contains(&kind) && !["date", "url"].contains(&kind) {
+        return Ok(());
+    }
+    Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a kind of link", kind.escape_debug()))
+        .hint("use one lower-case word, for example related, company or attendees"))
+}

@@ -1,0 +1,176 @@
+//! Links, backlinks and the neighbourhood of a page.
+
+use std::collections::{HashMap, HashSet};
+
+use brain_protocol::{
+    Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, LinksReply, PageRef,
+};
+
+use crate::{Caller, PageService};
+use brain_store::{LinkRecord, PageRecord, Resolution};
+
+/// The status of a link to no page.
+const MISSING: &str = "missing";
+const MAX_DEPTH: u32 = 5;
+const MAX_NODES: u32 = 1000;
+const MAX_ROWS: usize = 10_000;
+
+impl PageService {
+    pub(crate) fn links(&self, caller: &Caller, request: &PageRef) -> Result<LinksReply, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (source, record) = self.active(caller, &reader, request)?;
+        let mut links = Vec::new();
+        let found = reader.derived(record.id)?.links;
+        let truncated = found.len() > MAX_ROWS;
+        for link in found.into_iter().take(MAX_ROWS) {
+            let resolution = reader.resolve(&link, &source)?;
+            links.push(link_row(link, resolution));
+        }
+        Ok(LinksReply {
+            slug: request.slug.clone(),
+            source_id: source,
+            direction: "links".into(),
+            links,
+            truncated,
+        })
+    }
+
+    pub(crate) fn backlinks(
+        &self,
+        caller: &Caller,
+        request: &PageRef,
+    ) -> Result<LinksReply, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (source, found, exists) = match self.active(caller, &reader, request) {
+            Ok((source, record)) => {
+                let page = (source, request.slug.clone(), record);
+                let found = reader.backlinks(&page)?;
+                (page.0, found, true)
+            }
+            // A page that does not exist yet can be linked to already.
+            Err(fault) if fault.code == FaultCode::NotFound => {
+                let (source, _) =
+                    crate::sources::resolve(caller, &reader, request.source.as_ref())?;
+                let found = reader.links_to_missing(&source, &request.slug)?;
+                // One that is deleted is said to be so.
+                if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {
+                    return Err(fault);
+                }
+                (source, found, false)
+            }
+            Err(fault) => return Err(fault),
+        };
+        let truncated = found.len() > MAX_ROWS;
+        let links = found
+            .into_iter()
+            .take(MAX_ROWS)
+            .map(|(from, link)| {
+                let row = link_row(link, Resolution::Page(Box::new(from)));
+                // The row is of the page that links; whether the link leads somewhere is another matter.
+                if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
+            })
+            .collect();
+        Ok(LinksReply {
+            slug: request.slug.clone(),
+            source_id: source,
+            direction: "backlinks".into(),
+            links,
+            truncated,
+        })
+    }
+
+    /// Breadth first over links in both directions.
+    pub(crate) fn graph(&self, caller: &Caller, request: &Graph) -> Result<GraphReply, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (source, record) = self.active(caller, &reader, &request.page)?;
+        let limit = request.limit.clamp(1, MAX_NODES) as usize;
+        let depth = request.depth.clamp(1, MAX_DEPTH);
+        let mut position = HashMap::from([(record.id, 0_u32)]);
+        let mut pages = vec![((source, request.page.slug.clone(), record), 0)];
+        let mut truncated = false;
+        let mut next = 0;
+        while next < pages.len() {
+            let (page, at) = pages[next].clone();
+            next += 1;
+            if at == depth {
+                continue;
+            }
+            let mut neighbours = Vec::new();
+            for link in reader.derived(page.2.id)?.links {
+                if let Resolution::Page(target) = reader.resolve(&link, &page.0)? {
+                    neighbours.push(*target);
+                }
+            }
+            neighbours.extend(reader.backlinks(&page)?.into_iter().map(|(from, _)| from));
+            for neighbour in neighbours {
+                if position.contains_key(&neighbour.2.id) {
+                    continue;
+                }
+                if pages.len() == limit {
+                    truncated = true;
+                    break;
+                }
+                position.insert(neighbour.2.id, pages.len() as u32);
+                pages.push((neighbour, at + 1));
+            }
+        }
+        let (mut edges, mut seen) = (Vec::new(), HashSet::new());
+        for ((of, _, record), _) in &pages {
+            for link in reader.derived(record.id)?.links {
+                if let Resolution::Page(target) = reader.resolve(&link, of)?
+                    && let Some(&to) = position.get(&target.2.id)
+                {
+                    let edge = GraphEdge { from: position[&record.id], to, kind: link.kind };
+                    if seen.insert((edge.from, edge.to, edge.kind.clone())) {
+                        edges.push(edge);
+                    }
+                }
+            }
+        }
+        let nodes = pages
+            .into_iter()
+            .map(|((source, slug, record), depth)| node(source, slug, record, depth))
+            .collect();
+        Ok(GraphReply { nodes, edges, truncated })
+    }
+}
+
+fn node(
+    source: brain_protocol::SourceId,
+    slug: brain_protocol::Slug,
+    record: PageRecord,
+    depth: u32,
+) -> GraphNode {
+    GraphNode {
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        depth,
+        source_kind: record.provenance.source_kind,
+    }
+}
+
+fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
+    let status = match &resolution {
+        Resolution::Page(_) => "live",
+        Resolution::Missing => MISSING,
+        Resolution::Ambiguous => "ambiguous",
+    };
+    let (source_id, slug, title, source_kind) = match resolution {
+        Resolution::Page(page) => {
+            let (source, slug, record) = *page;
+            (Some(source), Some(slug), Some(record.title), record.provenance.source_kind)
+        }
+        _ => (None, None, None, None),
+    };
+    LinkRow {
+        slug,
+        source_id,
+        title,
+        target: link.raw,
+        kind: link.kind,
+        status: status.into(),
+        source_kind,
+    }
+}

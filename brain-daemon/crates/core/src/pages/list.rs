@@ -1,0 +1,252 @@
+//! Listing pages.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
+
+use crate::sealed::Seal;
+use crate::search::instant;
+use crate::{Caller, PageService};
+use brain_base::clock::rfc3339;
+use brain_page::normalize_tag;
+use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
+
+/// The longest listing in one answer.
+const MAX_LIMIT: u32 = 1000;
+/// So many pages are put in order by their slugs; of more, enough are met on the way through all pages in that order.
+const FEW: usize = 2000;
+
+impl PageService {
+    /// Lists pages. Whoever sees some sources only gets no number of the sequence of changes to
+    /// go on from: it counts the changes of all.
+    pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
+        if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
+            return self.list_from(caller, request);
+        }
+        let seal = Seal::of(self.store.id());
+        let mut request = request.clone();
+        if let Some(cursor) = &request.after {
+            let place = cursor.parse().ok().and_then(|sealed| seal.open(sealed));
+            request.after = Some(place.ok_or_else(|| bad_cursor(cursor))?.to_string());
+        }
+        let mut pages = self.list_from(caller, &request)?;
+        let next = pages.next.take().and_then(|next| next.parse().ok());
+        pages.next = next.map(|next| seal.close(next).to_string());
+        Ok(pages)
+    }
+
+    fn list_from(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let source = match &request.source {
+            Some(_) => Some(crate::sources::resolve(caller, &reader, request.source.as_ref())?.0),
+            None => None,
+        };
+        let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let tag = request.tag.as_deref().map(normalize_tag);
+        let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
+        let since = instant(request.updated_since.as_deref(), false)?;
+        // Pages of a source that was removed come back with their source only.
+        let sources = if request.deleted { reader.sources()? } else { Vec::new() };
+        let wanted = |(of, slug, record): &PageEntry| {
+            (!request.deleted || sources.iter().any(|(id, _)| id == of))
+                && source.as_ref().is_none_or(|s| s == of)
+                && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
+                && page_type.as_ref().is_none_or(|t| record.page_type == *t)
+                && tag.as_ref().is_none_or(|t| record.tags.contains(t))
+                && since.is_none_or(|since| record.updated_at >= since)
+        };
+        // The store finds pages by either; a tag leaves fewer, as a rule.
+        let mark = tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
+        let filtered = source.is_some() || request.prefix.is_some() || since.is_some();
+        let mut found = if request.deleted {
+            deleted(&reader, request, limit, wanted)?
+        } else if request.sort == Sort::Slug {
+            match some_by_slug(&reader, request, mark, source.as_ref(), limit, wanted)? {
+                Some(found) => found,
+                None => by_slug(&reader, request, limit, wanted)?,
+            }
+        } else if let Some(mark) = mark {
+            newest_with(&reader, request, mark, source.as_ref(), limit, wanted)?
+        } else if filtered {
+            newest_of_some(&reader, request, limit, wanted)?
+        } else {
+            newest(&reader, request, limit)?
+        };
+        let truncated = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
+        Ok(Pages { pages: found.into_iter().map(row).collect(), truncated, next })
+    }
+}
+
+/// Without filters the newest pages stand at the end of the sequence.
+fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<PageEntry>, Fault> {
+    let mut out = Vec::new();
+    reader.newest(after_seq(request)?, |found| {
+        out.push(found);
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+/// The newest pages with this mark stand at the end of its rows.
+fn newest_with(
+    reader: &Reader,
+    request: &List,
+    mark: PageLabel<'_>,
+    source: Option<&SourceId>,
+    limit: usize,
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
+    let mut out = Vec::new();
+    reader.newest_with(mark, source, after_seq(request)?, |found| {
+        if wanted(&found) {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+/// The pages with a mark by their slugs, when they are so few that they can be put in order; else they are soon met among all.
+fn some_by_slug(
+    reader: &Reader,
+    request: &List,
+    mark: Option<PageLabel<'_>>,
+    source: Option<&SourceId>,
+    limit: usize,
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Option<Vec<PageEntry>>, Fault> {
+    let Some(mark) = mark else { return Ok(None) };
+    let after = after_slug(request)?;
+    let (mut some, mut met) = (Vec::new(), 0);
+    reader.newest_with(mark, source, u64::MAX, |found| {
+        if wanted(&found) && (found.0.as_str(), found.1.as_str()) > after {
+            some.push(found);
+        }
+        met += 1;
+        Ok(met <= FEW)
+    })?;
+    if met > FEW {
+        return Ok(None);
+    }
+    some.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    some.truncate(limit + 1);
+    Ok(Some(some))
+}
+
+/// Scans all pages once and keeps the newest that pass the filters: for filters without an index.
+fn newest_of_some(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
+    let below = after_seq(request)?;
+    let mut kept: BinaryHeap<Reverse<(u64, String, String)>> = BinaryHeap::new();
+    let first = request.source.as_ref().map_or("", SourceId::as_str);
+    reader.in_order((first, ""), |found| {
+        if wanted(&found) && found.2.seq < below {
+            kept.push(Reverse((found.2.seq, found.0.into(), found.1.into())));
+            if kept.len() > limit + 1 {
+                kept.pop();
+            }
+        }
+        Ok(true)
+    })?;
+    let mut out = Vec::with_capacity(kept.len());
+    for Reverse((_, source, slug)) in kept.into_sorted_vec() {
+        let (Ok(source), Ok(slug)) = (SourceId::parse(source), Slug::parse(slug)) else { continue };
+        if let Some(record) = reader.page(&source, &slug)? {
+            out.push((source, slug, record));
+        }
+    }
+    Ok(out)
+}
+
+fn by_slug(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
+    let mut out = Vec::new();
+    reader.in_order(after_slug(request)?, |found| {
+        if wanted(&found) {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+fn deleted(
+    reader: &Reader,
+    request: &List,
+    limit: usize,
+    wanted: impl Fn(&PageEntry) -> bool,
+) -> Result<Vec<PageEntry>, Fault> {
+    let below = match request.after.as_deref() {
+        None => (i64::MAX, u64::MAX),
+        Some(cursor) => {
+            let parsed = cursor
+                .split_once('-')
+                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+            parsed.ok_or_else(|| bad_cursor(cursor))?
+        }
+    };
+    let mut out = Vec::new();
+    reader.deleted(below, |found| {
+        if wanted(&found) {
+            out.push(found);
+        }
+        Ok(out.len() <= limit)
+    })?;
+    Ok(out)
+}
+
+fn after_slug(request: &List) -> Result<(&str, &str), Fault> {
+    match &request.after {
+        None => Ok(("", "")),
+        Some(cursor) => cursor.split_once(':').ok_or_else(|| bad_cursor(cursor)),
+    }
+}
+
+fn after_seq(request: &List) -> Result<u64, Fault> {
+    match &request.after {
+        None => Ok(u64::MAX),
+        Some(cursor) => cursor.parse().map_err(|_| bad_cursor(cursor)),
+    }
+}
+
+fn cursor(request: &List, (source, slug, record): &PageEntry) -> String {
+    match (record.deleted_at, request.sort) {
+        (Some(at), _) => format!("{at}-{}", record.id),
+        (None, Sort::Slug) => format!("{source}:{slug}"),
+        (None, Sort::Updated) => record.seq.to_string(),
+    }
+}
+
+fn bad_cursor(cursor: &str) -> Fault {
+    Fault::new(
+        FaultCode::Usage,
+        format!("\"{}\" does not continue this listing", cursor.escape_debug()),
+    )
+    .hint("give `--after` the `next` of the answer before, with the same order")
+}
+
+fn row((source, slug, record): PageEntry) -> PageRow {
+    PageRow {
+        slug,
+        source_id: source,
+        title: record.title,
+        page_type: record.page_type,
+        tags: record.tags,
+        created_at: rfc3339(record.created_at),
+        updated_at: rfc3339(record.updated_at),
+        deleted_at: record.deleted_at.map(rfc3339),
+        recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+        source_kind: record.provenance.source_kind,
+    }
+}

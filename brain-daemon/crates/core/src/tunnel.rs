@@ -1,0 +1,253 @@
+//! The tunnel operations: setup, start, stop, status and request log.
+//!
+//! `watchdog` runs the checks, `setup` the guided steps, `webhook` updates the telephone number,
+//! `state_file` persists state, `requests` lists and replays requests, `health` serves `doctor`.
+
+mod health;
+mod requests;
+mod setup;
+mod state_file;
+mod watchdog;
+mod webhook;
+
+use crate::Environment;
+use crate::IngestService;
+use brain_access::Access;
+use brain_store::Store;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
+use tokio::sync::Notify;
+
+use brain_base::secrets::FoundSecret;
+use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
+
+pub use requests::PublicRequest;
+
+pub(crate) use health::TunnelHealth;
+use requests::RequestLog;
+use state_file::TunnelState;
+use webhook::WebhookState;
+
+/// The name of the secret with the agent's token.
+const TOKEN: &str = "tunnel-authtoken";
+
+/// The tunnel of this process.
+#[derive(Default)]
+pub(crate) struct TunnelMemory {
+    /// Locked during a check, which may take as long as the network timeouts.
+    work: Mutex<WatchdogState>,
+    /// The status at the last check.
+    status: Mutex<Option<TunnelStatusReply>>,
+    /// The address that was last proved to lead here.
+    address: RwLock<Option<String>>,
+    /// The proof in progress.
+    proof: Mutex<Option<Proof>>,
+    /// Starts programs.
+    starter: OnceLock<Arc<dyn Starter>>,
+    /// Set by a caller that wants to stop the tunnel: a waiting check gives up its lock.
+    unwanted: AtomicBool,
+    /// Wakes the watchdog before its next interval.
+    wake: Notify,
+    /// Requests at the public listener.
+    requests: RequestLog,
+}
+
+/// The state that a check changes.
+#[derive(Default)]
+struct WatchdogState {
+    watchdog: Option<Watchdog>,
+    /// Persistent state; `None` until loaded.
+    persistent_state: Option<TunnelState>,
+    webhook_state: WebhookState,
+    /// State and message that were logged last.
+    last_logged: Option<(String, String)>,
+}
+
+impl TunnelMemory {
+    fn work(&self) -> MutexGuard<'_, WatchdogState> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn status(&self) -> MutexGuard<'_, Option<TunnelStatusReply>> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn proof(&self) -> MutexGuard<'_, Option<Proof>> {
+        self.proof.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn address(&self) -> Option<String> {
+        self.address.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn starter(&self) -> Arc<dyn Starter> {
+        Arc::clone(self.starter.get_or_init(|| Arc::new(SystemStarter::default())))
+    }
+}
+
+/// The public tunnel.
+pub struct TunnelService {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) ingest: Arc<IngestService>,
+    pub(crate) state: TunnelMemory,
+}
+
+impl TunnelService {
+    /// Creates the service.
+    pub(crate) fn new(
+        env: Environment,
+        store: Arc<Store>,
+        access: Arc<Access>,
+        ingest: Arc<IngestService>,
+    ) -> Self {
+        Self { env, store, access, ingest, state: TunnelMemory::default() }
+    }
+}
+
+impl TunnelService {
+    /// Sets the program starter, in place of the system's. Call it once, before the first check.
+    pub fn set_starter(&self, starter: Arc<dyn Starter>) {
+        if self.state.starter.set(starter).is_err() {
+            tracing::warn!("what starts programs was set already");
+        }
+    }
+
+    /// Returns the public address of this brain, without a trailing slash: the configured one, else
+    /// the tunnel's fixed name, else the last proved address.
+    #[must_use]
+    pub fn public_address(&self) -> Option<String> {
+        if let Some(url) = self.env.config.http_base_url() {
+            return Some(url.to_owned());
+        }
+        let fixed = Settings::from_config(&self.env.config).and_then(|settings| settings.domain);
+        fixed.map(|domain| format!("https://{domain}")).or_else(|| self.state.address())
+    }
+
+    /// Returns the answer to the watchdog's question, if a request to `host` carries it. Each
+    /// question is answered once.
+    #[must_use]
+    pub fn proof(&self, host: &str, question: &str) -> Option<String> {
+        let mut asked = self.state.proof();
+        let answer = asked.as_ref()?.answer_for(host, question)?;
+        *asked = None;
+        Some(answer)
+    }
+
+    /// Wakes the watchdog before its next interval.
+    pub fn wake_tunnel_watchdog(&self) {
+        self.state.wake.notify_one();
+    }
+
+    /// Waits until the watchdog should run early.
+    pub async fn wakeup(&self) {
+        self.state.wake.notified().await;
+    }
+
+    pub(crate) fn start(&self) -> Result<TunnelStatusReply, Fault> {
+        let settings = self.tunnel_settings()?;
+        let mut work = self.state.work();
+        self.set_wanted(&mut work, true)?;
+        let watchdog = work.watchdog(&settings);
+        watchdog.reset_backoff();
+        let report = self.wait_for_tunnel(&mut work, &settings, watchdog::START_TIMEOUT);
+        drop(work);
+        self.state.wake.notify_one();
+        let _ = report?;
+        self.status()
+    }
+
+    pub(crate) fn stop(&self) -> Result<TunnelStatusReply, Fault> {
+        let settings = self.tunnel_settings()?;
+        self.state.unwanted.store(true, Ordering::SeqCst);
+        let mut work = self.state.work();
+        self.state.unwanted.store(false, Ordering::SeqCst);
+        self.set_wanted(&mut work, false)?;
+        if work.watchdog(&settings).stop() {
+            tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
+        }
+        self.run_tunnel_check(&mut work, &settings)?;
+        drop(work);
+        self.state.wake.notify_one();
+        self.status()
+    }
+
+    pub(crate) fn status(&self) -> Result<TunnelStatusReply, Fault> {
+        let Some(settings) = Settings::from_config(&self.env.config) else {
+            return Ok(self.no_tunnel());
+        };
+        if let Some(status) = self.state.status().clone() {
+            return Ok(status);
+        }
+        // No check has run yet.
+        let mut work = self.state.work();
+        self.run_tunnel_check(&mut work, &settings)?;
+        drop(work);
+        Ok(self.state.status().clone().unwrap_or_else(|| self.no_tunnel()))
+    }
+
+    /// Stops the agent that the daemon started, if there is one. Blocks until it is gone.
+    pub fn stop_tunnel_agent(&self) {
+        if let Some(watchdog) = &mut self.state.work().watchdog
+            && watchdog.stop()
+        {
+            tracing::info!("[watchdog] ended the agent, as the daemon ends");
+        }
+    }
+
+    /// Returns the status without a configured tunnel.
+    fn no_tunnel(&self) -> TunnelStatusReply {
+        TunnelStatusReply {
+            provider: "none".into(),
+            state: "off".into(),
+            message: "no tunnel is configured".into(),
+            hint: Some("set tunnel.provider in config.toml to ngrok, cloudflared or tailscale, and restart the daemon".into()),
+            url: self.public_address(),
+            up_since: None,
+            checked_at: None,
+            next_at: None,
+            starts: 0,
+            adopted: false,
+            forward: self.env.config.tunnel.forward,
+            telephone: None,
+        }
+    }
+
+    /// Returns the settings of the tunnel.
+    ///
+    /// # Errors
+    /// `not_set_up` if no tunnel is configured.
+    fn tunnel_settings(&self) -> Result<Settings, Fault> {
+        Settings::from_config(&self.env.config).ok_or_else(|| {
+            let none = self.no_tunnel();
+            Fault::new(FaultCode::NotSetUp, none.message).hint(none.hint.unwrap_or_default())
+        })
+    }
+
+    /// Reads the agent's token. Read each time, so that a new token needs no restart.
+    fn tunnel_token(&self) -> Result<Option<FoundSecret>, Fault> {
+        Ok(self
+            .env
+            .secrets
+            .find(TOKEN, self.env.config.tunnel_token_file(&self.env.home).as_deref())?)
+    }
+
+    /// Saves whether the tunnel should be up, also after a restart.
+    fn set_wanted(&self, work: &mut WatchdogState, wanted: bool) -> Result<(), Fault> {
+        let persistent_state = work.persistent_state(&self.env.home);
+        if persistent_state.stopped == wanted {
+            persistent_state.stopped = !wanted;
+            persistent_state.save(&self.env.home)?;
+        }
+        Ok(())
+    }
+}
+
+impl WatchdogState {
+    fn watchdog(&mut self, settings: &Settings) -> &mut Watchdog {
+        self.watchdog.get_or_insert_with(|| Watchdog::new(settings.clone()))
+    }
+}

@@ -1,0 +1,399 @@
+//! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
+
+use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
+
+use crate::provenance::{Door, MAX_URI, MCP, is_uri, state};
+use brain_base::caller::Caller;
+use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
+use brain_store::{
+    Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError,
+    TimelineRecord,
+};
+
+/// The type of a page that names none.
+pub(crate) const DEFAULT_TYPE: &str = "note";
+
+/// How many groups of eight hex digits a hash has.
+const SLUG_TRIES: usize = 8;
+
+/// `source_uri` of what `caller` sent.
+pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
+    match origin {
+        Origin::Agent(Some(uri)) => uri.clone(),
+        Origin::Agent(None) => format!("mcp:{}", caller.name),
+        Origin::Argument => "cli:argument".into(),
+        Origin::Stdin => "cli:stdin".into(),
+        Origin::File(path) => format!("file://{path}"),
+    }
+}
+
+/// Refuses an origin that could not be shown on a line.
+///
+/// # Errors
+/// [`FaultCode::InvalidRequest`].
+pub(crate) fn check_origin(origin: &Origin) -> Result<(), Fault> {
+    let Origin::Agent(Some(uri)) = origin else { return Ok(()) };
+    if is_uri(uri) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::InvalidRequest,
+        format!("source_uri is not one line of 1 to {MAX_URI} bytes"),
+    )
+    .hint("give the address where the content is from, or leave it away"))
+}
+
+/// The door that content of this origin came through, where `other` is the command line's.
+pub(crate) fn origin_door(origin: &Origin, other: &'static Door) -> &'static Door {
+    match origin {
+        Origin::Agent(_) => &MCP,
+        Origin::Argument | Origin::Stdin | Origin::File(_) => other,
+    }
+}
+
+/// Refuses a write to a page that is not as it was expected to be; `page` is the active one.
+///
+/// # Errors
+/// [`FaultCode::Conflict`], with the hash and version that the page has.
+pub(crate) fn check_expected(
+    expect: Option<&Precondition>,
+    slug: &Slug,
+    page: Option<&PageRecord>,
+) -> Result<(), Fault> {
+    let (Some(expect), page) = (expect, page.filter(|page| page.deleted_at.is_none())) else {
+        return Ok(());
+    };
+    let holds = match (expect, page) {
+        (Precondition::Absent, page) => page.is_none(),
+        (Precondition::Hash(hash), Some(page)) => page::hex(&page.content_hash) == *hash,
+        (Precondition::Version(version), Some(page)) => page.version == *version,
+        (Precondition::Hash(_) | Precondition::Version(_), None) => false,
+    };
+    if holds {
+        return Ok(());
+    }
+    let message = match page {
+        Some(page) => format!(
+            "{} it is at version {}, with the content_hash {}; nothing was written",
+            match expect {
+                Precondition::Absent => format!("there is a page \"{slug}\" already:"),
+                Precondition::Hash(_) | Precondition::Version(_) =>
+                    format!("\"{slug}\" is not as expected:"),
+            },
+            page.version,
+            page::hex(&page.content_hash)
+        ),
+        None => format!("there is no page \"{slug}\"; nothing was written"),
+    };
+    Err(Fault::new(FaultCode::Conflict, message)
+        .hint("read it again, and write with what it says now"))
+}
+
+/// The input as people would call it.
+pub(crate) fn origin_label(origin: &Origin) -> String {
+    match origin {
+        Origin::Argument => "the argument".into(),
+        Origin::Stdin => "standard input".into(),
+        Origin::File(path) => path.clone(),
+        Origin::Agent(_) => "the content".into(),
+    }
+}
+
+/// Bytes that came in, as a document.
+///
+/// # Errors
+/// `too_large`, `binary_content` with the offset, `invalid_frontmatter` with line and column.
+pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault> {
+    if bytes.len() > MAX_CONTENT {
+        let message =
+            format!("{label} has {} bytes, more than the limit of {MAX_CONTENT}", bytes.len());
+        return Err(Fault::new(FaultCode::TooLarge, message).hint("split it into several pages"));
+    }
+    let text = page::decode_text(bytes).map_err(|e| {
+        Fault::new(FaultCode::BinaryContent, format!("{label} is not text: {e}"))
+            .hint("brain keeps UTF-8 text; convert the file first")
+    })?;
+    Document::parse(text).map_err(|e| frontmatter_fault(label, &e))
+}
+
+fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
+    Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored"))
+        .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
+}
+
+/// A page that brain writes: its text says where it comes from as its record does. `known` is the provenance of the page
+/// that it replaces, whose text may be in it.
+///
+/// # Errors
+/// As [`read_page`].
+pub(crate) fn written_page(
+    slug: &Slug,
+    mut document: Document,
+    provenance: Provenance,
+    known: Option<&Provenance>,
+    captured: bool,
+) -> Result<NewPage, Fault> {
+    state(&mut document.frontmatter, &provenance, known);
+    let page = new_page(slug, document, provenance, FilePlan::Write)?;
+    Ok(NewPage { captured, ..page })
+}
+
+/// A page that is read from its author's file at `path`, which stays as it is.
+///
+/// # Errors
+/// When the frontmatter is longer than it may be.
+pub(crate) fn read_page(
+    slug: &Slug,
+    document: Document,
+    provenance: Provenance,
+    path: &str,
+) -> Result<NewPage, Fault> {
+    new_page(slug, document, provenance, FilePlan::Keep(path.to_owned()))
+}
+
+/// Everything the store wants to know about a page, from its text.
+fn new_page(
+    slug: &Slug,
+    document: Document,
+    provenance: Provenance,
+    file: FilePlan,
+) -> Result<NewPage, Fault> {
+    let Document { frontmatter, body } = document;
+    if frontmatter.raw().len() > MAX_FRONTMATTER {
+        let message = format!(
+            "{} bytes of frontmatter, more than {MAX_FRONTMATTER}",
+            frontmatter.raw().len()
+        );
+        return Err(Fault::new(FaultCode::TooLarge, message)
+            .hint("shorten the title, the tags, or what else stands there"));
+    }
+    let aliases = frontmatter.aliases();
+    let (names, links) = called_and_linked(slug, &aliases, &frontmatter, &body);
+    let timeline = page::timeline(&body)
+        .into_iter()
+        .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
+        .collect();
+    let mut tags = frontmatter.tags();
+    for tag in page::body_tags(&body).into_iter().map(page::normalize_tag) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    Ok(NewPage {
+        page_type: type_of(&frontmatter),
+        title: title_of(&frontmatter, &body),
+        tags,
+        aliases,
+        content_hash: page::content_digest(&body),
+        chunks: page::chunks(&body).len() as u32,
+        links,
+        names,
+        timeline,
+        provenance,
+        captured: false,
+        file,
+        replaces: None,
+        content: Content { frontmatter: frontmatter.raw().to_owned(), body },
+    })
+}
+
+/// The names a page answers to, and its links: what of a page depends on its slug.
+pub(crate) fn called_and_linked(
+    slug: &Slug,
+    aliases: &[String],
+    frontmatter: &Frontmatter,
+    body: &str,
+) -> (Vec<String>, Vec<LinkRecord>) {
+    let mut names = vec![page::normalize_name(slug.name())];
+    names.extend(aliases.iter().map(|alias| page::normalize_name(alias)));
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !name.is_empty());
+    let mut links = Vec::new();
+    page::for_each_link(slug, body, frontmatter, |link| links.push(link_record(link)));
+    (names, links)
+}
+
+fn link_record(link: page::Link) -> LinkRecord {
+    let (source, slugs, name) = match link.target {
+        Target::Slug { source, slug, also } => {
+            // `[[a:b]]` may also be a name with a colon in it.
+            let name = match &source {
+                Some(_) => Some(page::normalize_name(&link.raw)),
+                // `[text](name.md)` may mean a file in another folder, as `[[name]]` does.
+                None if !link.raw.contains('/') => Some(page::normalize_name(slug.as_str())),
+                None => None,
+            };
+            let name = name.filter(|name| !name.is_empty());
+            let slugs = std::iter::once(slug).chain(also).map(String::from).collect();
+            (source.map(String::from), slugs, name)
+        }
+        Target::Name(name) => {
+            // The page at the root with just that slug, before all that are called so.
+            let path = link.raw.split(['#', '|']).next().unwrap_or_default();
+            let slugs =
+                Slug::from_path(path).ok().map(String::from).filter(|slug| !slug.contains('/'));
+            (None, slugs.into_iter().collect(), Some(name))
+        }
+    };
+    LinkRecord { source, slugs, name, kind: link.kind, raw: link.raw }
+}
+
+/// The page's type: the frontmatter's, else `note`.
+pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
+    frontmatter
+        .page_type()
+        .map(|t| t.trim().to_lowercase())
+        .filter(|t| !t.is_empty())
+        .unwrap_or_else(|| DEFAULT_TYPE.into())
+}
+
+/// The page's title: the frontmatter's, else its first usable line.
+pub(crate) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
+    frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
+}
+
+/// What a page's frontmatter has to be told so that a type and a title are always there: those that were asked for, else what
+/// it says itself, else `note` and the first usable line.
+pub(crate) fn headings(
+    document: &Document,
+    page_type: Option<&str>,
+    title: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let Document { frontmatter, body } = document;
+    let mut headings = Vec::with_capacity(2);
+    if let Some(page_type) = page_type {
+        headings.push(("type", page_type.to_owned()));
+    } else if frontmatter.page_type().is_none() {
+        headings.push(("type", DEFAULT_TYPE.to_owned()));
+    }
+    if let Some(title) = title {
+        headings.push(("title", title.trim().to_owned()));
+    } else if frontmatter.title().is_none_or(|t| t.trim().is_empty()) {
+        headings.push(("title", title_of(frontmatter, body)));
+    }
+    headings
+}
+
+/// Text that is to become a page without anybody naming its place, or at `slug`.
+pub(crate) struct Wanted<'a> {
+    /// The page's source.
+    pub(crate) source: &'a SourceId,
+    /// The slug that was asked for.
+    pub(crate) slug: Option<&'a Slug>,
+    /// Where the same content went within the last 24 hours.
+    pub(crate) known: Option<&'a Slug>,
+    /// The content's hash.
+    pub(crate) hash: &'a Hash,
+    /// The UTC day that it came in.
+    pub(crate) day: &'a str,
+}
+
+/// The slug: the one asked for, the one that this content has already, or the first free one of its day; and what is there.
+/// Other content with the same digits is never overwritten.
+pub(crate) fn place(
+    draft: &Draft<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<(Slug, Option<PageRecord>), StoreError> {
+    let source = wanted.source;
+    if let Some(slug) = wanted.slug {
+        return Ok((slug.clone(), draft.page(source, slug)?));
+    }
+    if let Some(slug) = wanted.known
+        && let Some(record) = draft.page(source, slug)?
+        && record.content_hash == *wanted.hash
+    {
+        return Ok((slug.clone(), Some(record)));
+    }
+    for n in 0..SLUG_TRIES {
+        let slug = inbox_slug(wanted.day, wanted.hash, n)?;
+        match draft.page(source, &slug)? {
+            None => return Ok((slug, None)),
+            Some(record) if record.content_hash == *wanted.hash => return Ok((slug, Some(record))),
+            Some(_) => {}
+        }
+    }
+    Err(Fault::new(
+        FaultCode::Conflict,
+        "every slug that this content could have today belongs to other content",
+    )
+    .hint("give it a slug: `--slug inbox/<name>`")
+    .into())
+}
+
+/// A stored page as a document. What was stored was parsed before, so a failure is damage.
+pub(crate) fn stored_document(content: &Content) -> Result<Document, Fault> {
+    let frontmatter = Frontmatter::parse(&content.frontmatter).map_err(|e| {
+        Fault::new(
+            FaultCode::StoreDamaged,
+            format!("the stored frontmatter of this page cannot be read: {e}"),
+        )
+        .hint("`brain history` has its former versions")
+    })?;
+    Ok(Document { frontmatter, body: content.body.clone() })
+}
+
+/// A page type that was typed: a lower-case word.
+pub(crate) fn check_type(page_type: &str) -> Result<(), Fault> {
+    let mut chars = page_type.chars();
+    let good = chars.next().is_some_and(|c| c.is_ascii_lowercase())
+        && page_type.len() <= 64
+        && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
+    if good {
+        return Ok(());
+    }
+    Err(Fault::new(
+        FaultCode::Usage,
+        format!("\"{}\" is not a page type", page_type.escape_debug()),
+    )
+    .hint("use one lower-case word, for example note, idea or observation"))
+}
+
+/// Tags as they are stored: trimmed, without `#`, lower case, each once.
+pub(crate) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
+    let mut out: Vec<String> = Vec::new();
+    for tag in tags {
+        let tag = page::normalize_tag(tag);
+        if tag.is_empty() {
+            return Err(Fault::new(FaultCode::Usage, "a tag is empty")
+                .hint("give each tag a name: `--tag work`"));
+        }
+        if !out.contains(&tag) {
+            out.push(tag);
+        }
+    }
+    Ok(out)
+}
+
+/// The slug of captured content: its day and eight digits of its hash, the `n`th eight when others have the first.
+pub(crate) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
+    let digits = page::hex(hash);
+    let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);
+    Slug::parse(format!("inbox/{day}-{part}"))
+        .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_one_lower_case_word() {
+        for good in ["note", "idea", "x", "meeting-note", "v2", "a_b"] {
+            assert!(check_type(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Note", "2d", "-x", "a b", "ü", &"x".repeat(65)] {
+            assert!(check_type(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_nth_slug_of_a_content_takes_the_nth_eight_digits() {
+        let hash = brain_page::content_digest("x");
+        let digits = page::hex(&hash);
+        for n in 0..8 {
+            let slug = inbox_slug("2026-11-21", &hash, n).map(String::from);
+            assert_eq!(slug.ok(), Some(format!("inbox/2026-11-21-{}", &digits[8 * n..8 * n + 8])));
+        }
+    }
+}
