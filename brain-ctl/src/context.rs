@@ -134,7 +134,8 @@ impl Context {
             };
             let missed = match connected.and_then(|stream| Session::begin(stream, question)) {
                 Ok(session) => match take(session) {
-                    // It is stopping and did not process the request: wait for its end, then ask the next one.
+                    // It is stopping and did not process the request: wait for its end, then ask
+                    // the next one.
                     Err(fault) if fault.code == FaultCode::Stopping => ConnectError::Fault(fault),
                     answer => return answer,
                 },
@@ -151,7 +152,8 @@ impl Context {
                 ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !over => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
-                // systemd restarts the daemon: the socket still exists, and the next daemon will use it.
+                // systemd restarts the daemon: the socket still exists, and the next daemon will
+                // use it.
                 ConnectError::Gone if !over => std::thread::sleep(Duration::from_millis(20)),
                 ConnectError::Absent if !may_start => {
                     let fault = ConnectError::Absent.into_fault(&home.socket());

@@ -71,9 +71,9 @@ impl Home {
         self.socket.as_deref()
     }
 
-    /// The socket to knock at: `BRAIN_SOCKET`, else what the daemon noted in `run/socket` because its
-    /// configuration moved it, else `run/brain.sock`. Asked again at each try, because a starting
-    /// daemon writes the note.
+    /// The socket to knock at: `BRAIN_SOCKET`, else what the daemon noted in `run/socket` because
+    /// its configuration moved it, else `run/brain.sock`. Asked again at each try, because a
+    /// starting daemon writes the note.
     pub(crate) fn socket(&self) -> PathBuf {
         if let Some(socket) = &self.socket {
             return socket.clone();

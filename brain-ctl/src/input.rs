@@ -75,7 +75,8 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// Reads a secret from a file, or from standard input for `-`, without surrounding white space.
 ///
 /// # Errors
-/// `io` for an unreadable file; `invalid_request` with `hint` for a file without exactly one secret.
+/// `io` for an unreadable file; `invalid_request` with `hint` for a file without exactly one
+/// secret.
 pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
     let (read, place) = if path == Path::new("-") {

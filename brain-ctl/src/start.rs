@@ -184,11 +184,12 @@ impl StartingDaemon {
         let log = open_log(&log_path).map_err(|e| fail::file("write", &log_path, &e))?;
         let log_from = log.metadata().map_or(0, |m| m.len());
         let mut command = Command::new(program);
-        // Its own process group, so that Ctrl-C does not reach it. The root as directory, so that it
-        // keeps no file system busy.
+        // Its own process group, so that Ctrl-C does not reach it. The root as directory, so that
+        // it keeps no file system busy.
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // Variables of a service manager are removed, because it would report its state for our unit.
+        // Variables of a service manager are removed, because it would report its state for our
+        // unit.
         for variable in [
             "NOTIFY_SOCKET",
             "WATCHDOG_USEC",

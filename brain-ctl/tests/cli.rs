@@ -1,8 +1,8 @@
-//! The whole program against a daemon of the tests' own: what is printed where, exit statuses, start and
-//! stop. The real daemon has its tests in the workspace's `tests` crate.
+//! The whole program against a daemon of the tests' own: what is printed where, exit statuses,
+//! start and stop. The real daemon has its tests in the workspace's `tests` crate.
 //!
-//! Each test has a directory with a copy of `brain` and a `brain-daemon` beside it. The latter is a script
-//! that runs this very test program as [`fake_daemon`].
+//! Each test has a directory with a copy of `brain` and a `brain-daemon` beside it. The latter is a
+//! script that runs this very test program as [`fake_daemon`].
 
 #![allow(clippy::expect_used)]
 
@@ -40,8 +40,8 @@ impl Place {
         let dir = env::temp_dir().join(format!("brain-cli-{}-{n}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("directory");
-        // Written by children: a file that this process had open for writing while another thread forked
-        // could not be run ("text file busy").
+        // Written by children: a file that this process had open for writing while another thread
+        // forked could not be run ("text file busy").
         let made = Command::new("sh")
             .args(["-c", r#"cp "$1" "$2/brain" && printf '#!/bin/sh\n%s\n' "$3" > "$2/brain-daemon" && chmod 755 "$2"/*"#])
             .args(["sh", env!("CARGO_BIN_EXE_brain"), &dir.to_string_lossy(), script])

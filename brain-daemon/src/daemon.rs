@@ -168,7 +168,8 @@ fn control_listener(
 async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     brain.begin_stop();
     let stopping = Arc::clone(&brain);
-    // Waits for a check in progress. If that outlasts the shutdown, the agent ends with the process.
+    // Waits for a check in progress. If that outlasts the shutdown, the agent ends with the
+    // process.
     tracker.spawn_blocking(move || stopping.tunnel.stop_tunnel_agent());
     tracker.close();
     if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {

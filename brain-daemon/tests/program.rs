@@ -1,5 +1,5 @@
-//! The program's own command line. Being an integration test it also makes `cargo test` build the program, which the
-//! behaviour tests start.
+//! The program's own command line. Being an integration test it also makes `cargo test` build the
+//! program, which the behaviour tests start.
 #![allow(clippy::unwrap_used)]
 
 use std::process::{Command, Output};

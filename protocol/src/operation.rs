@@ -62,8 +62,8 @@ pub struct OperationInfo {
 /// Declares the operations in wire order: append only, and raise [`crate::PROTOCOL`].
 ///
 /// A row is `Type, "name", Scope => ReplyType;`. `or VALUE if METHOD` is the name or scope of
-/// requests for which the method returns `true`. `without_home` permits the operation after the home was
-/// moved away, as the scope `Read` always does.
+/// requests for which the method returns `true`. `without_home` permits the operation after the
+/// home was moved away, as the scope `Read` always does.
 macro_rules! operations {
     ($(
         $operation:ident, $name:literal $(or $other:literal if $has_other:ident)?,

@@ -1,4 +1,5 @@
-//! The state of the background workers, as `status` reports it. Positional on the wire: append only.
+//! The state of the background workers, as `status` reports it. Positional on the wire: append
+//! only.
 
 use serde::{Deserialize, Serialize};
 

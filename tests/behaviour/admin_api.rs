@@ -1,4 +1,5 @@
-//! Administration over HTTP: clients, tokens, the record of calls, the queue, the state, and the document about all of it.
+//! Administration over HTTP: clients, tokens, the record of calls, the queue, the state, and the
+//! document about all of it.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Attacks on administration: pages that act in the owner's name, sessions that are worth too much, the public side, guesses.
+//! Attacks on administration: pages that act in the owner's name, sessions that are worth too much,
+//! the public side, guesses.
 
 use std::time::Instant;
 

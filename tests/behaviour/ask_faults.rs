@@ -1,4 +1,5 @@
-//! `brain ask` when the model is too dear, stalls, breaks off, limits, or talks nonsense; and what each of these costs.
+//! `brain ask` when the model is too dear, stalls, breaks off, limits, or talks nonsense; and what
+//! each of these costs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

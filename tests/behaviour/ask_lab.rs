@@ -1,4 +1,5 @@
-//! A brain with a few pages and a language model over loopback that costs 3 USD a million tokens in, and 15 out.
+//! A brain with a few pages and a language model over loopback that costs 3 USD a million tokens
+//! in, and 15 out.
 
 use std::fs;
 

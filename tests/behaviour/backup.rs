@@ -1,4 +1,5 @@
-//! Backups: taken while writers write, read back, restored. Damage is refused, and nothing is ever overwritten.
+//! Backups: taken while writers write, read back, restored. Damage is refused, and nothing is ever
+//! overwritten.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +12,8 @@ use brain_protocol::{Origin, PageRef, Put, Reply, Request, Slug};
 use brain_tests::{Client, PATIENCE, Run, TestHome, run, slugs};
 use redb::{Database, TableDefinition};
 
-/// Writers that write until they are told to stop: writer `w` puts `w<w>/p<n>` and then `w<w>/count`, which says `n`, for
-/// n = 0, 1, 2 …
+/// Writers that write until they are told to stop: writer `w` puts `w<w>/p<n>` and then
+/// `w<w>/count`, which says `n`, for n = 0, 1, 2 …
 pub(crate) struct Writers {
     acknowledged: Vec<AtomicUsize>,
     stop: AtomicBool,
@@ -68,8 +69,8 @@ impl Writers {
         self.acknowledged.iter().map(|n| n.load(Ordering::SeqCst)).collect()
     }
 
-    /// Checks that `pages` (body by slug) are what is left of the first m writes of each writer, where m lies between what was
-    /// acknowledged before and what may have been sent after.
+    /// Checks that `pages` (body by slug) are what is left of the first m writes of each writer,
+    /// where m lies between what was acknowledged before and what may have been sent after.
     pub(crate) fn check(
         &self,
         pages: &BTreeMap<String, String>,

@@ -172,7 +172,8 @@ fn only_its_own_old_ones_are_removed() {
 #[test]
 fn what_a_killed_one_left_goes_with_the_next() {
     let lab = Lab::new("every = \"6h\"");
-    // No process has the first number: it is over the kernel's limit. The second is that of this very process.
+    // No process has the first number: it is over the kernel's limit. The second is that of this
+    // very process.
     let left = [
         ".brain-20261120T100000Z.redb.2000000000-0.brain-backup".to_owned(),
         format!(".brain-20261119T100000Z.redb.{}-3.brain-backup", std::process::id()),
@@ -194,7 +195,8 @@ fn what_a_killed_one_left_goes_with_the_next() {
         !there.contains(&left[0]) && there.contains(&left[1]),
         "one of them is being written: {there:?}"
     );
-    // By name: a program that another test is just starting may have a copy of the file for a moment.
+    // By name: a program that another test is just starting may have a copy of the file for a
+    // moment.
     held.unlock().unwrap();
     lab.turn(6 * HOUR);
     assert!(lab.look().unwrap().is_some());

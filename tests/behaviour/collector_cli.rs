@@ -1,4 +1,5 @@
-//! `brain collector …` as a person meets it: the real programs, and a platform behind a loopback port.
+//! `brain collector …` as a person meets it: the real programs, and a platform behind a loopback
+//! port.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -34,7 +35,8 @@ impl Lab {
         let mut home = TestHome::new();
         home.env.push(("BRAIN_COLLECTOR_PLATFORM_API".into(), served.url()));
         fs::create_dir_all(home.path()).unwrap();
-        // Nothing runs by itself while a test looks: the only beginning of a day is a quarter of an hour off, at the least.
+        // Nothing runs by itself while a test looks: the only beginning of a day is a quarter of an
+        // hour off, at the least.
         let minute = (platform.time().now() / 60_000) % 60;
         let schedule = format!("every = \"24h\"\nat = {}", if minute < 30 { 45 } else { 15 });
         fs::write(
@@ -214,7 +216,8 @@ fn setup_says_what_is_missing_or_wrong() {
         lab.home.fault_with(["collector", "setup", "--token-file", "-"], b" \n", 2)["code"],
         "invalid_request"
     );
-    // A token on the command line could be read by everybody on the machine: there is no way to put it there.
+    // A token on the command line could be read by everybody on the machine: there is no way to put
+    // it there.
     lab.home.fault(["collector", "setup", "--token", "x"], 2);
     lab.home.fault(["collector", "setup", "x"], 2);
 }

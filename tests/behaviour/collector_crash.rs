@@ -1,5 +1,6 @@
-//! SIGKILL at random moments of runs, while posts come, are liked and go: no file is damaged, no alert is lost, nothing that was deleted is
-//! missed, nothing that is alive is called deleted, and the next run goes on.
+//! SIGKILL at random moments of runs, while posts come, are liked and go: no file is damaged, no
+//! alert is lost, nothing that was deleted is missed, nothing that is alive is called deleted, and
+//! the next run goes on.
 //!
 //! `BRAIN_CRASH_ROUNDS` (25; the full run has 500) and `BRAIN_CRASH_SEED` as in `crash`.
 
@@ -190,7 +191,8 @@ impl World {
         let what = if alive.len() > 60 { 0 } else { dice.below(4) };
         match what {
             0 if alive.len() > 20 || dice.one_in(3) => {
-                // Before it is deleted, or a run that ends meanwhile could know it without having been told of.
+                // Before it is deleted, or a run that ends meanwhile could know it without having
+                // been told of.
                 if self.previous_ids().contains(&some) {
                     self.gone.insert(some.clone());
                 }

@@ -1,4 +1,5 @@
-//! Deletions, by the table of the specification: each condition on both sides, each answer of the lookup, and what proves nothing.
+//! Deletions, by the table of the specification: each condition on both sides, each answer of the
+//! lookup, and what proves nothing.
 
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
@@ -51,7 +52,8 @@ fn a_deleted_post_is_looked_up_recorded_and_told_once() {
 
 #[test]
 fn seven_days_and_forty_eight_hours_to_the_millisecond() {
-    // Time between writing and the run that saw it last, time until the run that misses it, whether it is checked.
+    // Time between writing and the run that saw it last, time until the run that misses it, whether
+    // it is checked.
     for (seen_after, missed_after, checked) in [
         (0, 48 * HOUR, true),
         (0, 48 * HOUR + 1, false),
@@ -105,7 +107,8 @@ fn what_has_no_record_or_a_deletion_already_is_not_looked_up() {
 
 #[test]
 fn what_is_alive_is_no_deletion() {
-    // It left the page of the newest, it was edited, it is withheld, its errors are about something else.
+    // It left the page of the newest, it was edited, it is withheld, its errors are about something
+    // else.
     let lab = Lab::new();
     let old = lab.platform.post_at(&lab.ada, "soon beyond the page", lab.now() - HOUR);
     let edited = lab.platform.post(&lab.ada, "first words");

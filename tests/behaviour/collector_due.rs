@@ -1,4 +1,5 @@
-//! Runs by schedule, as the timer asks for them: what is due, what is made up, what is quietly off. The time is turned by the test.
+//! Runs by schedule, as the timer asks for them: what is due, what is made up, what is quietly off.
+//! The time is turned by the test.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The persistent connection and own posts in their first minute, over a loopback port. Time stands still until a test turns it; only
-//! waits between two attempts are real.
+//! The persistent connection and own posts in their first minute, over a loopback port. Time stands
+//! still until a test turns it; only waits between two attempts are real.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

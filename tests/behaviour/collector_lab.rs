@@ -1,4 +1,5 @@
-//! A brain with collected posts, whose time a test turns. Posts are put where a run of the collector puts them, by its own functions.
+//! A brain with collected posts, whose time a test turns. Posts are put where a run of the
+//! collector puts them, by its own functions.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Whole runs against a plain model of the two rules: posts come, go and are liked in any order, time passes in steps around the windows,
-//! runs are cut short or their lookups fail; whatever the model says was deleted or spreads, and nothing else, is told.
+//! Whole runs against a plain model of the two rules: posts come, go and are liked in any order,
+//! time passes in steps around the windows, runs are cut short or their lookups fail; whatever the
+//! model says was deleted or spreads, and nothing else, is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -230,7 +230,8 @@ fn articles_are_taken_in_once_whoever_names_them() {
         assert!(three[url]["why"].as_str().unwrap().contains(why), "{}", three[url]);
     }
 
-    // The second post knows by the next call at the latest; nothing is fetched again, in another life neither.
+    // The second post knows by the next call at the latest; nothing is fetched again, in another
+    // life neither.
     for _ in 0..3 {
         lab.reopen();
         lab.pass(LATER);

@@ -1,4 +1,5 @@
-//! A brain whose collector has posts already, with a language model over loopback, web pages that are none, and a time that the test turns.
+//! A brain whose collector has posts already, with a language model over loopback, web pages that
+//! are none, and a time that the test turns.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -212,7 +213,8 @@ pub(crate) fn shown(asked: &Asked) -> Vec<Value> {
     serde_json::from_str(line.expect("posts between marks")).unwrap()
 }
 
-/// A model that rates each post by its own words: `love` is 8, `hate` -8, and a post that says `10 for all` gets that for itself.
+/// A model that rates each post by its own words: `love` is 8, `hate` -8, and a post that says `10
+/// for all` gets that for itself.
 pub(crate) fn rates(asked: &Asked) -> Said {
     let rate = |post: &Value| {
         let text = post["text"].as_str().unwrap();

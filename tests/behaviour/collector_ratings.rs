@@ -1,4 +1,5 @@
-//! Ratings of posts: by numbers, by a model, and by a model that is wrong, down, or talked into something.
+//! Ratings of posts: by numbers, by a model, and by a model that is wrong, down, or talked into
+//! something.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

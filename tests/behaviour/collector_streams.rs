@@ -1,4 +1,5 @@
-//! Streams that cannot be pulled to their end: what the run says, what it leaves alone, how it goes on. Every fault of the catalogue.
+//! Streams that cannot be pulled to their end: what the run says, what it leaves alone, how it goes
+//! on. Every fault of the catalogue.
 
 use brain_protocol::CollectorRun;
 use brain_tests::platform::{Fault, endpoint};
@@ -190,7 +191,8 @@ fn a_stream_that_stops_half_way_is_not_compared() {
 
 #[test]
 fn pages_that_lead_nowhere_are_given_up() {
-    // The same token each time; pages that bring the same posts; both have posts, so neither is the end.
+    // The same token each time; pages that bring the same posts; both have posts, so neither is the
+    // end.
     for (good, fault) in [
         (0, Fault::SameToken),
         (1, Fault::Ids((0..100).map(|i| (100 + i % 2).to_string()).collect())),

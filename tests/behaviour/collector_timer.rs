@@ -1,5 +1,5 @@
-//! The real daemon, the real clock, and a run by itself. This test waits for the next full minute, up to 60 seconds: it is the only one
-//! that sees the bell ring.
+//! The real daemon, the real clock, and a run by itself. This test waits for the next full minute,
+//! up to 60 seconds: it is the only one that sees the bell ring.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

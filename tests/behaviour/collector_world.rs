@@ -1,5 +1,5 @@
-//! A brain with a platform of its own, both in this process and with a time that the test turns: seven days pass at once. What it is
-//! judged by is what a user sees: files and event lines.
+//! A brain with a platform of its own, both in this process and with a time that the test turns:
+//! seven days pass at once. What it is judged by is what a user sees: files and event lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! `brain connect test`: an endpoint that does everything right, a client with a secret, and this very brain.
+//! `brain connect test`: an endpoint that does everything right, a client with a secret, and this
+//! very brain.
 
 use brain_tests::TestHome;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! A tool endpoint for `brain connect test` that does everything right but for what a test changes, and how a walk to it is read.
+//! A tool endpoint for `brain connect test` that does everything right but for what a test changes,
+//! and how a walk to it is read.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,5 @@
-//! `brain connect test` against endpoints that are wrong in each of the ways that people meet: which step fails, and what is said.
+//! `brain connect test` against endpoints that are wrong in each of the ways that people meet:
+//! which step fails, and what is said.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,5 @@
-//! The ledger: each call is in the file before it is made, whatever becomes of it, and `brain costs` adds it up.
+//! The ledger: each call is in the file before it is made, whatever becomes of it, and `brain
+//! costs` adds it up.
 
 use std::fs;
 use std::io::Write;

@@ -1,8 +1,10 @@
-//! SIGKILL at random moments: whatever was acknowledged is there afterwards, in the store, in its file and in search;
-//! whatever was not is there whole or not at all; and nothing is there that nobody sent.
+//! SIGKILL at random moments: whatever was acknowledged is there afterwards, in the store, in its
+//! file and in search; whatever was not is there whole or not at all; and nothing is there that
+//! nobody sent.
 //!
-//! `BRAIN_CRASH_ROUNDS` says how many times the daemon is killed under load (25; the full run has 200), and
-//! `BRAIN_CRASH_SEED` repeats the choices of a run that failed. Moments are not repeated: they are the machine's.
+//! `BRAIN_CRASH_ROUNDS` says how many times the daemon is killed under load (25; the full run has
+//! 200), and `BRAIN_CRASH_SEED` repeats the choices of a run that failed. Moments are not repeated:
+//! they are the machine's.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -78,7 +80,8 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 check.entry(entry);
             }
         }
-        // Half of the rounds go on from a daemon that was killed again at rest, the others from a clean end.
+        // Half of the rounds go on from a daemon that was killed again at rest, the others from a
+        // clean end.
         if dice.one_in(2) {
             daemon.kill();
             kills += 1;
@@ -199,7 +202,8 @@ fn kill_during_start(home: &TestHome, dice: &mut Dice) {
     child.wait().unwrap();
 }
 
-/// Waits until everything stored can be searched. A start with little to catch up with is settled at once.
+/// Waits until everything stored can be searched. A start with little to catch up with is settled
+/// at once.
 pub(crate) fn settle(home: &TestHome) {
     let mut client = home.connect().expect("the daemon answers");
     let patience = Instant::now() + PATIENCE;
@@ -365,7 +369,8 @@ pub(crate) struct Book {
     writer: usize,
     numbers: usize,
     pub(crate) entries: Vec<Entry>,
-    /// Its disk may fail under the daemon: what is not done then is as if it had never been answered.
+    /// Its disk may fail under the daemon: what is not done then is as if it had never been
+    /// answered.
     pub(crate) disk_fails: bool,
 }
 
@@ -468,7 +473,8 @@ impl Book {
         self.entries.len() - 1
     }
 
-    /// Some of what this round acknowledged, the last ones first, and some of what earlier ones did.
+    /// Some of what this round acknowledged, the last ones first, and some of what earlier ones
+    /// did.
     pub(crate) fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
         let mut fresh: Vec<&Entry> =
             self.entries.iter().filter(|entry| entry.round == round).collect();
@@ -514,7 +520,8 @@ impl Check {
         }
     }
 
-    /// Finds out what became of what was sent and not acknowledged: the old state or the new one, nothing between.
+    /// Finds out what became of what was sent and not acknowledged: the old state or the new one,
+    /// nothing between.
     pub(crate) fn resolve(&mut self, book: &mut Book) {
         for entry in book.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
             let Some(pending) = entry.pending.take() else { continue };
@@ -644,7 +651,8 @@ impl Check {
         }
     }
 
-    /// Below the home's pages are the files of these pages, and nothing else: nothing half-written either.
+    /// Below the home's pages are the files of these pages, and nothing else: nothing half-written
+    /// either.
     fn no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
         let paths =
             |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();

@@ -1,4 +1,5 @@
-//! Damaged bytes in the store: whatever door is asked, none serves a changed text as if it were the page.
+//! Damaged bytes in the store: whatever door is asked, none serves a changed text as if it were the
+//! page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,7 +68,8 @@ fn a_hundred_random_damages_are_never_served() {
         })
         .collect();
     let _daemon = home.daemon();
-    // Damaged under the running daemon: one built for debugging would refuse such a file at its start.
+    // Damaged under the running daemon: one built for debugging would refuse such a file at its
+    // start.
     let mut random = seeded(4);
     let file = fs::File::options().write(true).open(&store).unwrap();
     for _ in 0..DAMAGES {

@@ -1,5 +1,6 @@
-//! The examples of `ingest.md`, `mcp.md`, `tunnel.md` and `access.md`, run against a real daemon: every
-//! command must do what the page says, and every answer must have the shape that the page shows.
+//! The examples of `ingest.md`, `mcp.md`, `tunnel.md` and `access.md`, run against a real daemon:
+//! every command must do what the page says, and every answer must have the shape that the page
+//! shows.
 //!
 //! Addresses, tokens and names of the reader's own are replaced by those of the test. Commands in
 //! sentences are not run, but the command line must know their names and options.

@@ -1,5 +1,5 @@
-//! `doctor` with something wrong: each sickness is really there, and the hint is the way out. Checks that are looked at beside
-//! what they watch have their tests there.
+//! `doctor` with something wrong: each sickness is really there, and the hint is the way out.
+//! Checks that are looked at beside what they watch have their tests there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

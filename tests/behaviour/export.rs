@@ -1,4 +1,5 @@
-//! Export: every page as the file it has, as the pages were at one moment, inside the directory and nowhere else.
+//! Export: every page as the file it has, as the pages were at one moment, inside the directory and
+//! nowhere else.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! The disk under the store: full, read-only, damaged, of a newer program. Each fault is a real one.
+//! The disk under the store: full, read-only, damaged, of a newer program. Each fault is a real
+//! one.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! The markdown files and the index: derived or shared with other programs, and never a reason to lose a page.
+//! The markdown files and the index: derived or shared with other programs, and never a reason to
+//! lose a page.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,5 @@
-//! The door itself: what is served where, who a request may be addressed to and come from, and refusals that are JSON.
+//! The door itself: what is served where, who a request may be addressed to and come from, and
+//! refusals that are JSON.
 
 use brain_tests::http::{self, Wire, call, get, request};
 use brain_tests::{Daemon, TestHome};
@@ -340,7 +341,8 @@ fn callers_whom_nobody_knows_do_not_fill_the_audit() {
     let audit = home.json(["audit", "--limit", "1000"]);
     let calls = audit["calls"].as_array().unwrap();
     let (unknown, known): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call["client"] == "-");
-    // A minute may have ended meanwhile: then two of them kept some, and one record says how many more there were.
+    // A minute may have ended meanwhile: then two of them kept some, and one record says how many
+    // more there were.
     assert!((60..=121).contains(&unknown.len()), "{}", unknown.len());
     assert!(
         unknown.iter().all(|call| call["parameters"].as_array().is_none_or(Vec::is_empty)),

@@ -1,5 +1,5 @@
-//! Clients that begin more requests than they end: a listener goes on answering everybody else, and a
-//! client may send so often and so much.
+//! Clients that begin more requests than they end: a listener goes on answering everybody else, and
+//! a client may send so often and so much.
 //!
 //! The floods go to loopback only, and end by themselves.
 

@@ -1,4 +1,5 @@
-//! `POST /ingest` as its clients see it: who is let in, what is taken, in which order it is refused.
+//! `POST /ingest` as its clients see it: who is let in, what is taken, in which order it is
+//! refused.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Connections after a refusal: a client that keeps its connection can use it again, or is told that
-//! it cannot.
+//! Connections after a refusal: a client that keeps its connection can use it again, or is told
+//! that it cannot.
 
 use std::time::Duration;
 
@@ -12,7 +12,8 @@ fn served() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// The answer, and whether the connection goes on as it says; the next request on it must be answered.
+/// The answer, and whether the connection goes on as it says; the next request on it must be
+/// answered.
 fn goes_on(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
     if answer.header("connection") == Some("close") {
         wire.closed();

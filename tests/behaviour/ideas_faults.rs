@@ -1,4 +1,5 @@
-//! Ideas when money, the model, the daemon or the disk come to an end: what was paid for is kept, and nothing is paid twice.
+//! Ideas when money, the model, the daemon or the disk come to an end: what was paid for is kept,
+//! and nothing is paid twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -216,7 +217,8 @@ fn after_a_kill_only_what_is_missing_is_paid() {
     );
     assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
     assert_eq!(millionths(&done["cost"]["actual_usd"]), bill(&done));
-    // The four that were under way are paid, whatever became of them: the run's budget knows them as the ledger does.
+    // The four that were under way are paid, whatever became of them: the run's budget knows them
+    // as the ledger does.
     let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
     assert!(millionths(&runs()[0]["cost"]["actual_usd"]) >= entered, "{} of {entered}", runs()[0]);
 }
@@ -269,7 +271,8 @@ fn ideas_that_cannot_be_saved_are_shown_all_the_same() {
 
 #[test]
 fn on_a_terminal_ctrl_c_cancels_before_anything_is_spent() {
-    // A shell without job control has what it starts in the background ignore Ctrl-C, and programs inherit that.
+    // A shell without job control has what it starts in the background ignore Ctrl-C, and programs
+    // inherit that.
     const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, 65536)\nos.write(fd, b'\\x03')\n\
         status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";

@@ -1,4 +1,5 @@
-//! `brain brainstorm` and `brain lsd` from question to answer: what is chosen, asked, judged, shown and saved, with a model and without.
+//! `brain brainstorm` and `brain lsd` from question to answer: what is chosen, asked, judged, shown
+//! and saved, with a model and without.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ fn a_question_becomes_ideas_that_are_judged_saved_and_found() {
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!(ran.code, 0, "{ran:?}");
 
-    // 24 crosses of 3,000 in, 72 ideas of 250 out, each judged for 350 in and 200 out, at 3 and 15 dollars a million.
+    // 24 crosses of 3,000 in, 72 ideas of 250 out, each judged for 350 in and 200 out, at 3 and 15
+    // dollars a million.
     let lines: Vec<&str> = ran.stderr.lines().collect();
     assert_eq!(
         lines[0], "[brainstorm] estimated cost: $0.78 (4×6 = 24 crosses × 3 ideas + judge)",
@@ -43,7 +45,8 @@ fn a_question_becomes_ideas_that_are_judged_saved_and_found() {
         "{last}"
     );
 
-    // What is close is close, what is far is from other groups, and everything is crossed with everything once.
+    // What is close is close, what is far is from other groups, and everything is crossed with
+    // everything once.
     let (close, far) = (slugs(&reply["close_set"]), slugs(&reply["far_set"]));
     assert_eq!((close.len(), far.len()), (4, 6));
     assert!(close.iter().all(|slug| slug.starts_with("speed/")), "{close:?}");

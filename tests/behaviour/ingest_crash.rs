@@ -1,5 +1,5 @@
-//! SIGKILL while many clients post: whatever was answered with 202 is a page afterwards, once, with its file; an item whose
-//! answer got lost is sent again, and is a page once all the same.
+//! SIGKILL while many clients post: whatever was answered with 202 is a page afterwards, once, with
+//! its file; an item whose answer got lost is sent again, and is a page once all the same.
 //!
 //! `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED` as in `crash`.
 
@@ -159,7 +159,8 @@ impl Book {
     }
 }
 
-/// Status and body of an answer; `None` when it did not come whole, which `brain_tests::http` takes for a fault.
+/// Status and body of an answer; `None` when it did not come whole, which `brain_tests::http` takes
+/// for a fault.
 fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;

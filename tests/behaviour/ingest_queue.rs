@@ -1,5 +1,5 @@
-//! The queue behind `POST /ingest`: what is taken in becomes a page, once; duplicates, retries and failures by a clock that is
-//! ours. The brain is the real one; HTTP is not in it.
+//! The queue behind `POST /ingest`: what is taken in becomes a page, once; duplicates, retries and
+//! failures by a clock that is ours. The brain is the real one; HTTP is not in it.
 
 use brain_base::caller::Scope;
 use brain_base::clock::{Clock, rfc3339};

@@ -1,4 +1,5 @@
-//! The spool behind `POST /ingest` on a disk that fills, and under SIGKILL: what was answered with 202 is there, once.
+//! The spool behind `POST /ingest` on a disk that fills, and under SIGKILL: what was answered with
+//! 202 is there, once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -112,8 +113,8 @@ fn is_sound(path: &Path) {
     when_let_go(|| verify(path, &|_, _| true)).unwrap();
 }
 
-/// Does something with a store that this process has closed. Another test that starts a program has our files open in its
-/// child until that is the program, and our locks with them.
+/// Does something with a store that this process has closed. Another test that starts a program has
+/// our files open in its child until that is the program, and our locks with them.
 fn when_let_go<T>(work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -235,7 +236,8 @@ fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
     }
 }
 
-/// Sends items, as few as go in one batch, and copies the store to `to` when all are answered, its own file as it was before: it has not grown by them.
+/// Sends items, as few as go in one batch, and copies the store to `to` when all are answered, its
+/// own file as it was before: it has not grown by them.
 fn kill_with_spool(store: &Store, items: usize, to: &Path) {
     let (from, mut left) = (store.path().with_extension("redb.spool"), items);
     let spool = to.join("brain.redb.spool");

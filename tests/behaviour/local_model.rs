@@ -1,5 +1,5 @@
-//! The model that runs in the daemon, with a tiny one that this test makes: its numbers against plain loops, and what it says of
-//! damaged files.
+//! The model that runs in the daemon, with a tiny one that this test makes: its numbers against
+//! plain loops, and what it says of damaged files.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -11,7 +11,8 @@ use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, inspect};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 
-/// The tiny model, one number after the other, in twice the precision. Shares nothing with the daemon.
+/// The tiny model, one number after the other, in twice the precision. Shares nothing with the
+/// daemon.
 struct Plain {
     words: Vec<String>,
     tensors: HashMap<String, Vec<f64>>,

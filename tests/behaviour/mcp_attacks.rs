@@ -1,4 +1,5 @@
-//! What somebody sends to `/mcp` who means ill, or whose client is broken: what is let through, what is said, what is learnt.
+//! What somebody sends to `/mcp` who means ill, or whose client is broken: what is let through,
+//! what is said, what is learnt.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http};

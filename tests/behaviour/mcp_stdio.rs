@@ -1,4 +1,5 @@
-//! `brain mcp`: what a client on this machine sees of it, and what it sees when the daemon is another one.
+//! `brain mcp`: what a client on this machine sees of it, and what it sees when the daemon is
+//! another one.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};

@@ -102,7 +102,8 @@ fn every_client_can_read_the_schemas() {
     }
 }
 
-/// Refuses what some clients cannot read: names, alternatives, several types, formats, deep nesting.
+/// Refuses what some clients cannot read: names, alternatives, several types, formats, deep
+/// nesting.
 fn flat(tool: &str, schema: &Value, depth: usize) {
     assert!(depth <= 2, "{tool}: {schema}");
     let Some(object) = schema.as_object() else { return };

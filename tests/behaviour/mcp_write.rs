@@ -1,4 +1,5 @@
-//! The writing tools of `/mcp` as an AI client uses them: what they store, what they refuse, and that nobody's words are lost.
+//! The writing tools of `/mcp` as an AI client uses them: what they store, what they refuse, and
+//! that nobody's words are lost.
 
 use std::fs;
 use std::sync::Barrier;
@@ -370,7 +371,8 @@ fn writers_that_race_lose_nothing() {
     assert_eq!(body.matches("- tick\n").count(), workers * rounds, "{body}");
     assert_eq!(lab.home.get("shared")["version"], json!(1 + 2 * workers * rounds));
 
-    // Of those that put the same new page one wins, and so it is with those that know what they replace.
+    // Of those that put the same new page one wins, and so it is with those that know what they
+    // replace.
     for round in 0..6 {
         let slug = format!("race/{}", round / 2);
         let hash = (round % 2 == 1).then(|| text(&lab.home.get(&slug), "content_hash").to_owned());
@@ -552,7 +554,8 @@ fn no_way_makes_an_agents_text_the_owners() {
             || frontmatter.contains("source_kind: mcp:put_page"),
         "{frontmatter}"
     );
-    // The owner captures the same words with a tag: what else stands in the page is still the agent's.
+    // The owner captures the same words with a tag: what else stands in the page is still the
+    // agent's.
     let same = lab.home.json(["capture", evil, "--tag", "mine"]);
     assert_eq!((text(&same, "slug"), text(&same, "status")), (slug, "updated"));
     assert_eq!(lab.kind(slug), "mcp:put_page");

@@ -1,4 +1,5 @@
-//! Search by meaning with an endpoint: what is found, what is asked, and what happens when the endpoint stalls, limits or talks nonsense.
+//! Search by meaning with an endpoint: what is found, what is asked, and what happens when the
+//! endpoint stalls, limits or talks nonsense.
 
 use std::time::{Duration, Instant};
 

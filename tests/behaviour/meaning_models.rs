@@ -1,4 +1,5 @@
-//! Models on this machine: installed from a directory or a file, refused when they are not what they should be, and used without a restart.
+//! Models on this machine: installed from a directory or a file, refused when they are not what
+//! they should be, and used without a restart.
 
 use std::path::{Path, PathBuf};
 

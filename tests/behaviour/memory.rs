@@ -1,5 +1,5 @@
-//! The worst texts that are known for each parser, eight at once and by every way in, while the daemon
-//! may have no more than 512 MB: it lives, and every text is a page.
+//! The worst texts that are known for each parser, eight at once and by every way in, while the
+//! daemon may have no more than 512 MB: it lives, and every text is a page.
 
 use std::fs;
 use std::path::PathBuf;
@@ -84,8 +84,8 @@ fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
     text
 }
 
-/// Texts whose parsing once took over a hundred times their length in memory. The first has `largest`
-/// bytes, the others a tenth of that.
+/// Texts whose parsing once took over a hundred times their length in memory. The first has
+/// `largest` bytes, the others a tenth of that.
 fn worst(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
     let repeated = |unit: &str| unit.repeat(length / unit.len());

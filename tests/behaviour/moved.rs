@@ -1,4 +1,5 @@
-//! Directories that are swapped or moved while the daemon runs: nothing is written where it does not belong.
+//! Directories that are swapped or moved while the daemon runs: nothing is written where it does
+//! not belong.
 
 use std::fs;
 use std::os::unix::fs::symlink;

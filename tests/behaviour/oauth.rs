@@ -1,5 +1,5 @@
-//! The authorization server as clients and the owner's browser see it: metadata, tokens, consent, refresh, revocation, clients that
-//! register themselves.
+//! The authorization server as clients and the owner's browser see it: metadata, tokens, consent,
+//! refresh, revocation, clients that register themselves.
 
 use serde_json::json;
 
@@ -268,7 +268,8 @@ fn a_client_registers_itself_where_that_is_wanted() {
     site.public(&Ask::new("POST", "/register").body("{}")).refused(415, "invalid_client_metadata");
 }
 
-/// Real browsers say `Origin: null` when a page is served with `no-referrer`, and the daemon refuses that: the page must not be.
+/// Real browsers say `Origin: null` when a page is served with `no-referrer`, and the daemon
+/// refuses that: the page must not be.
 #[test]
 fn pages_keep_to_themselves() {
     let site = Site::new();
@@ -299,7 +300,8 @@ fn pages_keep_to_themselves() {
     }
 }
 
-/// The state belongs to the client: whatever it is, it comes back as it was, and cannot become anything else on the way.
+/// The state belongs to the client: whatever it is, it comes back as it was, and cannot become
+/// anything else on the way.
 #[test]
 fn a_state_comes_back_to_the_byte() {
     let site = Site::new();

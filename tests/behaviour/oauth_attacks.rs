@@ -1,5 +1,5 @@
-//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, addresses that are almost right, more than was granted,
-//! pages that act in the owner's name, guesses.
+//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, addresses that are
+//! almost right, more than was granted, pages that act in the owner's name, guesses.
 
 use serde_json::json;
 
@@ -226,7 +226,8 @@ fn consent_cannot_be_given_by_another_page() {
         Ask::form("/authorize", &fields)
     };
 
-    // Somebody else's page knows what a request looks like, but not the seal; or has a seal of its own browser.
+    // Somebody else's page knows what a request looks like, but not the seal; or has a seal of its
+    // own browser.
     let mut thief = Browser::default();
     let theirs = thief.asked(&site, &client, "read write").expect(200);
     let their_seal = hidden(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;

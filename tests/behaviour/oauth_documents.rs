@@ -1,4 +1,5 @@
-//! Clients that name themselves by the address of a document: what a stranger cannot make the daemon do.
+//! Clients that name themselves by the address of a document: what a stranger cannot make the
+//! daemon do.
 
 use std::net::TcpListener;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
-//! Power cuts on real file systems: whatever was not flushed is gone, and what was acknowledged is there afterwards.
+//! Power cuts on real file systems: whatever was not flushed is gone, and what was acknowledged is
+//! there afterwards.
 //!
-//! A home is on a loop device with ext4 or XFS. At a random moment under load the file system is shut down without a flush of
-//! its log; what was only in memory is lost with it, data and names. Before that, parts of random files are written out,
-//! as a kernel does at its leisure: that tears files. Then the daemon is killed, the file system mounted again, and a
-//! daemon started.
+//! A home is on a loop device with ext4 or XFS. At a random moment under load the file system is
+//! shut down without a flush of its log; what was only in memory is lost with it, data and names.
+//! Before that, parts of random files are written out, as a kernel does at its leisure: that tears
+//! files. Then the daemon is killed, the file system mounted again, and a daemon started.
 //!
-//! `BRAIN_POWER_CUTS` says how many cuts there are (2; `.ci/power-cuts` has 100). It takes root, loop devices, `mkfs.ext4` or
-//! `mkfs.xfs`, and python3.
+//! `BRAIN_POWER_CUTS` says how many cuts there are (2; `.ci/power-cuts` has 100). It takes root,
+//! loop devices, `mkfs.ext4` or `mkfs.xfs`, and python3.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -43,7 +44,8 @@ struct Disk {
 }
 
 impl Disk {
-    /// Makes a file system and mounts it at the home; `None`, said loudly, where that cannot be done.
+    /// Makes a file system and mounts it at the home; `None`, said loudly, where that cannot be
+    /// done.
     fn new(home: &TestHome, (name, make, options): (&str, &[&str], &'static str)) -> Option<Self> {
         let disk = Self { image: home.outside().join("image"), at: home.path(), options };
         File::create(&disk.image).unwrap().set_len(IMAGE).unwrap();
@@ -148,7 +150,8 @@ fn torn_files(dir: &Path) -> usize {
     torn
 }
 
-/// One cut under load, and a new start; how many writes were acknowledged, and how many files were torn.
+/// One cut under load, and a new start; how many writes were acknowledged, and how many files were
+/// torn.
 fn cut(
     home: &TestHome,
     disk: &Disk,

@@ -1,5 +1,6 @@
-//! Where a page comes from: its record and its file say the same after whatever was done, and a file's claims change nothing
-//! that is known better. The cases are those of the table in `docs/pages.md`.
+//! Where a page comes from: its record and its file say the same after whatever was done, and a
+//! file's claims change nothing that is known better. The cases are those of the table in
+//! `docs/pages.md`.
 
 use std::path::{Path, PathBuf};
 
@@ -304,7 +305,8 @@ fn an_edit_of_the_file_leaves_the_page_where_it_came_from() {
     let after = lab.get(slug.as_str());
     assert_eq!(after.body, "A second thought\n");
     assert_eq!(columns(&after), columns(&before));
-    // A claim that brain could have written is the owner's word; one that it could not have is the file's own.
+    // A claim that brain could have written is the owner's word; one that it could not have is the
+    // file's own.
     lab.edit_file(&after, |text| text.replace("ingested_via: capture", "ingested_via: put_page"));
     assert_eq!(lab.get(slug.as_str()).ingested_via.as_deref(), Some("put_page"));
     lab.edit_file(&after, |text| text.replace("ingested_via: put_page", "ingested_via: banana"));

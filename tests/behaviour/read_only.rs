@@ -1,4 +1,5 @@
-//! A read-only file system: reading goes on in a mode that says so, writes are refused, and it ends by itself.
+//! A read-only file system: reading goes on in a mode that says so, writes are refused, and it ends
+//! by itself.
 
 use std::fs;
 use std::time::{Duration, Instant};

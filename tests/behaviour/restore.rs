@@ -1,4 +1,5 @@
-//! `brain-daemon --restore`: everything is back, what lay in the home stays, and a kill leaves no store or a whole one.
+//! `brain-daemon --restore`: everything is back, what lay in the home stays, and a kill leaves no
+//! store or a whole one.
 
 use std::fs;
 use std::path::Path;

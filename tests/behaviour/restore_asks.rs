@@ -7,7 +7,8 @@ use brain_tests::TestHome;
 
 use crate::terminal::typing;
 
-/// A backup of a brain with the sources `alpha` and `beta`, whose directories have lost their files.
+/// A backup of a brain with the sources `alpha` and `beta`, whose directories have lost their
+/// files.
 fn bereft() -> (TestHome, PathBuf, [PathBuf; 2]) {
     let home = TestHome::new();
     let daemon = home.daemon();

@@ -1,4 +1,5 @@
-//! Other programs save while brain writes the same file: every save is in the file, in the page, or in a version.
+//! Other programs save while brain writes the same file: every save is in the file, in the page, or
+//! in a version.
 //!
 //! `BRAIN_STRESS_SECONDS` says how long the editors and the writers are at it (5).
 

@@ -1,5 +1,5 @@
-//! The daemon as a service manager sees it: sockets that are handed over, who may come in through them, what the manager
-//! is told, and where the home is without a HOME.
+//! The daemon as a service manager sees it: sockets that are handed over, who may come in through
+//! them, what the manager is told, and where the home is without a HOME.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -183,7 +183,8 @@ impl Other {
     const UID: u32 = 65533;
     const GID: u32 = 65532;
 
-    /// With a socket that only their group can open; `None`, said loudly, where this user may not become another.
+    /// With a socket that only their group can open; `None`, said loudly, where this user may not
+    /// become another.
     fn new() -> Option<(Self, UnixListener)> {
         if !rustix::process::geteuid().is_root() {
             skip("becoming another user takes root");

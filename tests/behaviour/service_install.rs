@@ -1,5 +1,5 @@
-//! `brain service`: what it writes, what it asks of the service manager, and what it leaves alone. The manager is a script
-//! that notes how it was called.
+//! `brain service`: what it writes, what it asks of the service manager, and what it leaves alone.
+//! The manager is a script that notes how it was called.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,5 @@
-//! The socket: what strangers, broken clients and hostile bytes can do, which is nothing to anybody else.
+//! The socket: what strangers, broken clients and hostile bytes can do, which is nothing to anybody
+//! else.
 
 use std::fs;
 use std::io::{Read, Write};

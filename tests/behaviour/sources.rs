@@ -531,7 +531,8 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
     assert_eq!(links.links.iter().map(|l| l.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     assert_eq!(broken(Some(SourceId::default())).unwrap_err().code, FaultCode::UnknownSource);
-    // A link into a source that they do not see leads nowhere for them, whether the page is there or not.
+    // A link into a source that they do not see leads nowhere for them, whether the page is there
+    // or not.
     let slug = Slug::parse("c").unwrap();
     let put = Put {
         page: PageRef { source: Some(work.clone()), slug },

@@ -1,4 +1,5 @@
-//! `sync`: what happens to pages when their files come, change, move and go; and that the files themselves are left alone.
+//! `sync`: what happens to pages when their files come, change, move and go; and that the files
+//! themselves are left alone.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,7 @@
 //! SIGKILL at random moments of a sync: the next one ends where an undisturbed one would have.
 //!
-//! `BRAIN_CRASH_ROUNDS` says how many times (4, of 400 files; any other number is of 2000 files), and `BRAIN_CRASH_SEED` repeats
-//! the choices of a run that failed.
+//! `BRAIN_CRASH_ROUNDS` says how many times (4, of 400 files; any other number is of 2000 files),
+//! and `BRAIN_CRASH_SEED` repeats the choices of a run that failed.
 
 use std::collections::BTreeMap;
 use std::fs;

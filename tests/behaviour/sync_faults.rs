@@ -1,4 +1,5 @@
-//! `sync` when something is wrong: directories that are gone or closed, files that cannot be written, other writers.
+//! `sync` when something is wrong: directories that are gone or closed, files that cannot be
+//! written, other writers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,5 @@
-//! `sync` of git work trees, with a git that has no network: what is pulled, what is not, and that it is said truly.
+//! `sync` of git work trees, with a git that has no network: what is pulled, what is not, and that
+//! it is said truly.
 
 use std::fs;
 use std::path::{Path, PathBuf};

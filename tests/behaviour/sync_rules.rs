@@ -1,4 +1,5 @@
-//! `sync` by its rules: what is refused and reported, what wins, what waits for a word, and what a dry run says.
+//! `sync` by its rules: what is refused and reported, what wins, what waits for a word, and what a
+//! dry run says.
 
 use std::fs;
 use std::sync::Arc;
@@ -138,7 +139,8 @@ fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version(
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 
-    // The file that a put found in its way: the sync takes it in, and nothing is left to be written.
+    // The file that a put found in its way: the sync takes it in, and nothing is left to be
+    // written.
     write(&notes, "plan.md", "Again on disk.\n");
     let put = home.json_with(["put", "plan", "--source", "notes"], b"Again here.\n");
     assert_eq!(put["written"], false, "{put}");
@@ -208,7 +210,8 @@ fn many_removals_wait_for_a_word() {
     let plain = home.brain(["sync", "--source", "notes"]).expect(5);
     assert!(plain.stderr.contains("brain sync --source notes --yes"), "{plain:?}");
     assert_changes(&sync_with(&home, &["--dry-run"], 5), &[("held_back", 25)]);
-    // One that comes back under another name is no removal, and one that comes back as it was is none either.
+    // One that comes back under another name is no removal, and one that comes back as it was is
+    // none either.
     write(&notes, "back.md", "Number 3.\n");
     write(&notes, "n4.md", "Number 4.\n");
     assert_changes(&sync_with(&home, &[], 5), &[("held_back", 23), ("renamed", 1)]);

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use brain_tests::{HTTP_ANYWHERE, TestHome, program, run, skip};
 
-/// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no python3 to make one.
+/// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no
+/// python3 to make one.
 pub(crate) fn on_a_terminal(
     home: &TestHome,
     columns: u32,

@@ -1,4 +1,5 @@
-//! What depends on time: 24 hours of duplicates, 72 hours of recovery. The clock is ours, the brain is the real one.
+//! What depends on time: 24 hours of duplicates, 72 hours of recovery. The clock is ours, the brain
+//! is the real one.
 
 use std::fs;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! After a power loss: a torn file is made whole from its page, before anything takes it for somebody's edit.
+//! After a power loss: a torn file is made whole from its page, before anything takes it for
+//! somebody's edit.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The tunnel with a real daemon: a program that it starts as its agent, an agent's API at a loopback port, what comes in at the public
-//! listener, and the real ngrok where it is installed.
+//! The tunnel with a real daemon: a program that it starts as its agent, an agent's API at a
+//! loopback port, what comes in at the public listener, and the real ngrok where it is installed.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -26,7 +26,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A home with ngrok's kind of tunnel: an API that the test answers, and `script` in the agent's place.
+/// A home with ngrok's kind of tunnel: an API that the test answers, and `script` in the agent's
+/// place.
 fn home(script: &str) -> (TestHome, Served, u16) {
     let (mut home, api, port) = (TestHome::new(), Served::start(), free_port());
     let agent = home.outside().join("agent");
@@ -272,7 +273,8 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
     let wrong = [by_tunnel, ("Authorization", "Bearer wrong")];
     let _ = call(public, "POST", "/ingest", &wrong, b"x");
     let _ = call(public, "SECRET-METHOD", "/health", &[by_tunnel], b"");
-    // What this machine asks, and the watchdog's look through the tunnel, are not what came through it.
+    // What this machine asks, and the watchdog's look through the tunnel, are not what came through
+    // it.
     let _ = get(home.http_local(), "/health");
     let _ = get(public, "/health");
     let _ = ingest(public, &token, "a thought from this machine").expect(202);
@@ -354,8 +356,9 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
     };
     let mut home = TestHome::new();
     let (port, web) = (free_port(), free_port());
-    // Its server is at a port of this machine where nobody is. It looks for its own configuration where the user's home is by the system's
-    // word, so it is told; and it asks for updates whatever it is told, so that goes nowhere.
+    // Its server is at a port of this machine where nobody is. It looks for its own configuration
+    // where the user's home is by the system's word, so it is told; and it asks for updates
+    // whatever it is told, so that goes nowhere.
     let own = home.outside().join("ngrok.yml");
     let settings = format!(
         "authtoken: abc\nserver_addr: 127.0.0.1:{}\nweb_addr: 127.0.0.1:{web}\nupdate: false\n",

@@ -12,8 +12,8 @@ use brain_tests::TestHome;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 
-/// The far end of a tunnel: speaks TLS at a loopback port, and hands requests on to the address that
-/// is set.
+/// The far end of a tunnel: speaks TLS at a loopback port, and hands requests on to the address
+/// that is set.
 fn far_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
     let fixture = |name: &str| {
         fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)).unwrap()
@@ -62,8 +62,8 @@ fn hand_on(
     outside.flush()
 }
 
-/// A home with Tailscale's kind of tunnel, whose addresses may be of this machine's own network. The
-/// agent says what stands in `status.json` beside it.
+/// A home with Tailscale's kind of tunnel, whose addresses may be of this machine's own network.
+/// The agent says what stands in `status.json` beside it.
 fn home(public: u16) -> TestHome {
     let mut home = TestHome::new();
     let agent = home.outside().join("agent");

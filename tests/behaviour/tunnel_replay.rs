@@ -1,4 +1,5 @@
-//! Taking an item in once more: what becomes a page then is what its sender sent, from whoever sent it.
+//! Taking an item in once more: what becomes a page then is what its sender sent, from whoever sent
+//! it.
 
 use brain_core::ingest::{Accepted, Item};
 use brain_page::MediaType;

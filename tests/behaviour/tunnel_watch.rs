@@ -1,5 +1,5 @@
-//! The tunnel as the brain keeps it: the time is turned by the test, and agents, programs, the public address and the telephony provider are
-//! fakes behind the daemon's own traits.
+//! The tunnel as the brain keeps it: the time is turned by the test, and agents, programs, the
+//! public address and the telephony provider are fakes behind the daemon's own traits.
 
 use std::fs;
 use std::io::Write;

@@ -1,8 +1,9 @@
-//! Stores of every schema that there was: the real program opens them, keeps a copy of the old one, and nothing is lost,
-//! even when it is killed while it migrates.
+//! Stores of every schema that there was: the real program opens them, keeps a copy of the old one,
+//! and nothing is lost, even when it is killed while it migrates.
 //!
-//! A new schema gets its golden store from the last program that had the one before: `capture`, `put` twice, `delete`,
-//! `brain stop`, and `brain.redb` is copied to `tests/fixtures/v<number>.redb` before the number moves.
+//! A new schema gets its golden store from the last program that had the one before: `capture`,
+//! `put` twice, `delete`, `brain stop`, and `brain.redb` is copied to
+//! `tests/fixtures/v<number>.redb` before the number moves.
 
 use std::fs;
 use std::path::Path;
@@ -86,7 +87,8 @@ fn has_all_of_81(home: &TestHome) {
     assert_eq!(home.search("second words"), ["places/harbour"]);
 }
 
-/// Everything that the golden store of schema 82 has: the pages of the one before, and what a sync has noted.
+/// Everything that the golden store of schema 82 has: the pages of the one before, and what a sync
+/// has noted.
 fn has_all_of_82(home: &TestHome) {
     has_all_of_81(home);
     let sources = home.json(["sources", "list"])["sources"].clone();
@@ -134,7 +136,8 @@ fn has_all_of_83(home: &TestHome) {
     );
 }
 
-/// Everything that the golden store of schema 84 has: pages by tag and by type, in the order of their last changes.
+/// Everything that the golden store of schema 84 has: pages by tag and by type, in the order of
+/// their last changes.
 fn has_all_of_84(home: &TestHome) {
     let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
     assert_eq!(listed(&[]), ["ships/mary", "places/harbour", "inbox/2026-11-23-92755830"]);
@@ -317,8 +320,8 @@ fn wait_until_settled(home: &TestHome) {
     }
 }
 
-/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync, links under other keys, and
-/// none of the tables that came later.
+/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync,
+/// links under other keys, and none of the tables that came later.
 fn make_81(store: &Path) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();

@@ -1,4 +1,5 @@
-//! What is there after a call: each note once and whole, the page of the call, and nothing where it does not belong.
+//! What is there after a call: each note once and whole, the page of the call, and nothing where it
+//! does not belong.
 
 use brain_tests::telephony::{Call, KNOWN};
 
@@ -106,7 +107,8 @@ fn a_long_note_is_kept_to_its_last_word() {
     let long = "word ".repeat(6000) + "omega";
     assert!(call.says(&long).text().contains("Noted"));
     assert!(text(&only(&home, "inbox/")).trim_end().ends_with("omega"));
-    // As a question it is looked for as far as questions are read, and is not answered with the transcript of this call.
+    // As a question it is looked for as far as questions are read, and is not answered with the
+    // transcript of this call.
     call.presses("2");
     let heard = call.says(&("word ".repeat(6000) + "omega")).text();
     assert!(heard.contains("I found this") && !heard.contains("Call of"), "{heard}");

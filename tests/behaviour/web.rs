@@ -1,4 +1,5 @@
-//! HTTP by hand for the tests of clients, owners and browsers: one request a connection, and what a browser keeps in between.
+//! HTTP by hand for the tests of clients, owners and browsers: one request a connection, and what a
+//! browser keeps in between.
 
 use brain_tests::{Daemon, TestHome, http};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The bytes on the wire, held by fixtures: a change of them is a new protocol number.
 //!
-//! `BRAIN_WRITE_FIXTURES=1 cargo test -p brain-tests wire::` writes the fixtures anew. Do that only together with a
-//! higher `PROTOCOL`.
+//! `BRAIN_WRITE_FIXTURES=1 cargo test -p brain-tests wire::` writes the fixtures anew. Do that only
+//! together with a higher `PROTOCOL`.
 
 use std::fmt::Debug;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! One value of every request and reply about search by meaning, answers in prose, ideas and costs, in the order of the wire.
+//! One value of every request and reply about search by meaning, answers in prose, ideas and costs,
+//! in the order of the wire.
 
 use brain_protocol::*;
 

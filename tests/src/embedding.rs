@@ -1,6 +1,7 @@
-//! An embedding endpoint that is none, over loopback: the shape of OpenAI's, as strict as the real ones are about what they take. Words of one
-//! line of [`MEANINGS`] have nearly the same vector, so a test can look for what is meant and find what is written otherwise. Its mood is up to
-//! the test, and may change.
+//! An embedding endpoint that is none, over loopback: the shape of OpenAI's, as strict as the real
+//! ones are about what they take. Words of one line of [`MEANINGS`] have nearly the same vector, so
+//! a test can look for what is meant and find what is written otherwise. Its mood is up to the
+//! test, and may change.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -36,7 +37,8 @@ pub enum Mood {
     Fails(u16),
     /// With status 200 and this.
     Says(String),
-    /// Only when all texts together have at most so many bytes; else with 400 about the context length.
+    /// Only when all texts together have at most so many bytes; else with 400 about the context
+    /// length.
     Holds(usize),
 }
 
@@ -135,8 +137,9 @@ impl FakeEmbedding {
     }
 }
 
-/// What a text means to it: a direction a line of [`MEANINGS`], and one of the others for each other word. Each model sees them from its
-/// own side, so vectors of two models have nothing to do with each other.
+/// What a text means to it: a direction a line of [`MEANINGS`], and one of the others for each
+/// other word. Each model sees them from its own side, so vectors of two models have nothing to do
+/// with each other.
 fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
     let turn = model.bytes().map(usize::from).sum::<usize>();
     let mut vector = vec![0.0; length];

@@ -1,4 +1,5 @@
-//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back; and how a fake server reads a request.
+//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back;
+//! and how a fake server reads a request.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -130,7 +131,8 @@ impl Wire {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// The next answer; `None` when the other end closes without one. `to` is the method that was sent.
+    /// The next answer; `None` when the other end closes without one. `to` is the method that was
+    /// sent.
     pub fn answer_to(&mut self, to: &str) -> Option<Answer> {
         let head_end = loop {
             if let Some(at) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {

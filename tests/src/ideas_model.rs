@@ -1,4 +1,5 @@
-//! What a language model says to `brainstorm` and `lsd`, when it does as it is asked: for [`crate::model::FakeModel`]. Pure.
+//! What a language model says to `brainstorm` and `lsd`, when it does as it is asked: for
+//! [`crate::model::FakeModel`]. Pure.
 
 use serde_json::{Value, json};
 

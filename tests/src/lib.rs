@@ -1,5 +1,5 @@
-//! What every behaviour test starts from: a home of its own, the real programs, and a client that speaks the protocol
-//! by hand.
+//! What every behaviour test starts from: a home of its own, the real programs, and a client that
+//! speaks the protocol by hand.
 //!
 //! Failures here are failures of a test, so this crate panics where the others return errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
@@ -30,10 +30,12 @@ use brain_protocol::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything may take before a test gives up. Generous: the machine may be busy; no test asserts speed.
+/// How long anything may take before a test gives up. Generous: the machine may be busy; no test
+/// asserts speed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What every daemon of a test gets: tests run side by side, and beside the brain of whoever runs them.
+/// What every daemon of a test gets: tests run side by side, and beside the brain of whoever runs
+/// them.
 pub const HTTP_ANYWHERE: [(&str, &str); 2] =
     [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "off")];
 
@@ -123,8 +125,8 @@ impl TestHome {
         dir
     }
 
-    /// Puts a memory file system at `at`, which is made; `false`, said loudly, where this user may not mount. It goes
-    /// with the home, after the daemon.
+    /// Puts a memory file system at `at`, which is made; `false`, said loudly, where this user may
+    /// not mount. It goes with the home, after the daemon.
     #[must_use]
     pub fn mount(&mut self, at: &Path, options: &str) -> bool {
         std::fs::create_dir_all(at).unwrap();
@@ -136,7 +138,8 @@ impl TestHome {
         true
     }
 
-    /// Puts an ext4 file system of `megabytes` in a file at `at`; `false`, said loudly, where that cannot be.
+    /// Puts an ext4 file system of `megabytes` in a file at `at`; `false`, said loudly, where that
+    /// cannot be.
     #[must_use]
     pub fn mount_ext4(&mut self, at: &Path, megabytes: u64) -> bool {
         std::fs::create_dir_all(at).unwrap();
@@ -214,7 +217,8 @@ impl TestHome {
         run(command, stdin).expect(0).json()
     }
 
-    /// Runs `brain … --json`, expects it to end with `code` and one JSON error on standard output; gives the error.
+    /// Runs `brain … --json`, expects it to end with `code` and one JSON error on standard output;
+    /// gives the error.
     pub fn fault<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -280,8 +284,8 @@ impl TestHome {
         daemon
     }
 
-    /// Starts the daemon with this socket handed over as systemd would, under these names (`:` between them). It need not
-    /// be ready yet.
+    /// Starts the daemon with this socket handed over as systemd would, under these names (`:`
+    /// between them). It need not be ready yet.
     #[must_use]
     pub fn activated(&self, socket: &UnixListener, names: &str) -> Daemon {
         self.activated_by(socket.try_clone().unwrap().into(), names)
@@ -326,7 +330,8 @@ impl TestHome {
         self.status().http_public.expect("HTTP is served for a tunnel").parse().unwrap()
     }
 
-    /// A new token with these scopes, such as `read write`, for these sources; for all when there are none.
+    /// A new token with these scopes, such as `read write`, for these sources; for all when there
+    /// are none.
     #[must_use]
     pub fn token(&self, name: &str, scopes: &str, sources: &[&str]) -> String {
         let request = TokenCreate {

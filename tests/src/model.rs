@@ -1,5 +1,5 @@
-//! A language model that is none, over loopback: both shapes of API, as strict as the real ones are about what they take. What it says is
-//! up to the test.
+//! A language model that is none, over loopback: both shapes of API, as strict as the real ones are
+//! about what they take. What it says is up to the test.
 
 mod speech;
 
@@ -43,7 +43,8 @@ pub enum Said {
     Stalls(String),
     /// With this text, and then the connection is gone.
     Breaks(String),
-    /// With this text, and then an error in the middle of the stream; without a stream, with status 500.
+    /// With this text, and then an error in the middle of the stream; without a stream, with status
+    /// 500.
     GivesUp(String),
     /// With status 200 and something that is no answer.
     Nonsense,

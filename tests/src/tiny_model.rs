@@ -1,6 +1,7 @@
-//! A sentence model of the shape that the daemon runs, small enough to be written by a test: two layers, 32 dimensions, weights from a
-//! seed. It has learnt nothing; but its vectors are mostly made of the words of a text, and words of one group in [`MEANINGS`] have
-//! nearly the same, so a test can look for what is meant and find what is written otherwise.
+//! A sentence model of the shape that the daemon runs, small enough to be written by a test: two
+//! layers, 32 dimensions, weights from a seed. It has learnt nothing; but its vectors are mostly
+//! made of the words of a text, and words of one group in [`MEANINGS`] have nearly the same, so a
+//! test can look for what is meant and find what is written otherwise.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +21,8 @@ pub const POSITIONS: usize = 256;
 /// Tokens of a text that count, with the two that mark its ends.
 pub const MAX_TOKENS: usize = 128;
 
-/// Words of one line mean nearly the same to it. Words that are in no line are spelt, letter by letter.
+/// Words of one line mean nearly the same to it. Words that are in no line are spelt, letter by
+/// letter.
 pub const MEANINGS: [&[&str]; 12] = [
     &["car", "automobile", "vehicle"],
     &["doctor", "physician", "medic"],

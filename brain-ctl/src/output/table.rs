@@ -189,7 +189,8 @@ mod tests {
     fn no_row_is_wider_than_the_terminal() {
         for room in 1..140 {
             for line in shown(Some(room)).lines() {
-                // Four columns cannot be narrower than one each with their gaps; two stay at the least.
+                // Four columns cannot be narrower than one each with their gaps; two stay at the
+                // least.
                 assert!(width(line) <= room.max(4), "{room}: {line:?} has {}", width(line));
             }
         }

@@ -63,13 +63,15 @@ impl Text {
         self.out.push('\n');
     }
 
-    /// A line of foreign text: cleaned, and whole however long it is. For names and commands that people copy.
+    /// A line of foreign text: cleaned, and whole however long it is. For names and commands that
+    /// people copy.
     pub(crate) fn line(&mut self, text: &str) {
         let line = clean(text);
         self.raw(&line);
     }
 
-    /// Prose after a `lead` that takes `indent` columns: cleaned, and broken between words under its own beginning.
+    /// Prose after a `lead` that takes `indent` columns: cleaned, and broken between words under
+    /// its own beginning.
     pub(crate) fn prose(&mut self, lead: &str, indent: usize, text: &str) {
         let room = self.width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(16));
         let mut line = lead.to_owned();
@@ -113,8 +115,8 @@ impl Text {
         }
     }
 
-    /// A passage on one line after `indent` columns, with the byte ranges `matches` set off. When it is too
-    /// long, the part around the first match is shown.
+    /// A passage on one line after `indent` columns, with the byte ranges `matches` set off. When
+    /// it is too long, the part around the first match is shown.
     pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {
         let room = self.width.map(|w| w.saturating_sub(indent));
         let mut line = " ".repeat(indent);
@@ -140,7 +142,8 @@ pub(crate) fn fit(text: &str, room: Option<usize>) -> String {
     format!("{}…", prefix(text, room).trim_end())
 }
 
-/// The longest beginning of `text` that takes at most `room` columns and cuts no character from its marks.
+/// The longest beginning of `text` that takes at most `room` columns and cuts no character from its
+/// marks.
 fn prefix(text: &str, room: usize) -> &str {
     let mut used = 0;
     let mut end = text.len();
@@ -151,7 +154,8 @@ fn prefix(text: &str, room: usize) -> &str {
             break;
         }
     }
-    // A sequence can be wider than its characters (emoji presentation), and must not end on a joiner.
+    // A sequence can be wider than its characters (emoji presentation), and must not end on a
+    // joiner.
     while width(&text[..end]) > room || text[..end].ends_with('\u{200D}') {
         end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
     }

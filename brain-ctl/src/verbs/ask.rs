@@ -56,7 +56,8 @@ Without a language model it shows the passages. What is sent where: docs/ask.md"
             model: self.model,
             max_cost: self.max_cost,
         };
-        // Prose is read while it comes, by whoever sits at a terminal; everybody else gets it whole.
+        // Prose is read while it comes, by whoever sits at a terminal; everybody else gets it
+        // whole.
         let room = stdout_width().filter(|_| !context.json && !context.quiet);
         let mut flow = ProseWrapper::new(room.unwrap_or_default());
         let reply = context.follow(request, &mut |piece| {

@@ -327,7 +327,8 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
 /// The state of the service.
 #[derive(Debug, Serialize)]
 struct ServiceStatus {
-    /// `running`, `waiting` (the first request starts it), `stopped`, `failed`, `foreign` or `not_installed`.
+    /// `running`, `waiting` (the first request starts it), `stopped`, `failed`, `foreign` or
+    /// `not_installed`.
     status: &'static str,
     /// The service's unit file.
     unit: String,

@@ -96,7 +96,8 @@ impl Verb for Token {
             }),
             Action::Revoke => context.run(TokenRevoke { token: name }),
             Action::Admin => {
-                // Asked before the daemon is: a token that was changed and not shown would help nobody.
+                // Asked before the daemon is: a token that was changed and not shown would help
+                // nobody.
                 require_terminal(io::stdout().is_terminal())?;
                 context.run(AdminToken { rotate: self.rotate })
             }

@@ -19,7 +19,8 @@ pub(crate) struct Figures {
     pub(crate) median_us: u128,
 }
 
-/// The figures of `set`, asked of `open`. Tells on standard error which answers were missed, when that is wanted.
+/// The figures of `set`, asked of `open`. Tells on standard error which answers were missed, when
+/// that is wanted.
 pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figures {
     let mut sum = Figures::default();
     let mut times = Vec::new();

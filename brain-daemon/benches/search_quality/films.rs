@@ -1,5 +1,6 @@
-//! A linked corpus of its own, always the same: films, artists, bands, albums, festivals, and cookery courses in German. Its sentences,
-//! kinds of pages and forms of questions have nothing in common with those of the set that the rule for links was written with.
+//! A linked corpus of its own, always the same: films, artists, bands, albums, festivals, and
+//! cookery courses in German. Its sentences, kinds of pages and forms of questions have nothing in
+//! common with those of the set that the rule for links was written with.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,5 @@
-//! How well search ranks: known questions with known answers, asked of a real brain (store, index, links, vectors).
+//! How well search ranks: known questions with known answers, asked of a real brain (store, index,
+//! links, vectors).
 //!
 //! `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`
 //!

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use crate::Row;
 use crate::figures::Figures;
 
-/// What must be reached: set, with vectors or without, measure, how much. Without vectors the best full-text figures measured before this
-/// project began, with them the best of fixed-scale fusion.
+/// What must be reached: set, with vectors or without, measure, how much. Without vectors the best
+/// full-text figures measured before this project began, with them the best of fixed-scale fusion.
 const BARS: [(&str, bool, &str, f64); 11] = [
     ("scifact", false, "nDCG@10", 0.69),
     ("locomo-session", false, "recall@5", 0.86),

@@ -17,8 +17,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_secs(1200);
 
 impl Bench {
-    /// A search every 20 ms beside an import of few notes, of many, and a first sync of many; the floor is the same
-    /// search when the daemon is quiet again.
+    /// A search every 20 ms beside an import of few notes, of many, and a first sync of many; the
+    /// floor is the same search when the daemon is quiet again.
     pub(crate) fn beside(&mut self, [few, many]: [&Path; 2]) {
         self.step("searches beside imports");
         for (n, (what, dir, is_sync)) in [

@@ -1,5 +1,6 @@
-//! The collector: what a run costs our own processor when nothing is new, with few and with very many posts stored, and what stays in memory.
-//! The platform is the tests' own, in this process, so its work is not counted.
+//! The collector: what a run costs our own processor when nothing is new, with few and with very
+//! many posts stored, and what stays in memory. The platform is the tests' own, in this process, so
+//! its work is not counted.
 
 use std::fs;
 use std::path::Path;
@@ -159,7 +160,8 @@ fn cost(pid: u32, client: &mut Client) -> f64 {
     (ticks(pid) - before) / TICKS * 1e3 / f64::from(RUNS)
 }
 
-/// Milliseconds that it takes to read as many files as a run does, and to write half of them anew, with nothing else done.
+/// Milliseconds that it takes to read as many files as a run does, and to write half of them anew,
+/// with nothing else done.
 fn rewriting(data: &Path, scratch: &Path) -> f64 {
     let dir = scratch.join("rewriting");
     fs::create_dir_all(&dir).unwrap();

@@ -87,7 +87,8 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Commits what a durable queue needs at the least for such items: each one's text, when it is due, and how many there are.
+    /// Commits what a durable queue needs at the least for such items: each one's text, when it is
+    /// due, and how many there are.
     pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();
@@ -149,7 +150,8 @@ impl Tantivy {
         let mut writer = index.writer_with_num_threads::<TantivyDocument>(2, 100_000_000).unwrap();
         let fields = [slug, title, body];
         for part in 0..count.div_ceil(10_000) {
-            // Making the notes is not what is measured; up to ten thousand nothing is indexed meanwhile.
+            // Making the notes is not what is measured; up to ten thousand nothing is indexed
+            // meanwhile.
             let range = part * 10_000..((part + 1) * 10_000).min(count);
             let made: Vec<_> = range.map(|n| notes.note(n)).collect();
             let began = Instant::now();

@@ -1,4 +1,5 @@
-//! What should not grow with the brain, or hardly: listings, tags, links, phrases, a sync that finds nothing new.
+//! What should not grow with the brain, or hardly: listings, tags, links, phrases, a sync that
+//! finds nothing new.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,8 +20,8 @@ const SYNCS: usize = 5;
 const LONGEST: Duration = Duration::from_secs(7200);
 
 impl Bench {
-    /// Fills a source with `count` notes and asks. `shown` is their number for people, `phrases` what a phrase may take, in
-    /// milliseconds.
+    /// Fills a source with `count` notes and asks. `shown` is their number for people, `phrases`
+    /// what a phrase may take, in milliseconds.
     pub(crate) fn growth(&mut self, dir: &Path, count: usize, shown: &str, phrases: f64) {
         self.step(&format!("what grows: {shown} pages"));
         let home = TestHome::new();

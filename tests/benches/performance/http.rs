@@ -1,5 +1,6 @@
-//! HTTP: what is taken in a second, beside an endpoint that only reads the body; and whether memory comes back after a
-//! million items. The load is `wrk`'s; without it these rows are left out, loudly.
+//! HTTP: what is taken in a second, beside an endpoint that only reads the body; and whether memory
+//! comes back after a million items. The load is `wrk`'s; without it these rows are left out,
+//! loudly.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,5 @@
-//! Imports of few notes and of many, in turns: how fast, how much memory, what they leave for a quiet moment.
+//! Imports of few notes and of many, in turns: how fast, how much memory, what they leave for a
+//! quiet moment.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -36,7 +37,8 @@ impl Filled {
     }
 }
 
-/// Two imports of few notes before each of many and two at the end: rates in notes a second and peaks in MB.
+/// Two imports of few notes before each of many and two at the end: rates in notes a second and
+/// peaks in MB.
 #[derive(Default)]
 struct Imports {
     few: Vec<[(f64, f64); 2]>,
@@ -44,9 +46,10 @@ struct Imports {
 }
 
 impl Bench {
-    /// Imports `few` and `many` notes in turns; `alone` is what tantivy and redb take for few, if that is known. Three homes: of few, of many, of few.
-    /// The others are left in `homes`, to be removed after the last import: ext4 without a journal passes over the inodes of files
-    /// that were removed in the last minutes, one by one, and making files takes several times as long.
+    /// Imports `few` and `many` notes in turns; `alone` is what tantivy and redb take for few, if
+    /// that is known. Three homes: of few, of many, of few. The others are left in `homes`, to be
+    /// removed after the last import: ext4 without a journal passes over the inodes of files that
+    /// were removed in the last minutes, one by one, and making files takes several times as long.
     pub(crate) fn imports(
         &mut self,
         [few, many]: [&Path; 2],
@@ -55,8 +58,8 @@ impl Bench {
     ) -> [Filled; 3] {
         self.step("importing");
         let mut runs = Imports::default();
-        // A rate is worth something beside the other rate of the same minute; of few notes it differs by half from one import to
-        // the next.
+        // A rate is worth something beside the other rate of the same minute; of few notes it
+        // differs by half from one import to the next.
         let two = |runs: &mut Imports, homes: &mut Vec<TestHome>| {
             let [one, other] = [few, few].map(|dir| self.import(dir, self.scale.few));
             runs.few.push([one.figures(), other.figures()]);

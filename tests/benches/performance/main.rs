@@ -1,8 +1,8 @@
-//! Measures what is promised of speed and memory, each beside what it costs at the least on the same machine in the
-//! same run, and prints a table.
+//! Measures what is promised of speed and memory, each beside what it costs at the least on the
+//! same machine in the same run, and prints a table.
 //!
-//! `.ci/measure performance` builds the programs and writes `docs/performance.md`. `--quick` is a smoke run with few
-//! notes, whose figures mean nothing.
+//! `.ci/measure performance` builds the programs and writes `docs/performance.md`. `--quick` is a
+//! smoke run with few notes, whose figures mean nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, clippy::print_stderr)]
 
 mod beside;
@@ -88,10 +88,11 @@ fn main() {
         println!("run `.ci/measure performance`");
         return;
     }
-    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports, `--beside` only searches beside imports,
-    // `--growth` only asks what should not grow, of 100,000 pages, and `--million` of a million as well, `--writers` only lets many write,
-    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the collector, `--meaning` only search by
-    // meaning, `--soak` only posts a million items.
+    // To look at one thing closely: `--notes DIR COUNT` only writes notes, `--import` only imports,
+    // `--beside` only searches beside imports, `--growth` only asks what should not grow, of
+    // 100,000 pages, and `--million` of a million as well, `--writers` only lets many write,
+    // `--http` only measures HTTP, `--mcp` only the tool endpoint, `--collector` only the
+    // collector, `--meaning` only search by meaning, `--soak` only posts a million items.
     let wanted = |name: &str| args.iter().any(|arg| arg == name);
     if wanted("--writers") || wanted("--mcp") {
         let mut bench = Bench::new(FULL);
@@ -524,7 +525,8 @@ impl Bench {
         });
     }
 
-    /// From the start of the process until it answers, after a clean end and after SIGKILL in the middle of writes.
+    /// From the start of the process until it answers, after a clean end and after SIGKILL in the
+    /// middle of writes.
     fn starts(&mut self, filled: Filled) {
         let Filled { mut daemon, home, .. } = filled;
         let [mut clean, mut killed, mut alone] = std::array::from_fn(|_| Samples::default());

@@ -1,5 +1,6 @@
-//! `/mcp`: a search through the tool endpoint beside the same search over the socket, many clients at once, and memory over very many
-//! calls. Many clients are `wrk`'s; without it these rows are left out, loudly.
+//! `/mcp`: a search through the tool endpoint beside the same search over the socket, many clients
+//! at once, and memory over very many calls. Many clients are `wrk`'s; without it these rows are
+//! left out, loudly.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Search by words and meaning together, with a real local model; without one these rows are left out, loudly.
+//! Search by words and meaning together, with a real local model; without one these rows are left
+//! out, loudly.
 
 use std::time::Instant;
 
@@ -10,7 +11,8 @@ use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 
 impl Bench {
-    /// Hybrid searches over the socket, each with a question that was not asked before, and the memory that the model takes.
+    /// Hybrid searches over the socket, each with a question that was not asked before, and the
+    /// memory that the model takes.
     pub(crate) fn meaning(&mut self) {
         let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty())
         else {

@@ -1,5 +1,5 @@
-//! Notes that look like notes: a few thousand word forms in the frequencies of natural text, names that nobody else
-//! has, frontmatter, links. The same number gives the same note on every machine.
+//! Notes that look like notes: a few thousand word forms in the frequencies of natural text, names
+//! that nobody else has, frontmatter, links. The same number gives the same note on every machine.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -245,7 +245,8 @@ impl Dice {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// A place in an order of frequency: the second is half as likely as the first, the third a third.
+    /// A place in an order of frequency: the second is half as likely as the first, the third a
+    /// third.
     fn zipf(&mut self, n: usize) -> usize {
         let u = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         ((((n + 1) as f64).ln() * u).exp() as usize).clamp(1, n) - 1

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Daemon, PATIENCE, TestHome};
 
-/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that took.
+/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that
+/// took.
 pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     const QUIET: Duration = Duration::from_secs(3);
     // The segments of a million pages are merged for minutes.
@@ -43,7 +44,8 @@ pub(crate) fn forget_peak(pid: u32) {
 /// What the processor's time is counted in, a second.
 pub(crate) const TICKS: f64 = 100.0;
 
-/// What a process has had of the processor, in ticks, threads that ended included (`utime` and `stime`, proc_pid_stat(5)).
+/// What a process has had of the processor, in ticks, threads that ended included (`utime` and
+/// `stime`, proc_pid_stat(5)).
 pub(crate) fn ticks(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let rest = stat.rsplit_once(") ").unwrap().1;

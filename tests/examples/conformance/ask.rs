@@ -1,4 +1,5 @@
-//! What the fixture asks a client for, in the shapes that both eras send: a form, a sampled message, the roots.
+//! What the fixture asks a client for, in the shapes that both eras send: a form, a sampled
+//! message, the roots.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -74,7 +75,8 @@ fn requests<const N: usize>(asked: [(&str, InputRequest); N]) -> InputRequests {
     asked.into_iter().map(|(key, request)| (key.to_owned(), request)).collect()
 }
 
-/// What the client answered to `key`. Every answer is an object; what is none counts as missing, so it is asked for again.
+/// What the client answered to `key`. Every answer is an object; what is none counts as missing, so
+/// it is asked for again.
 pub(crate) fn answer<'a>(
     responses: Option<&'a InputResponses>,
     key: &str,

@@ -1,4 +1,5 @@
-//! The server that the suite talks to: what every method answers, and what is kept between two of them.
+//! The server that the suite talks to: what every method answers, and what is kept between two of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +22,8 @@ use crate::{prompts, resources, tools};
 
 /// How long a client may keep what it was told, in milliseconds.
 const FRESH: u64 = 60_000;
-/// Seals what clients carry from one round to the next. It guards nothing here, so it is in the open.
+/// Seals what clients carry from one round to the next. It guards nothing here, so it is in the
+/// open.
 const SEAL: [u8; 32] = [7; 32];
 
 /// One server for all clients; its clones share what it keeps.

@@ -1,4 +1,5 @@
-//! Tools that speak while they work: log lines and progress, and what older clients are asked for in the middle of a call.
+//! Tools that speak while they work: log lines and progress, and what older clients are asked for
+//! in the middle of a call.
 
 use std::time::Duration;
 

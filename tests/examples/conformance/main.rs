@@ -1,6 +1,7 @@
-//! A server with everything that the official conformance suite of MCP asks for, behind the daemon's own router and
-//! middleware: whatever the suite finds here is the middleware's doing or the SDK's. For `.ci/clients`. Serves the brain at
-//! `BRAIN_HOME` until it is killed, and prints where, with a token.
+//! A server with everything that the official conformance suite of MCP asks for, behind the
+//! daemon's own router and middleware: whatever the suite finds here is the middleware's doing or
+//! the SDK's. For `.ci/clients`. Serves the brain at `BRAIN_HOME` until it is killed, and prints
+//! where, with a token.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
 // Sampling, roots and logging are on their way out of the protocol, and still part of the suite.
 #![allow(deprecated)]

@@ -1,4 +1,5 @@
-//! Tools that need more than one round: the answer says what is missing, and the client calls again with it (SEP-2322).
+//! Tools that need more than one round: the answer says what is missing, and the client calls again
+//! with it (SEP-2322).
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};

@@ -1,4 +1,5 @@
-//! Hands the socket on standard input over to a program, as systemd does: `brain-activate NAMES PROGRAM [ARGUMENT…]`.
+//! Hands the socket on standard input over to a program, as systemd does: `brain-activate NAMES
+//! PROGRAM [ARGUMENT…]`.
 //!
 //! `NAMES` are the names of the sockets with `:` between them; all of them are the one socket.
 

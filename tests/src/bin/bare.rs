@@ -1,5 +1,5 @@
-//! An HTTP server that reads the body and answers, and nothing else: what HTTP costs at the least. For
-//! `benches/performance`. Prints its address.
+//! An HTTP server that reads the body and answers, and nothing else: what HTTP costs at the least.
+//! For `benches/performance`. Prints its address.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use axum::body::Bytes;

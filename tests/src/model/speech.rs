@@ -1,4 +1,5 @@
-//! How the model that is none says what its mind wants: whole, or piece by piece, and in every way that goes wrong.
+//! How the model that is none says what its mind wants: whole, or piece by piece, and in every way
+//! that goes wrong.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,4 +1,5 @@
-//! What scripts may do to a platform, as `POST /_control/<what>` with a JSON object: no part of the platform itself.
+//! What scripts may do to a platform, as `POST /_control/<what>` with a JSON object: no part of the
+//! platform itself.
 
 use serde_json::{Value, json};
 

@@ -84,7 +84,8 @@ pub enum Fault {
     WrongKind,
     /// The answer without rate-limit fields.
     WithoutFields,
-    /// The answer with this in `x-rate-limit-remaining`, and `x-rate-limit-reset` this many seconds from now.
+    /// The answer with this in `x-rate-limit-remaining`, and `x-rate-limit-reset` this many seconds
+    /// from now.
     Rates(String, i64),
     /// The answer, with fields that nobody has heard of.
     UnknownFields,

@@ -1,4 +1,5 @@
-//! The platform behind the daemon's own trait for what goes out: no socket, so nothing depends on the machine's speed.
+//! The platform behind the daemon's own trait for what goes out: no socket, so nothing depends on
+//! the machine's speed.
 
 use std::time::{Duration, Instant};
 

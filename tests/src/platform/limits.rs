@@ -1,4 +1,5 @@
-//! Rate limits: fixed windows of 15 minutes, one for each endpoint and kind of token, and the fields of an answer that tell of them.
+//! Rate limits: fixed windows of 15 minutes, one for each endpoint and kind of token, and the
+//! fields of an answer that tell of them.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,17 @@
-//! A social platform as a test needs it: version 2 of the API of X, with accounts, posts, edits, deletions, searches, a persistent
-//! connection, fixed rate-limit windows, and every fault that the real one was seen to have. Its time is given in, so days pass at once.
+//! A social platform as a test needs it: version 2 of the API of X, with accounts, posts, edits,
+//! deletions, searches, a persistent connection, fixed rate-limit windows, and every fault that the
+//! real one was seen to have. Its time is given in, so days pass at once.
 //!
-//! [`Platform::answer`] is all of it, without a socket; [`Served`] puts it behind one, [`InProcess`] behind the daemon's own trait for what
-//! goes out. It is as strict as the real one: it refuses a wrong token, an unknown parameter, a value out of bounds. And it is honest: what it
-//! answers by itself is held against the platform's OpenAPI document, and a test in which an answer did not fit fails.
+//! [`Platform::answer`] is all of it, without a socket; [`Served`] puts it behind one,
+//! [`InProcess`] behind the daemon's own trait for what goes out. It is as strict as the real one:
+//! it refuses a wrong token, an unknown parameter, a value out of bounds. And it is honest: what it
+//! answers by itself is held against the platform's OpenAPI document, and a test in which an answer
+//! did not fit fails.
 //!
-//! `world` is who wrote what, `query` the search language, `params` what may be asked, `objects` what a post looks like in an answer,
-//! `answers` the endpoints, `problems` refusals, `limits` the windows, `faults` what can go wrong, `schema` the document, `streaming` rules and
-//! connections, `server` HTTP/1.1, `control` what scripts may do to it, `in_process` the way around sockets.
+//! `world` is who wrote what, `query` the search language, `params` what may be asked, `objects`
+//! what a post looks like in an answer, `answers` the endpoints, `problems` refusals, `limits` the
+//! windows, `faults` what can go wrong, `schema` the document, `streaming` rules and connections,
+//! `server` HTTP/1.1, `control` what scripts may do to it, `in_process` the way around sockets.
 
 mod answers;
 mod control;
@@ -258,7 +262,8 @@ impl Platform {
         std::mem::take(&mut self.state().log)
     }
 
-    /// The next `times` requests to an endpoint fail like this, after those that are planned already.
+    /// The next `times` requests to an endpoint fail like this, after those that are planned
+    /// already.
     pub fn fault(&self, endpoint: &str, fault: Fault, times: u64) {
         self.fault_after(endpoint, 0, fault, times);
     }

@@ -1,4 +1,5 @@
-//! What posts and accounts look like in an answer: only the fields that were asked for, in the vocabulary that they were asked in.
+//! What posts and accounts look like in an answer: only the fields that were asked for, in the
+//! vocabulary that they were asked in.
 
 use std::collections::BTreeSet;
 

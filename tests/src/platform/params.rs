@@ -1,4 +1,5 @@
-//! What may be asked of each endpoint, and within which bounds. A test holds the names against the OpenAPI document.
+//! What may be asked of each endpoint, and within which bounds. A test holds the names against the
+//! OpenAPI document.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub(super) type Params = BTreeMap<String, String>;
 /// A parameter that is refused: its name, its value, and why.
 pub(super) type Refused = (String, String, String);
 
-/// What objects look like. The newer vocabulary is in use beside the older one, and in no document yet.
+/// What objects look like. The newer vocabulary is in use beside the older one, and in no document
+/// yet.
 pub(super) const FIELDS: [&str; 6] =
     ["tweet.fields", "expansions", "media.fields", "poll.fields", "user.fields", "place.fields"];
 /// The same in the newer vocabulary.

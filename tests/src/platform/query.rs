@@ -1,5 +1,6 @@
-//! A small honest part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`, `to:`, `@handle`, `#tag`, `is:`, `has:`, `lang:`.
-//! Words next to each other must all be there, and bind closer than `OR`. Anything else is refused, as the platform does.
+//! A small honest part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`,
+//! `to:`, `@handle`, `#tag`, `is:`, `has:`, `lang:`. Words next to each other must all be there,
+//! and bind closer than `OR`. Anything else is refused, as the platform does.
 
 use super::world::{Post, World};
 
@@ -152,7 +153,8 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands behind each `mark` (`@`, `#`, `$`) of a text, with the place of the mark in characters.
+/// What stands behind each `mark` (`@`, `#`, `$`) of a text, with the place of the mark in
+/// characters.
 pub(super) fn marked(text: &str, mark: char) -> Vec<(usize, String)> {
     let chars: Vec<char> = text.chars().collect();
     let part = |c: &char| c.is_alphanumeric() || *c == '_';

@@ -1,5 +1,6 @@
-//! The platform's OpenAPI document, by which its answers are judged. Stricter than the document itself: where that lists an object's
-//! fields, there may be no others, so that a misspelt one is found.
+//! The platform's OpenAPI document, by which its answers are judged. Stricter than the document
+//! itself: where that lists an object's fields, there may be no others, so that a misspelt one is
+//! found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -1,4 +1,5 @@
-//! HTTP/1.1 by hand, so that every fault of a connection can be had: one thread a connection, no more than a test needs.
+//! HTTP/1.1 by hand, so that every fault of a connection can be had: one thread a connection, no
+//! more than a test needs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -358,7 +358,8 @@ impl Platform {
         state.streaming.tell(&Told::End);
     }
 
-    /// Breaks all connections off. With `stale` the platform does not notice, and their place stays taken until it is freed.
+    /// Breaks all connections off. With `stale` the platform does not notice, and their place stays
+    /// taken until it is freed.
     pub fn cut_streams(&self, stale: bool) {
         let mut state = self.state();
         state.streaming.tell(&Told::Cut);

@@ -1,4 +1,5 @@
-//! Who wrote what. Ids are made as the platform makes them: of the time, so that a later post has a larger one.
+//! Who wrote what. Ids are made as the platform makes them: of the time, so that a later post has a
+//! larger one.
 
 use std::collections::BTreeMap;
 
@@ -113,7 +114,8 @@ pub(super) struct World {
     pub(super) accounts: BTreeMap<u64, Account>,
     /// By id.
     pub(super) posts: BTreeMap<u64, Post>,
-    /// Searches do not see what is younger than this, in milliseconds. The platform says 30 seconds; a test has no time.
+    /// Searches do not see what is younger than this, in milliseconds. The platform says 30
+    /// seconds; a test has no time.
     pub(super) search_lag: i64,
     made: u64,
 }
@@ -234,7 +236,8 @@ impl Platform {
         self.change(id, |post| post.counts.get_or_insert_default().likes = likes);
     }
 
-    /// Edits a post: the new version has an id of its own, which is given; the former one can still be looked up.
+    /// Edits a post: the new version has an id of its own, which is given; the former one can still
+    /// be looked up.
     pub fn edit(&self, id: &str, text: &str) -> String {
         let now = self.time().now();
         let mut state = self.state();

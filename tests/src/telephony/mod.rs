@@ -1,5 +1,6 @@
-//! The telephony provider as `/voice` sees it: calls with a signature made here, and answers read by a parser of XML. Strict where the real
-//! one is: a verb or an attribute that it does not know, or a call that would go on for ever, fails the test.
+//! The telephony provider as `/voice` sees it: calls with a signature made here, and answers read
+//! by a parser of XML. Strict where the real one is: a verb or an attribute that it does not know,
+//! or a call that would go on for ever, fails the test.
 
 mod markup;
 

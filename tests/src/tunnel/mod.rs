@@ -1,5 +1,5 @@
-//! Fakes of a tunnel: what agents and the telephony provider answer, at a loopback port or behind the daemon's own trait for what goes out;
-//! and programs that are started without there being any.
+//! Fakes of a tunnel: what agents and the telephony provider answer, at a loopback port or behind
+//! the daemon's own trait for what goes out; and programs that are started without there being any.
 
 mod programs;
 

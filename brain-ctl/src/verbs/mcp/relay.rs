@@ -217,13 +217,15 @@ where
     }
 
     fn request(&mut self, id: Value, initialize: bool, line: Vec<u8>) -> Result<(), End> {
-        // A daemon that has gone without a word is noticed by writing to it. It has not read what could not be written whole.
+        // A daemon that has gone without a word is noticed by writing to it. It has not read what
+        // could not be written whole.
         for _ in 0..2 {
             let link = match self.linked(initialize) {
                 Ok(link) => link,
                 Err(fault) => {
                     self.say(&message::unreachable(&id, &fault))?;
-                    // No daemon of this installation will ever understand us; the next `brain` will.
+                    // No daemon of this installation will ever understand us; the next `brain`
+                    // will.
                     if fault.code == FaultCode::ProtocolMismatch {
                         return Err(End::Fault(fault));
                     }

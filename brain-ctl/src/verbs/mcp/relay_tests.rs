@@ -4,7 +4,8 @@ use std::{sync::mpsc, thread::JoinHandle};
 
 /// Starts a relay for a client that sends `lines`. The test acts as the daemon.
 ///
-/// Returns the daemon's end of the connection, the client's messages, and the thread with the result.
+/// Returns the daemon's end of the connection, the client's messages, and the thread with the
+/// result.
 fn relay(lines: &[String]) -> (UnixStream, Receiver<Value>, JoinHandle<bool>) {
     let (ours, daemon) = UnixStream::pair().expect("pair");
     let input = io::Cursor::new(lines.join("\n").into_bytes());

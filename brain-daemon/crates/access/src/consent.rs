@@ -61,8 +61,8 @@ impl Access {
         })
     }
 
-    /// Records the owner's consent to `scopes`, which must not exceed the requested ones. Returns the
-    /// address to redirect the browser to, with an authorization code. May block.
+    /// Records the owner's consent to `scopes`, which must not exceed the requested ones. Returns
+    /// the address to redirect the browser to, with an authorization code. May block.
     ///
     /// # Errors
     /// As [`Access::consent`].

@@ -105,8 +105,8 @@ impl Access {
         }
     }
 
-    /// Revokes a token of a client (RFC 7009); a refresh token with its whole family. Unknown tokens
-    /// and tokens of other clients are ignored. May block.
+    /// Revokes a token of a client (RFC 7009); a refresh token with its whole family. Unknown
+    /// tokens and tokens of other clients are ignored. May block.
     ///
     /// # Errors
     /// `invalid_client`, `server_error`.
@@ -250,8 +250,8 @@ impl Access {
         self.issue(lock, update, client, &tokens)
     }
 
-    /// Refuses a grant for a former address of this service. Its tokens would be invalid; after this
-    /// error, clients ask for consent again.
+    /// Refuses a grant for a former address of this service. Its tokens would be invalid; after
+    /// this error, clients ask for consent again.
     fn check_resource(&self, resource: Option<&str>) -> Result<(), OAuthFault> {
         if resource.is_some_and(|resource| !self.is_our_resource(resource)) {
             return Err(invalid_grant());

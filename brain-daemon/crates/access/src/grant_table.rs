@@ -159,8 +159,8 @@ impl GrantTable {
         self.tokens.iter().map(|(hash, token)| (hash, &token.record))
     }
 
-    /// Adds the revocation of all tokens that `is_affected` selects to `update`. Returns how many of
-    /// them were valid.
+    /// Adds the revocation of all tokens that `is_affected` selects to `update`. Returns how many
+    /// of them were valid.
     pub(crate) fn revoke(
         &self,
         update: &mut GrantUpdate,

@@ -60,7 +60,8 @@ impl fmt::Display for HttpUrl {
     }
 }
 
-/// Returns a handle without its `@`. `None` unless it matches the platform's `^[A-Za-z0-9_]{1,15}$`.
+/// Returns a handle without its `@`. `None` unless it matches the platform's
+/// `^[A-Za-z0-9_]{1,15}$`.
 #[must_use]
 pub fn parse_handle(text: &str) -> Option<&str> {
     let name = text.strip_prefix('@').unwrap_or(text);

@@ -50,7 +50,8 @@ impl BackupService {
     }
 }
 
-/// Reads the backup `file` back, without a brain: what is in it, and its sources with a directory outside of the home.
+/// Reads the backup `file` back, without a brain: what is in it, and its sources with a directory
+/// outside of the home.
 ///
 /// # Errors
 /// Why it is no sound backup.

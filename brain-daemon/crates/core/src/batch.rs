@@ -1,4 +1,5 @@
-//! Many files at once: read on all cores while the ones before are stored, in batches that share a commit.
+//! Many files at once: read on all cores while the ones before are stored, in batches that share a
+//! commit.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -8,9 +9,9 @@ use brain_protocol::{Fault, ImportFailure, Slug};
 
 use brain_base::threads::lower_priority;
 
-/// Files that share a commit. The rows by which pages are found lie all over their tables, and a commit writes each leaf that
-/// it touched once: the more files, the fewer leaves for each. But a capture waits for a batch that is being stored, a quarter
-/// of a second in the middle of 100,000.
+/// Files that share a commit. The rows by which pages are found lie all over their tables, and a
+/// commit writes each leaf that it touched once: the more files, the fewer leaves for each. But a
+/// capture waits for a batch that is being stored, a quarter of a second in the middle of 100,000.
 pub(crate) const BATCH: usize = 2000;
 /// Bytes of files that share a commit: bounds the memory. A text of nothing but links takes 35
 /// times its length, and two batches are in memory at a time.
@@ -38,8 +39,8 @@ impl Failures {
     }
 }
 
-/// Gives `store` what `read` makes of the items, a batch at a time and in their order. While one batch is stored the next one
-/// is read.
+/// Gives `store` what `read` makes of the items, a batch at a time and in their order. While one
+/// batch is stored the next one is read.
 ///
 /// # Errors
 /// The first one of `store`; nothing is read or stored after it.

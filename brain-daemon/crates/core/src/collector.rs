@@ -1,8 +1,8 @@
 //! The collector operations: settings, token, runs, and queries about collected posts.
 //!
 //! `collect` runs the collector, `setup` configures it, `status` shows stored data. `digest` and
-//! `name_index` prepare facts for agents, `enrich` edits pages on request, `health` serves `doctor`,
-//! and `patterns` has the optional analyses.
+//! `name_index` prepare facts for agents, `enrich` edits pages on request, `health` serves
+//! `doctor`, and `patterns` has the optional analyses.
 
 mod collect;
 mod collected;

@@ -64,7 +64,8 @@ pub(super) struct VectorResults {
     pub(super) background: f32,
     /// The usual cosine of the best matches, minus `floor`.
     pub(super) span: f32,
-    /// The share of the question that the model can read, 0 to 1: [`brain_embed::Embedder::coverage`].
+    /// The share of the question that the model can read, 0 to 1:
+    /// [`brain_embed::Embedder::coverage`].
     pub(super) read: f32,
     /// Why results are missing or incomplete, for `degraded`. `None` without a configured provider.
     pub(super) degradation: Option<Degradation>,

@@ -17,7 +17,8 @@ pub trait EventLines: Send + Sync {
     fn emit(&self, line: &str);
 }
 
-/// Standard output. Nobody need read it: what a line tells of is in files, too, and no run waits for a reader who does not come.
+/// Standard output. Nobody need read it: what a line tells of is in files, too, and no run waits
+/// for a reader who does not come.
 #[derive(Debug, Default)]
 pub struct StandardOutput {
     /// The last line found no room: the next one is not waited for.
@@ -48,7 +49,8 @@ impl StandardOutput {
 /// Writes `bytes` when there is room for them.
 ///
 /// # Errors
-/// `EAGAIN` when there was none for so long; what the system says, when nobody is at the other end any more.
+/// `EAGAIN` when there was none for so long; what the system says, when nobody is at the other end
+/// any more.
 fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], patience: Duration) -> Result<(), Errno> {
     let until = Instant::now() + patience;
     while !bytes.is_empty() {
@@ -59,7 +61,8 @@ fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], patience: Duration) -> Re
             Err(Errno::INTR) => continue,
             other => other?,
         };
-        // A pipe that is writable has room for a page of memory, which no line is longer than: this does not block.
+        // A pipe that is writable has room for a page of memory, which no line is longer than: this
+        // does not block.
         match rustix::io::write(out, bytes) {
             Ok(written) => bytes = &bytes[written..],
             Err(Errno::INTR | Errno::AGAIN) if Instant::now() < until => {}

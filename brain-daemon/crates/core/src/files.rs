@@ -1,7 +1,8 @@
 //! The outbox: bringing files in line with the store.
 //!
-//! Every change of a page leaves a row in the same transaction. Whoever made the change brings the file in line
-//! before answering; what a crash or a full disk left is done at the next start and by the minute.
+//! Every change of a page leaves a row in the same transaction. Whoever made the change brings the
+//! file in line before answering; what a crash or a full disk left is done at the next start and by
+//! the minute.
 
 pub(crate) mod read_only;
 pub(crate) mod recovery;
@@ -27,7 +28,8 @@ use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError
 
 const STRIPES: usize = 64;
 
-/// Locks by page, so that two changes of one page cannot write its file in the wrong order; and what failed.
+/// Locks by page, so that two changes of one page cannot write its file in the wrong order; and
+/// what failed.
 pub(crate) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
     failing: Mutex<HashMap<u64, Failure>>,
@@ -189,7 +191,8 @@ impl FileService {
             self.store.file_done(id, row.seq);
             return Ok(None);
         };
-        // A directory that is gone may be a disk that is not mounted: making it anew would hide that.
+        // A directory that is gone may be a disk that is not mounted: making it anew would hide
+        // that.
         if row.source != SourceId::DEFAULT && !tree.root().is_dir() {
             return Err(other(&format!(
                 "the directory of source \"{}\", {}, is not there",
@@ -219,7 +222,8 @@ impl FileService {
                 let content = reader.content(&record).map_err(|e| other(&e))?;
                 let source = SourceId::parse(row.source.as_str()).map_err(|e| other(&e))?;
                 let known = reader.file(&source, &row.path).map_err(|e| other(&e))?;
-                // In a source's own `.trash` other programs keep things, too; a new page has nothing there.
+                // In a source's own `.trash` other programs keep things, too; a new page has
+                // nothing there.
                 let trashed = source.as_str() == SourceId::DEFAULT
                     || known.as_ref().is_some_and(FileRecord::is_trashed);
                 let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
@@ -275,7 +279,8 @@ impl FileService {
         }
     }
 
-    /// Does everything that is left in the outbox; returns how many files could not be brought in line.
+    /// Does everything that is left in the outbox; returns how many files could not be brought in
+    /// line.
     pub fn replay_outbox(&self) -> usize {
         let ids = match self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
             Ok(ids) => ids,
@@ -284,7 +289,8 @@ impl FileService {
                 return 0;
             }
         };
-        // The ids are in order: with very many failures a plain look through them would take minutes.
+        // The ids are in order: with very many failures a plain look through them would take
+        // minutes.
         self.failing().retain(|id, _| ids.binary_search(id).is_ok());
         self.recovering().retain(|id| ids.binary_search(id).is_ok());
         let mut failed = 0;

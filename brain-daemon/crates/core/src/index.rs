@@ -1,8 +1,9 @@
 //! Keeping the full-text index in step with the store.
 //!
-//! The index is derived: it knows up to which change it has seen the store. At start it catches up from there, in the
-//! background when that takes long; from then on every commit is pushed to it before anybody is told that the
-//! commit happened. So a search that starts after an acknowledged write sees it.
+//! The index is derived: it knows up to which change it has seen the store. At start it catches up
+//! from there, in the background when that takes long; from then on every commit is pushed to it
+//! before anybody is told that the commit happened. So a search that starts after an acknowledged
+//! write sees it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +25,8 @@ const CATCH_UP_AT_START: u64 = 1000;
 const BATCH: usize = 500;
 /// How long the feeder rests after the store failed it.
 const RETRY: Duration = Duration::from_secs(1);
-/// How far the index may be behind while pages are fed to it in bulk: two batches, so that it has work while one is stored.
+/// How far the index may be behind while pages are fed to it in bulk: two batches, so that it has
+/// work while one is stored.
 const BACKLOG: usize = 2 * crate::batch::BATCH;
 
 /// The index and what feeds it.
@@ -130,7 +132,8 @@ impl Follower {
         Settle(self)
     }
 
-    /// Why a search that begins now, in these sources or in all, may leave pages out that are in the store, if it does.
+    /// Why a search that begins now, in these sources or in all, may leave pages out that are in
+    /// the store, if it does.
     pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.leaves_out(sources))
@@ -214,7 +217,8 @@ impl Drop for Follower {
 }
 
 impl Shared {
-    /// Pushes every change after `seq`, moving it along, then goes live. In bulk, searches need not see them before that.
+    /// Pushes every change after `seq`, moving it along, then goes live. In bulk, searches need not
+    /// see them before that.
     fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {
         loop {
             if self.stop.load(Ordering::Relaxed) {

@@ -83,7 +83,8 @@ pub use voice::VoiceService;
 
 /// Hears how far long work is, and says whether to go on.
 pub trait Progress: Sync {
-    /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the next safe place.
+    /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the
+    /// next safe place.
     fn at(&self, done: u64, total: u64) -> bool;
 
     /// A line of what is going on.
@@ -326,8 +327,8 @@ impl Brain {
         self.env.stop.cancel();
     }
 
-    /// Puts everything that is derived on disk, so that the next start has nothing to catch up with. Never needed
-    /// for safety.
+    /// Puts everything that is derived on disk, so that the next start has nothing to catch up
+    /// with. Never needed for safety.
     pub fn settle(&self) {
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
@@ -341,8 +342,8 @@ impl Brain {
     }
 }
 
-/// The source that is meant when somebody who sees these names none: the preferred one, else the default one; for who sees only one,
-/// that one.
+/// The source that is meant when somebody who sees these names none: the preferred one, else the
+/// default one; for who sees only one, that one.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     let chosen = sources.iter().find(|(_, record)| record.preferred);
     match (chosen, sources) {
@@ -351,7 +352,8 @@ fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     }
 }
 
-/// A page as it is named in a command that somebody is to type: with its source, when the request named it.
+/// A page as it is named in a command that somebody is to type: with its source, when the request
+/// named it.
 fn typed(page: &PageRef) -> String {
     match &page.source {
         Some(source) => format!("{} --source {source}", page.slug),

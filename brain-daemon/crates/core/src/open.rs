@@ -236,8 +236,8 @@ fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     }
 }
 
-/// Refuses a store without a single change in a home that knows of some: a repair may have gone back to where the file began, and to
-/// go on would look like a lost brain.
+/// Refuses a store without a single change in a home that knows of some: a repair may have gone
+/// back to where the file began, and to go on would look like a lost brain.
 fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     if store.read_through(Reader::counts)?.seq > 0 {
         return Ok(());

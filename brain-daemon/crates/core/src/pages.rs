@@ -130,7 +130,8 @@ impl PageService {
         let deleted =
             reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
         if deleted.is_none() {
-            // A page whose row is damaged is not found by its slug; its file's row still leads to it, and says so.
+            // A page whose row is damaged is not found by its slug; its file's row still leads to
+            // it, and says so.
             reader.page_at(&source, &page::file_path(&named.slug))?;
         }
         Err(match deleted {

@@ -1,9 +1,10 @@
 //! Where a page comes from: what its record says, and that its text says the same.
 //!
-//! The door decides about a text that is handed over (capture, put, `/ingest`, AI clients, the telephone). Claims of the
-//! text that contradict the door are kept under `received` and have no effect. A file that brain reads (sync, import) is its
-//! author's, and so is what it says of itself: brain believes what brain itself could have written there. That raises
-//! nobody's trust: the author is the owner, and a claim can only make the text an outsider's.
+//! The door decides about a text that is handed over (capture, put, `/ingest`, AI clients, the
+//! telephone). Claims of the text that contradict the door are kept under `received` and have no
+//! effect. A file that brain reads (sync, import) is its author's, and so is what it says of
+//! itself: brain believes what brain itself could have written there. That raises nobody's trust:
+//! the author is the owner, and a claim can only make the text an outsider's.
 //!
 //! `docs/pages.md` has the table of all cases. Knows no store and no files.
 
@@ -83,10 +84,11 @@ impl Door {
         }
     }
 
-    /// The provenance of a text that is handed over at this door. `known` is that of the page that it replaces.
+    /// The provenance of a text that is handed over at this door. `known` is that of the page that
+    /// it replaces.
     ///
-    /// The owner who writes a page from outside back with its `source_kind` still there has changed the text, not taken
-    /// it for their own: the mark stays.
+    /// The owner who writes a page from outside back with its `source_kind` still there has changed
+    /// the text, not taken it for their own: the mark stays.
     pub(crate) fn of_text(
         &self,
         frontmatter: &Frontmatter,
@@ -111,10 +113,11 @@ impl Door {
         }
     }
 
-    /// The provenance of a page that is read from its author's file at `uri`. `known` is the page's as it was before.
+    /// The provenance of a page that is read from its author's file at `uri`. `known` is the page's
+    /// as it was before.
     ///
-    /// A file that says of itself what the record says belongs to the page as it came in, whoever changed its text. Without
-    /// a word of its own the file is what this door says.
+    /// A file that says of itself what the record says belongs to the page as it came in, whoever
+    /// changed its text. Without a word of its own the file is what this door says.
     pub(crate) fn of_file(
         &self,
         frontmatter: &Frontmatter,
@@ -152,7 +155,8 @@ pub(crate) fn has_claims(frontmatter: &Frontmatter) -> bool {
     [KIND, URI, VIA, AT].iter().any(|key| frontmatter.has(key))
 }
 
-/// Whether what the frontmatter says is what the record says. A key or column that is absent says nothing.
+/// Whether what the frontmatter says is what the record says. A key or column that is absent says
+/// nothing.
 pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     let columns = columns(record);
     columns.iter().all(|(key, value)| {
@@ -160,9 +164,9 @@ pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
     })
 }
 
-/// Makes the text of a page that brain writes say what the record says. Claims that are not so, and were not so of the
-/// page before (`known`), go under `received`. A note of its author's gets no lines that it has not, and a place on this
-/// machine is written into no file.
+/// Makes the text of a page that brain writes say what the record says. Claims that are not so, and
+/// were not so of the page before (`known`), go under `received`. A note of its author's gets no
+/// lines that it has not, and a place on this machine is written into no file.
 pub(crate) fn state(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
@@ -259,7 +263,8 @@ fn is_authors(record: &Provenance) -> bool {
     })
 }
 
-/// Whether `uri` names a place on this machine. Files must not state it: other people may read them.
+/// Whether `uri` names a place on this machine. Files must not state it: other people may read
+/// them.
 fn is_local(uri: &str) -> bool {
     uri.starts_with("file:") || uri.starts_with("cli:")
 }

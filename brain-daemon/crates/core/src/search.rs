@@ -7,8 +7,8 @@
 //! | `relations`, `sentence` | neighbours of the page that a question names, and what is said where they are linked |
 //! | `fuse` | one ranking out of all |
 //!
-//! Whatever the way a page was found on: it meets the question's conditions (the index says which pages do), and the caller may see it
-//! (the store's [`Reader`] says so, last).
+//! Whatever the way a page was found on: it meets the question's conditions (the index says which
+//! pages do), and the caller may see it (the store's [`Reader`] says so, last).
 
 mod fuse;
 mod question;
@@ -99,7 +99,8 @@ impl SearchService {
             until,
             explain: request.explain,
         };
-        // QuestionTerms first: what is stored from here on was not acknowledged when the search began.
+        // QuestionTerms first: what is stored from here on was not acknowledged when the search
+        // began.
         let of = question.sources.as_deref().or(question.view.as_deref());
         let catching_up = self.index.catching_up(of);
         let asked = index
@@ -108,7 +109,8 @@ impl SearchService {
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
         let meant = self.meant(&asked, &conditions)?;
         let new = recent::wants_new(&asked);
-        // Whatever may change the order looks deeper than what is shown: the first ten are the same, however many are asked for.
+        // Whatever may change the order looks deeper than what is shown: the first ten are the
+        // same, however many are asked for.
         let by_words = meant.near.is_empty() && asked.subjects.is_empty() && new.is_none();
         let depth = if by_words { limit } else { DEPTH.max(limit) };
         let found = index
@@ -167,7 +169,8 @@ impl SearchService {
         asked: &QuestionTerms,
         conditions: &Conditions<'_>,
     ) -> Result<VectorResults, Fault> {
-        // Marks alone, or the beginning of a word, mean nothing; and a model finds something near to anything.
+        // Marks alone, or the beginning of a word, mean nothing; and a model finds something near
+        // to anything.
         if asked.words.is_empty() || !self.embedding.has_embedding() {
             return Ok(VectorResults::default());
         }

@@ -1,7 +1,7 @@
 //! The sources: directories of markdown, each with slugs of its own.
 //!
-//! Registering a source reads none of its files, and removing one touches none: its pages are hidden, and come back when
-//! the source is registered and synchronised again.
+//! Registering a source reads none of its files, and removing one touches none: its pages are
+//! hidden, and come back when the source is registered and synchronised again.
 
 pub(crate) mod watched;
 
@@ -137,7 +137,8 @@ impl SourceService {
         Ok(SourceReply { status: "removed".into(), source: row, warnings })
     }
 
-    /// The source that is meant when `caller` names none; one that they may not use, when they have to name one.
+    /// The source that is meant when `caller` names none; one that they may not use, when they have
+    /// to name one.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -327,8 +328,8 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     Ok(true)
 }
 
-/// In the writer: hides up to [`BATCH`] pages behind the slug `after`, and forgets the source when it has no others; the
-/// slug to go on from.
+/// In the writer: hides up to [`BATCH`] pages behind the slug `after`, and forgets the source when
+/// it has no others; the slug to go on from.
 fn hide_some(
     draft: &mut Draft<'_>,
     source: &SourceId,

@@ -1,4 +1,5 @@
-//! Something that is checked step by step: what each step saw, and how long it took. The first that fails is the last.
+//! Something that is checked step by step: what each step saw, and how long it took. The first that
+//! fails is the last.
 
 use brain_protocol::Step;
 

@@ -1,9 +1,11 @@
 //! `sync`: bringing the pages of a source in line with its files.
 //!
-//! The files are their authors': nothing here writes, moves or removes one. First git may pull; then the directory is walked
-//! beside what was noted of its files ([`survey`]), and what is not as it was is compared ([`compare`]); renames are told from what came and went ([`renames`]);
-//! the rest is read and stored a batch at a time ([`decide`], [`apply`]); at last pages without a file are hidden, unless
-//! they are too many. One sync is at work in a brain at a time; the next one waits for its turn.
+//! The files are their authors': nothing here writes, moves or removes one. First git may pull;
+//! then the directory is walked beside what was noted of its files ([`survey`]), and what is not as
+//! it was is compared ([`compare`]); renames are told from what came and went ([`renames`]); the
+//! rest is read and stored a batch at a time ([`decide`], [`apply`]); at last pages without a file
+//! are hidden, unless they are too many. One sync is at work in a brain at a time; the next one
+//! waits for its turn.
 
 pub(crate) mod import;
 
@@ -46,7 +48,8 @@ use tally::Tally;
 const MANY: usize = 20;
 /// more percent of a source than this, do not go without the user's word.
 const MANY_PERCENT: usize = 30;
-/// Removals that the watcher sees within this time count together, in milliseconds: it takes in a large removal in small parts.
+/// Removals that the watcher sees within this time count together, in milliseconds: it takes in a
+/// large removal in small parts.
 const TOGETHER_MS: i64 = 10 * 60 * 1000;
 /// How often somebody who waits for a turn looks again.
 const TURN: Duration = Duration::from_millis(50);
@@ -58,7 +61,8 @@ struct Wish<'a> {
     dry_run: bool,
     full: bool,
     yes: bool,
-    /// Nobody asked for it: the watcher noticed something at these paths. Pages whose file is gone elsewhere wait on.
+    /// Nobody asked for it: the watcher noticed something at these paths. Pages whose file is gone
+    /// elsewhere wait on.
     watched: Option<&'a [String]>,
     /// Only files at or below these paths; everything when one is empty.
     scope: &'a [String],
@@ -141,8 +145,9 @@ impl SyncService {
         })
     }
 
-    /// The same for files and directories of a source in which something has happened, by their absolute paths, without a
-    /// pull. Files that say what their pages say change nothing, so the daemon's own writes come to rest.
+    /// The same for files and directories of a source in which something has happened, by their
+    /// absolute paths, without a pull. Files that say what their pages say change nothing, so the
+    /// daemon's own writes come to rest.
     ///
     /// # Errors
     /// `unknown_source`, and when the store fails. What could not be taken in is in the report.
@@ -208,7 +213,8 @@ impl SyncService {
             tally.out.conflicts.extend(kept.map(|kept| kept.conflict));
         }
         let _settled = self.index.settle_at_end();
-        // In this order: what is written from here on is either seen by the walk or not yet expected to be there.
+        // In this order: what is written from here on is either seen by the walk or not yet
+        // expected to be there.
         let mut ground = self.ground(id, record);
         let reader = self.store.read(Visibility::All)?;
         let survey = match walk(&reader, id, &root, wish)? {
@@ -300,8 +306,8 @@ impl SyncService {
             },
         )?;
 
-        // A page whose slug another file has now is that file's, or waits until it can be. And what was away for a moment
-        // only, as when an editor saves, was never gone.
+        // A page whose slug another file has now is that file's, or waits until it can be. And what
+        // was away for a moment only, as when an editor saves, was never gone.
         missing.retain(|page| {
             !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path)
         });
@@ -425,7 +431,8 @@ fn strangers(
     Ok(without(&Survey::new(reader, source, root, &[String::new()], false)?))
 }
 
-/// The active pages among those without a file. One whose file is still to be written is none of them.
+/// The active pages among those without a file. One whose file is still to be written is none of
+/// them.
 fn missing(reader: &Reader, ground: &Ground, ids: &[u64]) -> Result<Vec<Missing>, Fault> {
     let mut out = Vec::new();
     for &id in ids {

@@ -28,8 +28,8 @@ impl TextBudget {
         Self { left: Mutex::new(LIMIT), freed: Condvar::new() }
     }
 
-    /// Waits for a share of `bytes`, or of the whole budget when that is less. Blocks. A thread that
-    /// holds a share must not take another one; the store's writer never takes one.
+    /// Waits for a share of `bytes`, or of the whole budget when that is less. Blocks. A thread
+    /// that holds a share must not take another one; the store's writer never takes one.
     pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);

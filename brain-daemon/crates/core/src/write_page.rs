@@ -1,4 +1,5 @@
-//! From text to a page: what every way in shares, so that one text gives one page whichever door it takes.
+//! From text to a page: what every way in shares, so that one text gives one page whichever door it
+//! takes.
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
 
@@ -121,8 +122,8 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
         .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
 }
 
-/// A page that brain writes: its text says where it comes from as its record does. `known` is the provenance of the page
-/// that it replaces, whose text may be in it.
+/// A page that brain writes: its text says where it comes from as its record does. `known` is the
+/// provenance of the page that it replaces, whose text may be in it.
 ///
 /// # Errors
 /// As [`read_page`].
@@ -253,8 +254,8 @@ pub(crate) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
     frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
 }
 
-/// What a page's frontmatter has to be told so that a type and a title are always there: those that were asked for, else what
-/// it says itself, else `note` and the first usable line.
+/// What a page's frontmatter has to be told so that a type and a title are always there: those that
+/// were asked for, else what it says itself, else `note` and the first usable line.
 pub(crate) fn headings(
     document: &Document,
     page_type: Option<&str>,
@@ -289,8 +290,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) day: &'a str,
 }
 
-/// The slug: the one asked for, the one that this content has already, or the first free one of its day; and what is there.
-/// Other content with the same digits is never overwritten.
+/// The slug: the one asked for, the one that this content has already, or the first free one of its
+/// day; and what is there. Other content with the same digits is never overwritten.
 pub(crate) fn place(
     draft: &Draft<'_>,
     wanted: &Wanted<'_>,
@@ -365,7 +366,8 @@ pub(crate) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     Ok(out)
 }
 
-/// The slug of captured content: its day and eight digits of its hash, the `n`th eight when others have the first.
+/// The slug of captured content: its day and eight digits of its hash, the `n`th eight when others
+/// have the first.
 pub(crate) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
     let digits = page::hex(hash);
     let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);

@@ -1,7 +1,8 @@
-//! How fast the model in the daemon is, and what it holds in memory; beside the reference library, in one run, where that is installed.
+//! How fast the model in the daemon is, and what it holds in memory; beside the reference library,
+//! in one run, where that is installed.
 //!
-//! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2] [--reference PYTHON]`, where PYTHON is one that
-//! has the reference library.
+//! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2]
+//! [--reference PYTHON]`, where PYTHON is one that has the reference library.
 
 #![allow(
     missing_docs,
@@ -108,7 +109,8 @@ fn windows() -> Vec<String> {
         .collect()
 }
 
-/// What the reference library does with the same texts: seconds, seconds of the processor, seconds a question, memory.
+/// What the reference library does with the same texts: seconds, seconds of the processor, seconds
+/// a question, memory.
 fn reference(
     python: &str,
     model: &Path,

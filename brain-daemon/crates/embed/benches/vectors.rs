@@ -1,4 +1,5 @@
-//! How fast looking at every vector is, beside what memory allows: adding up the same bytes in the widest plain loop, in the same run.
+//! How fast looking at every vector is, beside what memory allows: adding up the same bytes in the
+//! widest plain loop, in the same run.
 //!
 //! `cargo bench -p brain-daemon --bench vectors`
 

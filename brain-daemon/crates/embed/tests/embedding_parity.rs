@@ -1,5 +1,6 @@
-//! The model that runs in the daemon beside the reference library: 200 texts, and what that library made of them. `embedding/make.py` made
-//! both. The weights are not here: `BRAIN_TEST_MODEL` is the directory of all-MiniLM-L6-v2; without it this is skipped, and says so.
+//! The model that runs in the daemon beside the reference library: 200 texts, and what that library
+//! made of them. `embedding/make.py` made both. The weights are not here: `BRAIN_TEST_MODEL` is the
+//! directory of all-MiniLM-L6-v2; without it this is skipped, and says so.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,5 @@
-//! Both shapes over a link that is none: what is sent, what is understood, what is said of what went wrong, and where the key is not.
+//! Both shapes over a link that is none: what is sent, what is understood, what is said of what
+//! went wrong, and where the key is not.
 
 use std::path::Path;
 use std::sync::Arc;

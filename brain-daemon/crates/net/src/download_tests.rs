@@ -39,7 +39,8 @@ fn home() -> (TempDir, PathBuf) {
     (dir, to)
 }
 
-/// Has a file under a tag that can be changed, in parts too; the first answer ends after `cut` bytes.
+/// Has a file under a tag that can be changed, in parts too; the first answer ends after `cut`
+/// bytes.
 fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
     let (tag, turn) = (Arc::clone(tag), AtomicUsize::new(0));
     server(move |mut stream, heard| {

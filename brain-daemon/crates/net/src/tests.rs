@@ -32,7 +32,8 @@ pub(super) fn told(turns: &[&[&str]]) -> Arc<Told> {
     Arc::new(Told { addresses, asked: AtomicUsize::new(0) })
 }
 
-/// A server that gives every connection the same answer, and says how many there were, and what it was sent last.
+/// A server that gives every connection the same answer, and says how many there were, and what it
+/// was sent last.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) connections: Arc<AtomicUsize>,

@@ -247,7 +247,8 @@ mod tests {
             let body = unit.repeat(5_000_000 / unit.len());
             let start = std::time::Instant::now();
             let found = chunks(&body);
-            // Generous: a test machine is slow, and this is a debug build. Quadratic would be minutes.
+            // Generous: a test machine is slow, and this is a debug build. Quadratic would be
+            // minutes.
             assert!(start.elapsed().as_secs() < 10, "{unit:?} {:?}", start.elapsed());
             assert!(found.iter().all(|r| body[r.clone()].chars().count() <= MAX_CHARS));
         }

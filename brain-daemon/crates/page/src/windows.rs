@@ -316,7 +316,8 @@ mod tests {
                 for unit in units(&body, chunk) {
                     let says = plain(&body[unit.start..unit.end]);
                     let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
-                    // Windows of marks alone are left out: a word that says something where its window is read as a whole is in one.
+                    // Windows of marks alone are left out: a word that says something where its
+                    // window is read as a whole is in one.
                     let lonely = !says.contains(char::is_alphanumeric) || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
                     prop_assert!(covered || lonely || body.contains(['(', '<']), "{says:?} of {body:?}");
                 }

@@ -1,8 +1,9 @@
 //! `export`: every active page as a markdown file, as the pages were at one moment.
 //!
-//! The moment is a list of pages and version numbers, taken in one short read. The texts are read later, in short reads of
-//! their own: a page that was changed meanwhile still has the listed version among its former ones. So the export is as
-//! consistent as one long snapshot, and the store need not hold one while a slow disk is written.
+//! The moment is a list of pages and version numbers, taken in one short read. The texts are read
+//! later, in short reads of their own: a page that was changed meanwhile still has the listed
+//! version among its former ones. So the export is as consistent as one long snapshot, and the
+//! store need not hold one while a slow disk is written.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -118,7 +119,8 @@ impl BackupService {
         Ok(out)
     }
 
-    /// A directory that brain reads pages from is no place for an export: it would take its own copies in.
+    /// A directory that brain reads pages from is no place for an export: it would take its own
+    /// copies in.
     fn refuse_own_places<'a>(
         &'a self,
         dir: &Path,
@@ -194,7 +196,8 @@ impl Target {
         Ok(Self { root, made: HashSet::new(), reply, ended: None })
     }
 
-    /// Writes the file of a page under its own path; under its slug's when that is no path, or is taken.
+    /// Writes the file of a page under its own path; under its slug's when that is no path, or is
+    /// taken.
     fn page(&mut self, under: Option<&str>, listed: &Listed, text: &str) -> io::Result<()> {
         let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
         let named = page::file_path(&listed.slug);

@@ -16,12 +16,14 @@ use brain_config::Config;
 use brain_store::files::markdown_files;
 use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 
-/// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are there already stay as they
-/// are. Of sources with a directory outside of the home, absent files are written only when they are in `write_sources`: a
-/// backup says itself where those directories are. `fresh_id` is a random number.
+/// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are
+/// there already stay as they are. Of sources with a directory outside of the home, absent files
+/// are written only when they are in `write_sources`: a backup says itself where those directories
+/// are. `fresh_id` is a random number.
 ///
 /// # Errors
-/// `conflict` when the home has a store, `unknown_source` when the backup has none of that name, `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
+/// `conflict` when the home has a store, `unknown_source` when the backup has none of that name,
+/// `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
 pub fn restore(
     home: Home,
     config: Config,
@@ -66,8 +68,9 @@ pub fn restore(
             untouched.entry(source.to_owned()).or_insert_with(place).1 += u64::from(missing);
             return false;
         }
-        // A file that is there has its own life: the next sync reads it. And where its author goes on working, a file that sync
-        // once read may have been renamed or removed since, on purpose; an empty disk gets all of them back.
+        // A file that is there has its own life: the next sync reads it. And where its author goes
+        // on working, a file that sync once read may have been renamed or removed since, on
+        // purpose; an empty disk gets all of them back.
         let theirs = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
         let mut goes_on = || {
             *in_use
@@ -104,7 +107,8 @@ pub fn restore(
     Ok(answer)
 }
 
-/// Opens the restored brain once, which writes the pages' files; why some are not written, and who may come in again.
+/// Opens the restored brain once, which writes the pages' files; why some are not written, and who
+/// may come in again.
 fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Vec<String> {
     let brain = match Brain::open(home, config, clock, fresh_id) {
         Ok(brain) => brain,

@@ -1,7 +1,8 @@
 //! Backups by schedule: one when it is due, the oldest away, and how it stands.
 //!
-//! What was made when is told by the files themselves, `brain-<UTC time>.redb`. A file is this brain's own only when its
-//! name is exactly such a one and its store has this brain's number: nothing else is counted, and nothing else is removed.
+//! What was made when is told by the files themselves, `brain-<UTC time>.redb`. A file is this
+//! brain's own only when its name is exactly such a one and its store has this brain's number:
+//! nothing else is counted, and nothing else is removed.
 
 use crate::Environment;
 use brain_store::Store;
@@ -16,7 +17,8 @@ use crate::Silent;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_store::{StoreError, store_id, sweep_unfinished};
 
-/// After a failure the next attempt comes this much later, in milliseconds, or at the next time that is due.
+/// After a failure the next attempt comes this much later, in milliseconds, or at the next time
+/// that is due.
 const RETRY_MS: i64 = 10 * 60 * 1000;
 /// A backup that is this much late is worth a look, in milliseconds.
 const GRACE_MS: i64 = 60 * 60 * 1000;
@@ -76,7 +78,8 @@ impl BackupService {
 }
 
 impl BackupService {
-    /// Makes the backup that is due, if one is, and removes the oldest beyond `backup.keep`; its file. For a timer.
+    /// Makes the backup that is due, if one is, and removes the oldest beyond `backup.keep`; its
+    /// file. For a timer.
     ///
     /// # Errors
     /// Why there is no backup; nothing was removed then.
@@ -152,8 +155,8 @@ impl BackupService {
         Ok(Standing::Good(newest))
     }
 
-    /// A directory in the home is made when it is missing. Another one may be a disk that is not there at the moment: to make
-    /// it would put the backups on the wrong one.
+    /// A directory in the home is made when it is missing. Another one may be a disk that is not
+    /// there at the moment: to make it would put the backups on the wrong one.
     fn ready_dir(&self, dir: &Path) -> Result<(), Fault> {
         if dir.is_dir() {
             return Ok(());
@@ -191,8 +194,8 @@ impl BackupService {
         Ok(own)
     }
 
-    /// Removes this brain's oldest backups until `backup.keep` are left. `newest` was made just now and stays whatever the
-    /// clock says.
+    /// Removes this brain's oldest backups until `backup.keep` are left. `newest` was made just now
+    /// and stays whatever the clock says.
     fn thin_out(&self, dir: &Path, newest: &Path) {
         let mut others = match self.own_backups(dir) {
             Ok(own) => own,
@@ -223,7 +226,8 @@ pub(crate) fn by_hand(now: i64) -> String {
     file_name(now).replace("brain-", "by-hand-")
 }
 
-/// When the backup of this name was made, to the second; `None` when it is not exactly the name of one.
+/// When the backup of this name was made, to the second; `None` when it is not exactly the name of
+/// one.
 fn made_at(name: &str) -> Option<i64> {
     let time = name
         .strip_prefix("brain-")?

@@ -3,8 +3,8 @@
 //! They process posts of the last 24 hours in the journal, a bounded number per call. Results are
 //! stored beside each post, so nothing is repeated and a kill loses nothing.
 //!
-//! `rubric`, `model_rating` and `address` are pure. `ratings`, `images`, `articles` and `videos` are
-//! one switch each; `ledger` is a file for all posts.
+//! `rubric`, `model_rating` and `address` are pure. `ratings`, `images`, `articles` and `videos`
+//! are one switch each; `ledger` is a file for all posts.
 //!
 //! A failed post is retried at most twice. An unresponsive service is asked once per call and then
 //! paused; failures that are not the post's fault are not counted for it.

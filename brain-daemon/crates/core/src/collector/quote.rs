@@ -1,8 +1,10 @@
-//! Quotes untrusted text of posts for pages, escaped by `page::single_line` and `page::escape_inline`. No I/O.
+//! Quotes untrusted text of posts for pages, escaped by `page::single_line` and
+//! `page::escape_inline`. No I/O.
 
 use brain_page as page;
 
-/// Returns `text` on one line, as [`page::single_line`], with decoded entities (`&amp;`, `&lt;`, `&gt;`).
+/// Returns `text` on one line, as [`page::single_line`], with decoded entities (`&amp;`, `&lt;`,
+/// `&gt;`).
 pub(super) fn plain(text: &str) -> String {
     page::single_line(&text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 }

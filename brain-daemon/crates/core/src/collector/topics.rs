@@ -171,8 +171,9 @@ struct TopicPosts<'a> {
     posts: Vec<(i64, &'a str)>,
 }
 
-/// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`]. For each account
-/// and topic, the week with the most posts counts, the later one of equals. Most posts first.
+/// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`]. For each
+/// account and topic, the week with the most posts counts, the later one of equals. Most posts
+/// first.
 pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
     let mut by_topic: BTreeMap<(&str, String), TopicPosts<'_>> = BTreeMap::new();
     for post in posts {

@@ -1,4 +1,5 @@
-//! The stated mode in which a brain on a read-only file system is read: nothing is written, and it ends by itself.
+//! The stated mode in which a brain on a read-only file system is read: nothing is written, and it
+//! ends by itself.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,8 +15,8 @@ impl FileService {
         let _ = self.socket.set(path);
     }
 
-    /// Leaves the socket's place in the home when it is not the usual one, so that clients find it. On a read-only file
-    /// system they look for it outside.
+    /// Leaves the socket's place in the home when it is not the usual one, so that clients find it.
+    /// On a read-only file system they look for it outside.
     pub fn note_socket(&self) {
         let Some(path) = self.socket.get().filter(|_| !self.home.is_read_only()) else { return };
         let note = self.home.run().join("socket");

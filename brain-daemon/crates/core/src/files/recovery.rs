@@ -1,8 +1,9 @@
 //! Files after an end without a flush: a power loss may have torn them.
 //!
-//! A page's outbox row stays until its file has been flushed, so the row is the witness: what is torn in the file of a page
-//! with such a row was written by brain. That holds for the first look after an unclean end only. At any other time a file
-//! that holds the beginning of its page, or nothing, is somebody's save.
+//! A page's outbox row stays until its file has been flushed, so the row is the witness: what is
+//! torn in the file of a page with such a row was written by brain. That holds for the first look
+//! after an unclean end only. At any other time a file that holds the beginning of its page, or
+//! nothing, is somebody's save.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -14,8 +15,8 @@ use brain_store::files::is_torn;
 use brain_store::{Hash, Store, StoreError};
 
 impl FileService {
-    /// Notes which files a power loss may have torn, and forgets how the last daemon ended. Before anything else looks at
-    /// the files.
+    /// Notes which files a power loss may have torn, and forgets how the last daemon ended. Before
+    /// anything else looks at the files.
     pub(crate) fn begin_recovery(&self) {
         let mark = self.home.flushed();
         let clean = std::fs::read_to_string(&mark)
@@ -26,8 +27,8 @@ impl FileService {
             *self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner) =
                 rows.iter().copied().collect();
         }
-        // The mark is only good for the state that it names. Where rows stay as they are, a mark that a power loss brings
-        // back would be good again.
+        // The mark is only good for the state that it names. Where rows stay as they are, a mark
+        // that a power loss brings back would be good again.
         if std::fs::remove_file(&mark).is_ok()
             && !rows.is_empty()
             && let Some(dir) = mark.parent()
@@ -51,7 +52,8 @@ impl FileService {
         self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether bytes are what a power loss leaves of a text that the page has, or had, and whose digest is among `ours`.
+    /// Whether bytes are what a power loss leaves of a text that the page has, or had, and whose
+    /// digest is among `ours`.
     pub(crate) fn is_torn(&self, id: u64, ours: &[Hash], bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;

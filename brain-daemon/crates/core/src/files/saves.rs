@@ -1,5 +1,5 @@
-//! Saves of other programs that are in no file any more, because brain wrote the same file at that moment: each is kept as a
-//! version of its page, and told.
+//! Saves of other programs that are in no file any more, because brain wrote the same file at that
+//! moment: each is kept as a version of its page, and told.
 
 use std::sync::PoisonError;
 
@@ -30,7 +30,8 @@ pub(crate) struct KeptSave {
 }
 
 impl FileService {
-    /// Looks at files that brain has replaced lately, and keeps what other programs saved in them. Returns what was kept now.
+    /// Looks at files that brain has replaced lately, and keeps what other programs saved in them.
+    /// Returns what was kept now.
     pub(crate) fn keep_saves(&self) -> Vec<KeptSave> {
         let mut kept = Vec::new();
         for tree in self.trees() {
@@ -70,7 +71,8 @@ impl FileService {
         told.clone()
     }
 
-    /// Keeps a save as a version of its page; `None` when the page or a version of it has that text.
+    /// Keeps a save as a version of its page; `None` when the page or a version of it has that
+    /// text.
     fn keep_save(&self, save: &LostSave) -> Result<Option<KeptSave>, Fault> {
         let internal = |message: String| Fault::new(brain_protocol::FaultCode::Internal, message);
         let text =

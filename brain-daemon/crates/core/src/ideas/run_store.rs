@@ -1,7 +1,7 @@
 //! Stores runs as files, `<home>/ideas/<run id>.json`.
 //!
-//! BudgetedModel results are saved before the next call is paid. Files are replaced atomically. Old runs are
-//! removed.
+//! BudgetedModel results are saved before the next call is paid. Files are replaced atomically. Old
+//! runs are removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -127,7 +127,8 @@ impl IngestService {
     }
 }
 
-/// In the writer: lets those of the jobs that failed wait anew; how many they were, and how many wait now.
+/// In the writer: lets those of the jobs that failed wait anew; how many they were, and how many
+/// wait now.
 fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
     let mut count = 0;
     for &id in ids {

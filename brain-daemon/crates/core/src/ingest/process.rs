@@ -40,7 +40,8 @@ struct Stored {
 }
 
 impl IngestService {
-    /// Makes pages of the items that are due, up to `most` of them; how many were dealt with: 0 when none is due. Blocks.
+    /// Makes pages of the items that are due, up to `most` of them; how many were dealt with: 0
+    /// when none is due. Blocks.
     ///
     /// # Errors
     /// When the store fails; the items wait on.

@@ -58,7 +58,8 @@ impl PageService {
         self.capture_through(caller, request, door, uri)
     }
 
-    /// A capture through `door` of content that is from `uri`, whatever the request says of its origin.
+    /// A capture through `door` of content that is from `uri`, whatever the request says of its
+    /// origin.
     ///
     /// # Errors
     /// As a capture.
@@ -117,7 +118,8 @@ impl PageService {
         let outcome = match settled {
             Some(outcome) => outcome,
             None => {
-                // Worked out here for the slug that it gets as a rule, so that the one writer has only to store it.
+                // Worked out here for the slug that it gets as a rule, so that the one writer has
+                // only to store it.
                 let slug = match &prepared.slug {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
@@ -186,8 +188,9 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Adds to the existing page's frontmatter what this capture says beyond it; whether that was anything. The title of a
-/// recapture counts only when it was given: the page may have got a better one since.
+/// Adds to the existing page's frontmatter what this capture says beyond it; whether that was
+/// anything. The title of a recapture counts only when it was given: the page may have got a better
+/// one since.
 fn merge(prepared: &Prepared, existing: &PageRecord, page: &mut Frontmatter) -> bool {
     let input = &prepared.document.frontmatter;
     let derived_title = title_of(&Frontmatter::empty(), &prepared.document.body);

@@ -1,7 +1,8 @@
 //! The 24-hour memory of captured content: the same text again is no new page.
 //!
-//! A bounded LRU for each source in front of the store, refilled from it at start. It only points: what is a duplicate is decided
-//! by the page itself, so that a forgotten or stale entry can cost a second page, never a lost one.
+//! A bounded LRU for each source in front of the store, refilled from it at start. It only points:
+//! what is a duplicate is decided by the page itself, so that a forgotten or stale entry can cost a
+//! second page, never a lost one.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;

@@ -66,7 +66,8 @@ impl PageService {
             .take(MAX_ROWS)
             .map(|(from, link)| {
                 let row = link_row(link, Resolution::Page(Box::new(from)));
-                // The row is of the page that links; whether the link leads somewhere is another matter.
+                // The row is of the page that links; whether the link leads somewhere is another
+                // matter.
                 if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
             })
             .collect();

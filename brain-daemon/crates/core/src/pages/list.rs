@@ -14,7 +14,8 @@ use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
 
 /// The longest listing in one answer.
 const MAX_LIMIT: u32 = 1000;
-/// So many pages are put in order by their slugs; of more, enough are met on the way through all pages in that order.
+/// So many pages are put in order by their slugs; of more, enough are met on the way through all
+/// pages in that order.
 const FEW: usize = 2000;
 
 impl PageService {
@@ -109,7 +110,8 @@ fn newest_with(
     Ok(out)
 }
 
-/// The pages with a mark by their slugs, when they are so few that they can be put in order; else they are soon met among all.
+/// The pages with a mark by their slugs, when they are so few that they can be put in order; else
+/// they are soon met among all.
 fn some_by_slug(
     reader: &Reader,
     request: &List,

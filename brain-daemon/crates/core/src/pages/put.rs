@@ -36,7 +36,8 @@ impl PageService {
         self.put_through(caller, request, origin_door(&request.origin, &PUT_PAGE), uri)
     }
 
-    /// A put through `door` of content that is from `uri`, whatever the request says of its origin: for what the brain writes itself.
+    /// A put through `door` of content that is from `uri`, whatever the request says of its origin:
+    /// for what the brain writes itself.
     ///
     /// # Errors
     /// As a put.
@@ -86,8 +87,9 @@ impl PageService {
                 &[&given, frontmatter],
                 &body,
             )?;
-            // Who sends again what went through already has what they want, though the page is not what they expected it to
-            // be before. Only a change of a certain version has not happened when somebody else wrote the same.
+            // Who sends again what went through already has what they want, though the page is not
+            // what they expected it to be before. Only a change of a certain version has not
+            // happened when somebody else wrote the same.
             let done = matches!(effect, Effect::Nothing(_))
                 && !matches!(expect, Some(Precondition::Version(_)));
             if !done {
@@ -108,8 +110,8 @@ impl PageService {
         Ok(self.written(place, outcome, Vec::new()))
     }
 
-    /// The digest of what was put, when it was read from the page's own file: what somebody edited there has come in with it,
-    /// and may be overwritten.
+    /// The digest of what was put, when it was read from the page's own file: what somebody edited
+    /// there has come in with it, and may be overwritten.
     fn own_file(
         &self,
         caller: &Caller,
@@ -139,8 +141,8 @@ pub(crate) enum Effect {
     Writes(WriteStatus),
 }
 
-/// What writing `body` with one of these frontmatters, which mean the same, over `existing` would do. `content` fetches
-/// the text of a page.
+/// What writing `body` with one of these frontmatters, which mean the same, over `existing` would
+/// do. `content` fetches the text of a page.
 pub(crate) fn effect(
     existing: Option<PageRecord>,
     content: impl FnOnce(&PageRecord) -> Result<Content, StoreError>,

@@ -79,8 +79,8 @@ impl PageService {
         })
     }
 
-    /// Purges what was deleted more than 72 hours ago, and forgets captures that are no duplicates any more.
-    /// Returns how many pages are gone.
+    /// Purges what was deleted more than 72 hours ago, and forgets captures that are no duplicates
+    /// any more. Returns how many pages are gone.
     ///
     /// # Errors
     /// When the store fails; what was purged before stays purged.

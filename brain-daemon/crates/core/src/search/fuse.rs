@@ -1,7 +1,9 @@
-//! One ranking out of what words, vectors, links and time say of pages. Pure: numbers of pages in, scores out.
+//! One ranking out of what words, vectors, links and time say of pages. Pure: numbers of pages in,
+//! scores out.
 //!
-//! All parts are on the scale of the words: a cosine as good as they become in this space counts somewhat more than the best text of this
-//! question. So a weak side cannot push a strong one aside, as it can where ranks are fused.
+//! All parts are on the scale of the words: a cosine as good as they become in this space counts
+//! somewhat more than the best text of this question. So a weak side cannot push a strong one
+//! aside, as it can where ranks are fused.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,23 +15,26 @@ use brain_search::RankedPage;
 
 /// What a tier is worth; the same as the index's.
 const TIER: f32 = 1000.0;
-/// A page that only vectors found must be so near, from 0 (nothing in common) to 1 (as near as pages get).
+/// A page that only vectors found must be so near, from 0 (nothing in common) to 1 (as near as
+/// pages get).
 const ALONE: f32 = 0.15;
 /// No cosine counts more than so much.
 const NEAREST: f32 = 1.5;
-/// What a cosine as good as they become is worth, where the best text is worth 1: three parts of five of both. What was
-/// tried is in `docs/search-quality.md`.
+/// What a cosine as good as they become is worth, where the best text is worth 1: three parts of
+/// five of both. What was tried is in `docs/search-quality.md`.
 const MEANING: f32 = 1.5;
 /// Where nearness by chance makes up this part of the scale, being near says nothing.
 const BY_CHANCE: f32 = 0.5;
-/// Of a question in a language that a model has not learnt it reads hardly more than names: with so much of its letters nearness says nothing, and
-/// with so much all that it can.
+/// Of a question in a language that a model has not learnt it reads hardly more than names: with so
+/// much of its letters nearness says nothing, and with so much all that it can.
 const HARDLY_READ: f32 = 0.3;
 const READ: f32 = 0.6;
-/// What a link of weight 1 is worth, where the best text is worth 1: as a rule more than words can be, and what is left of the meaning beside it.
+/// What a link of weight 1 is worth, where the best text is worth 1: as a rule more than words can
+/// be, and what is left of the meaning beside it.
 const LINK: f32 = 1.5;
-/// What is left of the meaning of every page where links answer, and then of all that a page has which the question only starts from: a question is
-/// near what it names and what is like that, which is not what it asks for.
+/// What is left of the meaning of every page where links answer, and then of all that a page has
+/// which the question only starts from: a question is near what it names and what is like that,
+/// which is not what it asks for.
 const SUBJECT: f32 = 0.3;
 /// What a page of this moment gets, where the question asks for what is new.
 const NEW: f32 = 0.15;
@@ -83,8 +88,8 @@ struct Nearness {
     chance: f32,
     /// From there to a nearness of 1.
     span: f32,
-    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being near says little; and a model that does not know a
-    /// language leaves the answer to the words.
+    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being
+    /// near says little; and a model that does not know a language leaves the answer to the words.
     told_apart: f32,
 }
 
@@ -141,8 +146,9 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
         if !linked.is_empty() {
             share *= SUBJECT;
         }
-        // Which of the answers the question is nearest to tells nothing: what it says besides the name was looked for where they are linked. So only
-        // what nearness is worth beyond the link counts.
+        // Which of the answers the question is nearest to tells nothing: what it says besides the
+        // name was looked for where they are linked. So only what nearness is worth beyond the link
+        // counts.
         let link = linked.get(&near.page).copied().unwrap_or(0.0);
         let worth = (share * MEANING - link).max(0.0);
         let known = at(&mut pages, near.page);
@@ -264,7 +270,8 @@ mod tests {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
         let mut near = meant(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
         assert_eq!(ids(&run(text(), &near, Relations::default())), [2, 1, 3]);
-        // Half of the scale by chance; or a question of which the model can read the names at the most.
+        // Half of the scale by chance; or a question of which the model can read the names at the
+        // most.
         for (background, read) in [(0.4, 1.0), (0.1, 0.3)] {
             (near.background, near.read) = (background, read);
             let found = run(text(), &near, Relations::default());
@@ -294,7 +301,8 @@ mod tests {
             subjects: vec![1],
         };
         let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
-        // A page like the one that is named is nearest, and the second answer is nearer than the first.
+        // A page like the one that is named is nearest, and the second answer is nearer than the
+        // first.
         let near = meant(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
         assert_eq!(ids(&run(text(), &near, links(0.6))), [3, 4, 2, 1]);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! The form of a question: whom or what it wants, and how that hangs together with what it names. Pure.
+//! The form of a question: whom or what it wants, and how that hangs together with what it names.
+//! Pure.
 
 use std::ops::Range;
 
@@ -61,7 +62,8 @@ const OF: [&str; 44] = [
     "per", "à", "у", "в", "с",
 ];
 
-/// Words for what a page itself says. They name lists in pages too (`## Notes`), but who asks for them wants the page.
+/// Words for what a page itself says. They name lists in pages too (`## Notes`), but who asks for
+/// them wants the page.
 const OWN: [&str; 16] = [
     "note",
     "notes",
@@ -81,7 +83,8 @@ const OWN: [&str; 16] = [
     "inhalt",
 ];
 
-/// Kinds of pages that have more than one name. Words of one line mean the same kind; all others mean a kind by their stem.
+/// Kinds of pages that have more than one name. Words of one line mean the same kind; all others
+/// mean a kind by their stem.
 const KINDS: [&[&str]; 9] = [
     &[
         "person",
@@ -204,9 +207,11 @@ pub(super) struct Form {
     pub(super) who: bool,
     /// It asks for things of a kind.
     pub(super) which: bool,
-    /// What is named is tied to a word before or behind it: `investors of Acme`, `Acme's investors`.
+    /// What is named is tied to a word before or behind it: `investors of Acme`, `Acme's
+    /// investors`.
     pub(super) tied: bool,
-    /// The words that say how what is wanted and what is named hang together, by their place; none that only make the question.
+    /// The words that say how what is wanted and what is named hang together, by their place; none
+    /// that only make the question.
     pub(super) content: Vec<usize>,
 }
 

@@ -1,8 +1,11 @@
-//! Questions about who or what hangs together with a page: `who invested in Acme`, `which meetings did Mia attend`, `people at Acme`.
+//! Questions about who or what hangs together with a page: `who invested in Acme`, `which meetings
+//! did Mia attend`, `people at Acme`.
 //!
-//! The question names a page; its neighbours in the link graph are the candidates, in both directions. What the question says besides is
-//! looked for in the sentence that carries the link (or in the name of the frontmatter key), and what kind of page it wants is told by its
-//! question word or a noun that a neighbour's type or folder answers to. No templates: the same rule for every corpus.
+//! The question names a page; its neighbours in the link graph are the candidates, in both
+//! directions. What the question says besides is looked for in the sentence that carries the link
+//! (or in the name of the frontmatter key), and what kind of page it wants is told by its question
+//! word or a noun that a neighbour's type or folder answers to. No templates: the same rule for
+//! every corpus.
 //!
 //! The work is bounded, whatever the number of links: see the constants.
 
@@ -20,7 +23,8 @@ const MAX_STARTS: usize = 4;
 const MAX_FORWARD: usize = 400;
 /// At most so many rows of links to a page are read.
 const MAX_ROWS: usize = 10_000;
-/// At most so many of the pages that link to a page are looked at: first those that words and vectors found, then the newest.
+/// At most so many of the pages that link to a page are looked at: first those that words and
+/// vectors found, then the newest.
 const MAX_BACKWARD: usize = 300;
 /// At most so many bodies are read: first those of the wanted kind.
 const MAX_BODIES: usize = 120;
@@ -108,8 +112,8 @@ impl Wanted<'_> {
     }
 }
 
-/// What the links say about `asked`. `order` has the place of the pages that words and vectors found; only pages that `admits` lets
-/// through are answers.
+/// What the links say about `asked`. `order` has the place of the pages that words and vectors
+/// found; only pages that `admits` lets through are answers.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -197,8 +201,9 @@ fn wanted<'a>(
     Wanted { person: form.who, noun, content }
 }
 
-/// Whether the question asks for neighbours of `pages`, which `subject` names, and whether it may ask for those in a role: `investors of
-/// Acme`, where a sentence has to say so; `cast of Dune`, where the name of the list or the key has to.
+/// Whether the question asks for neighbours of `pages`, which `subject` names, and whether it may
+/// ask for those in a role: `investors of Acme`, where a sentence has to say so; `cast of Dune`,
+/// where the name of the list or the key has to.
 fn strength(
     form: &Form,
     wanted: &Wanted<'_>,
@@ -207,7 +212,8 @@ fn strength(
     asked: &QuestionTerms,
 ) -> (bool, bool) {
     let few = wanted.content.len() <= 2;
-    // `people at Acme`, but not `how people work at Acme with little sleep`, and not `company Acme`.
+    // `people at Acme`, but not `how people work at Acme with little sleep`, and not `company
+    // Acme`.
     let listed = wanted.noun.is_some_and(|noun| {
         let start = asked.words.get(subject.words.start).map_or(0, |word| word.place.start);
         noun.place.start < start && !pages.iter().any(|page| wanted.is(&kinds(page)))

@@ -18,8 +18,8 @@ pub(super) struct Carried<'a> {
     pub(super) lead: [&'a str; 2],
 }
 
-/// Calls `each` with every link of `body`, as written, that `wants` its target, in order. Only for those the sentence is looked for: a page may have
-/// thousands of links.
+/// Calls `each` with every link of `body`, as written, that `wants` its target, in order. Only for
+/// those the sentence is looked for: a page may have thousands of links.
 pub(super) fn carried<'a>(
     body: &'a str,
     wants: &dyn Fn(&str) -> bool,
@@ -63,7 +63,8 @@ fn target(raw: &str) -> &str {
     }
 }
 
-/// Whether a line ends for good at the line feed at `at`: it is a heading, or what follows is blank, a list item, a heading, a table's row.
+/// Whether a line ends for good at the line feed at `at`: it is a heading, or what follows is
+/// blank, a list item, a heading, a table's row.
 fn breaks(body: &str, at: usize) -> bool {
     let line = body[..at].rsplit('\n').next().unwrap_or_default();
     let rest = body[at + 1..].trim_start_matches([' ', '\t']);
@@ -76,7 +77,8 @@ fn breaks(body: &str, at: usize) -> bool {
         }
 }
 
-/// Whether a sentence ends with the mark at `at`: white space follows, and it is no initial or title (`J. Doe`, `Dr. Doe`).
+/// Whether a sentence ends with the mark at `at`: white space follows, and it is no initial or
+/// title (`J. Doe`, `Dr. Doe`).
 fn ends(body: &str, at: usize, mark: char) -> bool {
     if matches!(mark, '。' | '！' | '？') {
         return true;
@@ -114,7 +116,8 @@ fn ending(body: &str, link: usize) -> usize {
     most
 }
 
-/// The nearest heading and the nearest line with a colon at its end, above `at`; the latter only below that heading.
+/// The nearest heading and the nearest line with a colon at its end, above `at`; the latter only
+/// below that heading.
 fn lead(body: &str, at: usize) -> [&str; 2] {
     let least = body.floor_char_boundary(at.saturating_sub(MAX_LEAD));
     let mut colon = "";
@@ -132,7 +135,8 @@ fn lead(body: &str, at: usize) -> [&str; 2] {
     ["", colon]
 }
 
-/// `sentence` as people read it: without the marks of links, on one line, at most `most` characters.
+/// `sentence` as people read it: without the marks of links, on one line, at most `most`
+/// characters.
 pub(super) fn shown(sentence: &str, most: usize) -> String {
     let mut out = String::with_capacity(sentence.len());
     let mut rest = sentence.trim_start_matches(['-', '*', '+', '>', '#', ' ']);

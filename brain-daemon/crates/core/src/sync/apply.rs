@@ -1,5 +1,5 @@
-//! Carrying out what was decided, a batch in one transaction: pages and what is noted of their files together, so that a
-//! sync that is killed goes on where it was.
+//! Carrying out what was decided, a batch in one transaction: pages and what is noted of their
+//! files together, so that a sync that is killed goes on where it was.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ impl SyncService {
         }
     }
 
-    /// Lets pages follow their files; gives back those that may not. `go_on` is asked before each batch, with the number of
-    /// moves that were looked at.
+    /// Lets pages follow their files; gives back those that may not. `go_on` is asked before each
+    /// batch, with the number of moves that were looked at.
     pub(super) fn follow(
         &self,
         ground: &Ground,
@@ -85,7 +85,8 @@ impl SyncService {
     ) -> Result<(), Fault> {
         let mut files: Vec<Arc<ReadFile>> = files.into_iter().map(Arc::new).collect();
         for look in 1..=LOOKS {
-            // In this order: what is done to a file by then is seen by the look, and what comes later by the writer.
+            // In this order: what is done to a file by then is seen by the look, and what comes
+            // later by the writer.
             ground.done = self.store.done_rows();
             let paths =
                 ground.stand(&self.store.read(Visibility::All)?, files.iter().map(Arc::as_ref))?;
@@ -102,7 +103,8 @@ impl SyncService {
             };
             let mut again = Vec::new();
             for (file, verdict) in files.into_iter().zip(&verdicts) {
-                // Its page may have changed, and not the file: nothing would bring anybody here again.
+                // Its page may have changed, and not the file: nothing would bring anybody here
+                // again.
                 let same = look < LOOKS && ground.was(&file.path, file.stat);
                 match verdict {
                     Verdict::Moving if same => again.push(file),
@@ -196,7 +198,8 @@ impl SyncService {
     }
 }
 
-/// Does what can be done, again and again until nothing more can: one rename may wait for another's slug. What is left.
+/// Does what can be done, again and again until nothing more can: one rename may wait for another's
+/// slug. What is left.
 fn in_turn(
     mut left: Vec<Move>,
     mut try_one: impl FnMut(&Move) -> Result<bool, StoreError>,

@@ -1,4 +1,5 @@
-//! What is on disk against what is known: which files need no look, which have to be read, and which pages have none.
+//! What is on disk against what is known: which files need no look, which have to be read, and
+//! which pages have none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +10,8 @@ use crate::batch::meets;
 use brain_store::files::{ScanReport, Stat};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
-/// What the store knows of files that were looked at: of those that may not be as they were, and of those that are gone.
+/// What the store knows of files that were looked at: of those that may not be as they were, and of
+/// those that are gone.
 #[derive(Default)]
 pub(super) struct Known {
     /// Files as they were when they were last looked at.
@@ -36,7 +38,8 @@ pub(super) struct Missing {
 pub(super) struct Plan {
     /// Files that are as they were.
     pub(super) unchanged: u64,
-    /// Files that failed before and are as they were, and those that cannot get a slug, with the reason.
+    /// Files that failed before and are as they were, and those that cannot get a slug, with the
+    /// reason.
     pub(super) failed: Vec<(String, String)>,
     pub(super) to_read: Vec<ToRead>,
     /// Slugs that files without a page would have: their pages are not given up for gone.
@@ -47,7 +50,8 @@ pub(super) struct Plan {
     pub(super) stale: Vec<String>,
 }
 
-/// Compares. `strangers` are the paths of all files of the source that have no page, for those that meet on one slug.
+/// Compares. `strangers` are the paths of all files of the source that have no page, for those that
+/// meet on one slug.
 pub(super) fn compare(
     reader: &Reader,
     known: &Known,

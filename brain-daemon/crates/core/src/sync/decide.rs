@@ -1,5 +1,5 @@
-//! What is to become of one file: the same rule for a dry run, which asks a snapshot, and for the writer, which asks the
-//! transaction it is in.
+//! What is to become of one file: the same rule for a dry run, which asks a snapshot, and for the
+//! writer, which asks the transaction it is in.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -68,7 +68,8 @@ pub(super) struct Ground {
     pub(super) done: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
     pub(super) failing: HashSet<u64>,
-    /// Pages whose file was not looked at yet after an end without a flush: what is there may be torn.
+    /// Pages whose file was not looked at yet after an end without a flush: what is there may be
+    /// torn.
     pub(super) recovering: HashSet<u64>,
     /// For a dry run: slugs whose page would have another one by now.
     pub(super) freed: HashSet<Slug>,
@@ -84,8 +85,9 @@ pub(super) struct Looks {
     files: HashMap<String, Result<Option<Stat>, io::ErrorKind>>,
 }
 
-/// A page's id, its last change, and the change that its file still waits for: equal ones mean that the daemon has neither
-/// changed the page in between nor done what was still to be done to its file.
+/// A page's id, its last change, and the change that its file still waits for: equal ones mean that
+/// the daemon has neither changed the page in between nor done what was still to be done to its
+/// file.
 type Standing = (u64, u64, Option<u64>);
 
 /// What is to become of a file.
@@ -119,8 +121,8 @@ pub(super) enum Verdict {
     Bad {
         /// Why.
         reason: String,
-        /// Its page and that page's last change when the two agreed, to be noted with the reason; nothing is noted of what
-        /// does not depend on the file alone.
+        /// Its page and that page's last change when the two agreed, to be noted with the reason;
+        /// nothing is noted of what does not depend on the file alone.
         note: Option<(Option<u64>, u64)>,
     },
 }
@@ -160,7 +162,8 @@ impl Ground {
         stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
     }
 
-    /// Notes how the pages of these files stand, and which paths are to be looked at next, with [`Ground::look`].
+    /// Notes how the pages of these files stand, and which paths are to be looked at next, with
+    /// [`Ground::look`].
     pub(super) fn stand<'a>(
         &mut self,
         view: &impl View,
@@ -176,7 +179,8 @@ impl Ground {
         Ok(paths)
     }
 
-    /// Looks at the files at these paths. Never in the writer: a disk that hangs would stop every write there.
+    /// Looks at the files at these paths. Never in the writer: a disk that hangs would stop every
+    /// write there.
     pub(super) fn look(&mut self, paths: impl IntoIterator<Item = String>) {
         for path in paths {
             let stat = stat_of(&self.root, &path).map_err(|e| e.kind());
@@ -215,7 +219,8 @@ impl Ground {
             return Ok(Verdict::Bad { reason: reason.clone(), note: None });
         }
         let verdict = match view.page_at(&self.source, &file.path)? {
-            // It was stored by somebody else since, and not under the slug that the links were worked out for.
+            // It was stored by somebody else since, and not under the slug that the links were
+            // worked out for.
             Some((slug, _)) if slug != file.slug => Verdict::Moving,
             Some((_, record)) if record.deleted_at.is_some() => self.deleted(view, file, record)?,
             Some((_, record)) => self.active(view, file, &record)?,
@@ -224,9 +229,10 @@ impl Ground {
         if !matches!(verdict, Verdict::Write { .. } | Verdict::Restore(_)) {
             return Ok(verdict);
         }
-        // What the daemon has written or moved since the file was read is newer than what was read: until the look the
-        // file itself tells, and after it the page. Another program's change after the look is seen by the next sync,
-        // because what is noted of the file is how it was when it was read.
+        // What the daemon has written or moved since the file was read is newer than what was read:
+        // until the look the file itself tells, and after it the page. Another program's change
+        // after the look is seen by the next sync, because what is noted of the file is how it was
+        // when it was read.
         let standing = self.standing(view, self.page_of(view, file)?.as_ref())?;
         if self.looks.standings.get(&file.path) != Some(&standing) {
             return Ok(Verdict::Moving);
@@ -423,7 +429,8 @@ mod tests {
             read_file(&self.dir.path().join("pages"), &file, 0)
         }
 
-        /// Stores the page of `path`: from the daemon, with a file that waits to be written, or as a sync does.
+        /// Stores the page of `path`: from the daemon, with a file that waits to be written, or as
+        /// a sync does.
         fn put(&self, path: &str, text: &str, daemon: bool) -> PageRecord {
             self.edit("text~.md", text);
             let Text::Page(page) = self.read("text~.md").text else { unreachable!() };

@@ -1,8 +1,9 @@
 //! `import`: a directory of markdown, once.
 //!
-//! Files are read and worked out on all cores while the batch before is stored in one commit, and written below `pages/` after their
-//! commit. A file that fails is reported and the rest goes on. What was stored stays when the import ends early, and
-//! importing again goes on from there, because a page that is there just so is left alone.
+//! Files are read and worked out on all cores while the batch before is stored in one commit, and
+//! written below `pages/` after their commit. A file that fails is reported and the rest goes on.
+//! What was stored stays when the import ends early, and importing again goes on from there,
+//! because a page that is there just so is left alone.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -114,7 +115,8 @@ impl SyncService {
         let now = self.env.clock.now();
         let _settled = self.index.settle_at_end();
         std::thread::scope(|scope| -> Result<(), Fault> {
-            // While a batch is stored the next one is read, and the files of the one before are written.
+            // While a batch is stored the next one is read, and the files of the one before are
+            // written.
             let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
             let known = |slug: &Slug| {
                 let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
@@ -300,7 +302,8 @@ fn ready(
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }
 
-/// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is taken.
+/// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is
+/// taken.
 fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<Source> {
     let mut named = Vec::with_capacity(files.len());
     for file in files {

@@ -25,8 +25,8 @@ pub(super) struct ToRead {
     pub(super) slug: Slug,
     /// Whether a page has this path, deleted or not.
     pub(super) known: bool,
-    /// Its digest when it and its page last agreed, if the page is as it was then: with the same one there is nothing to
-    /// work out.
+    /// Its digest when it and its page last agreed, if the page is as it was then: with the same
+    /// one there is nothing to work out.
     pub(super) recorded: Option<Hash>,
     /// Where its page comes from, as the record says.
     pub(super) provenance: Option<Provenance>,
@@ -138,8 +138,9 @@ pub(super) fn uri(place: &Path) -> String {
     format!("file://{}", place.display())
 }
 
-/// Opens and reads the file at `path` below `root`; `None` when there is none. No link is followed on the way there, neither
-/// one that was there when the directory was read nor one that took a directory's place since.
+/// Opens and reads the file at `path` below `root`; `None` when there is none. No link is followed
+/// on the way there, neither one that was there when the directory was read nor one that took a
+/// directory's place since.
 pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
     let mut file = match RootDir::open(root)?.open_file(Path::new(path)) {
         Ok(file) => file,

@@ -1,4 +1,5 @@
-//! Files that were renamed: one that is gone and a new one with the same bytes. The page keeps its id and its versions.
+//! Files that were renamed: one that is gone and a new one with the same bytes. The page keeps its
+//! id and its versions.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -38,8 +39,9 @@ struct Named<'a> {
     digests: Vec<Hash>,
 }
 
-/// The renames among what is missing and what is new. `since` is when the last whole sync ended: what came after it may be
-/// a part of this one, which was cut short. When `goes_on` says no, nothing more is read: what is found then is of no use.
+/// The renames among what is missing and what is new. `since` is when the last whole sync ended:
+/// what came after it may be a part of this one, which was cut short. When `goes_on` says no,
+/// nothing more is read: what is found then is of no use.
 pub(super) fn find(
     reader: &Reader,
     ground: &Ground,
@@ -122,8 +124,8 @@ pub(super) fn find(
     Ok(moves)
 }
 
-/// Files with one of these digests, but for those that are gone, whose page was stored after `since`. If this sync was cut
-/// short, they were as new as those that still are.
+/// Files with one of these digests, but for those that are gone, whose page was stored after
+/// `since`. If this sync was cut short, they were as new as those that still are.
 fn earlier(
     reader: &Reader,
     source: &SourceId,
@@ -151,8 +153,8 @@ fn earlier(
     Ok(out)
 }
 
-/// Which of the gone files became which of the new ones: where only one can have become only one, and where several have the
-/// same bytes, those with the same file name.
+/// Which of the gone files became which of the new ones: where only one can have become only one,
+/// and where several have the same bytes, those with the same file name.
 fn pairs(gone: &[Named<'_>], new: &[Named<'_>], earlier: &[Named<'_>]) -> Vec<(usize, usize)> {
     let mut by_digest: BTreeMap<Hash, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
     for (i, file) in gone.iter().enumerate() {
@@ -217,8 +219,9 @@ fn name(path: &str) -> &str {
 }
 
 impl Move {
-    /// Whether the page may follow its file, which [`Ground::look`] has looked at: both are as they were compared, and nobody
-    /// has the new slug. The daemon writes no file that no page has, so it has not come between.
+    /// Whether the page may follow its file, which [`Ground::look`] has looked at: both are as they
+    /// were compared, and nobody has the new slug. The daemon writes no file that no page has, so
+    /// it has not come between.
     pub(super) fn is_free(&self, view: &impl View, ground: &Ground) -> Result<bool, StoreError> {
         let page = view.page(&ground.source, &self.from)?;
         if page.is_none_or(|page| page.id != self.record.id || page.seq != self.record.seq) {

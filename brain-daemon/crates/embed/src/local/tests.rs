@@ -11,7 +11,8 @@ use super::onnx::{Graph, Kind};
 use super::{Local, inspect};
 use crate::{EmbedErrorKind, Embedder, Purpose};
 
-/// A tokenizer of three words, and the vectors that a graph gives them: what is unknown, "boat" and "sea".
+/// A tokenizer of three words, and the vectors that a graph gives them: what is unknown, "boat" and
+/// "sea".
 const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
 
 fn tokenizer(dir: &Path) {

@@ -1,7 +1,7 @@
 //! Asks a model to rate posts and validates its answer. No I/O.
 //!
-//! Posts are untrusted. They are one line of JSON between two lines with a random mark. Answers count
-//! for requested ids only: duplicates and values out of bounds are dropped.
+//! Posts are untrusted. They are one line of JSON between two lines with a random mark. Answers
+//! count for requested ids only: duplicates and values out of bounds are dropped.
 
 use std::collections::{HashMap, HashSet};
 
