@@ -19,7 +19,6 @@ mod stream;
 mod topics;
 
 use crate::Environment;
-use crate::EventLines;
 use crate::IngestService;
 use crate::LanguageModels;
 use crate::PageService;
@@ -98,7 +97,6 @@ pub struct CollectorService {
     pub(crate) sync: Arc<SyncService>,
     pub(crate) ingest: Arc<IngestService>,
     pub(crate) models: Arc<LanguageModels>,
-    pub(crate) lines: Arc<dyn EventLines>,
     pub(crate) started: Instant,
     pub(crate) state: CollectorState,
 }
@@ -113,7 +111,6 @@ impl CollectorService {
         sync: Arc<SyncService>,
         ingest: Arc<IngestService>,
         models: Arc<LanguageModels>,
-        lines: Arc<dyn EventLines>,
     ) -> Self {
         Self {
             env,
@@ -123,7 +120,6 @@ impl CollectorService {
             sync,
             ingest,
             models,
-            lines,
             started: Instant::now(),
             state: CollectorState::default(),
         }

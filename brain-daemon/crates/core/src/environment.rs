@@ -11,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 use brain_config::Config;
 
+use crate::EventLines;
+
 /// The surroundings of a service. Clones share everything.
 #[derive(Clone)]
 pub struct Environment {
@@ -26,6 +28,8 @@ pub struct Environment {
     pub secrets: Arc<Secrets>,
     /// The client for outgoing HTTP.
     pub net: Arc<dyn HttpClient>,
+    /// The output of event lines.
+    pub lines: Arc<dyn EventLines>,
     /// Cancelled when the daemon stops: long work ends at its next safe place.
     pub stop: CancellationToken,
 }

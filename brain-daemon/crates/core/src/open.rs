@@ -21,9 +21,9 @@ use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
-    Environment, EventLines, FileService, IdeaService, IngestService, LanguageModels, Outside,
-    PageService, SearchService, SourceService, StandardOutput, SyncService, TunnelService,
-    VoiceService, index_mark,
+    Environment, FileService, IdeaService, IngestService, LanguageModels, Outside, PageService,
+    SearchService, SourceService, StandardOutput, SyncService, TunnelService, VoiceService,
+    index_mark,
 };
 
 impl Brain {
@@ -55,7 +55,8 @@ impl Brain {
         outside: Outside,
     ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
-        let home = home.clone().hold().map_err(|e| home_fault(&home, &e))?;
+        let path = home.clone();
+        let home = home.hold().map_err(|e| home_fault(&path, &e))?;
         let now = clock.now();
         let options = StoreOptions {
             cache_bytes: config.store.cache_mb * 1_000_000,
@@ -77,11 +78,12 @@ impl Brain {
             config: Arc::new(config),
             random: outside.random,
             net: outside.net,
+            lines: outside.lines,
             stop: CancellationToken::new(),
             clock,
             home,
         };
-        let brain = Self::compose(&env, &store, &index, meaning, outside.lines)?;
+        let brain = Self::compose(&env, &store, &index, meaning)?;
         brain.pages.dedup.refill(&store, now)?;
         brain.files.begin_recovery();
         brain.files.replay_outbox();
@@ -98,7 +100,6 @@ impl Brain {
         store: &Arc<Store>,
         index: &Arc<Follower>,
         meaning: Meaning,
-        lines: Arc<dyn EventLines>,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
         let waiting = store.read_through(Reader::job_counts)?.waiting;
@@ -188,7 +189,6 @@ impl Brain {
             sync.clone(),
             ingest.clone(),
             models.clone(),
-            lines,
         );
         let tunnel = TunnelService::new(env.clone(), store.clone(), access.clone(), ingest.clone());
         let voice = VoiceService::new(

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId};
 
-use self::fuse::{Fused, Legs, fuse};
+use self::fuse::{MergedPage, Rankings, fuse};
 use self::relations::relations;
 use crate::Caller;
 use crate::embedding::{CallerPages, VectorResults};
@@ -126,7 +126,7 @@ impl SearchService {
             None => None,
         };
         let explain = request.explain;
-        let fused = fuse(Legs { text: found.hits, meant: &meant, relations, new, explain });
+        let fused = fuse(Rankings { text: found.hits, meant: &meant, relations, new, explain });
         let mut hits = Vec::with_capacity(limit.min(fused.len()));
         let (mut truncated, mut damaged) = (found.truncated, Vec::new());
         for page in fused {
@@ -254,7 +254,11 @@ fn order(text: &[RankedPage], meant: &VectorResults) -> HashMap<u64, usize> {
 }
 
 /// A page as a hit; `None` when it is not there any more, or not the caller's to see.
-fn shown(reader: &Reader, page: Fused, snippets: &Snippeter) -> Result<Option<Hit>, StoreError> {
+fn shown(
+    reader: &Reader,
+    page: MergedPage,
+    snippets: &Snippeter,
+) -> Result<Option<Hit>, StoreError> {
     let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
     let Content { frontmatter, body } = reader.content(&record)?;
     let snippet = passage(&body, page.window, snippets);

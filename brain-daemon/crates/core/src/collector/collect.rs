@@ -35,7 +35,7 @@ struct RunForwarder<'a> {
 impl RunListener for RunForwarder<'_> {
     fn line(&self, line: &Line) {
         let line = line.to_string();
-        self.brain.lines.emit(&line);
+        self.brain.env.lines.emit(&line);
         self.progress.line(&line);
     }
 

@@ -173,7 +173,7 @@ struct StreamListener<'a> {
 
 impl RunListener for StreamListener<'_> {
     fn line(&self, line: &Line) {
-        self.brain.lines.emit(&line.to_string());
+        self.brain.env.lines.emit(&line.to_string());
     }
 
     fn new_post(&self, _: Stream, post: &Record) {

@@ -1,9 +1,8 @@
-//! One ranking out of what words, vectors, links and time say of pages. Pure: numbers of pages in,
-//! scores out.
+//! Merges the rankings by words, vectors, links and age. Takes page ids, returns scores. No I/O.
 //!
-//! All parts are on the scale of the words: a cosine as good as they become in this space counts
-//! somewhat more than the best text of this question. So a weak side cannot push a strong one
-//! aside, as it can where ranks are fused.
+//! All scores use the scale of the text scores: the best possible cosine is worth
+//! [`VECTOR_WEIGHT`] times the best text score. So a weak ranking cannot displace a strong one, as
+//! it can where ranks are fused.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,52 +12,50 @@ use super::relations::Relations;
 use crate::embedding::VectorResults;
 use brain_search::RankedPage;
 
-/// What a tier is worth; the same as the index's.
+/// The score added per tier. Equals `TIER` of the index.
 const TIER: f32 = 1000.0;
-/// A page that only vectors found must be so near, from 0 (nothing in common) to 1 (as near as
-/// pages get).
-const ALONE: f32 = 0.15;
-/// No cosine counts more than so much.
-const NEAREST: f32 = 1.5;
-/// What a cosine as good as they become is worth, where the best text is worth 1: three parts of
-/// five of both. What was tried is in `docs/search-quality.md`.
-const MEANING: f32 = 1.5;
-/// Where nearness by chance makes up this part of the scale, being near says nothing.
-const BY_CHANCE: f32 = 0.5;
-/// Of a question in a language that a model has not learnt it reads hardly more than names: with so
-/// much of its letters nearness says nothing, and with so much all that it can.
-const HARDLY_READ: f32 = 0.3;
-const READ: f32 = 0.6;
-/// What a link of weight 1 is worth, where the best text is worth 1: as a rule more than words can
-/// be, and what is left of the meaning beside it.
-const LINK: f32 = 1.5;
-/// What is left of the meaning of every page where links answer, and then of all that a page has
-/// which the question only starts from: a question is near what it names and what is like that,
-/// which is not what it asks for.
-const SUBJECT: f32 = 0.3;
-/// What a page of this moment gets, where the question asks for what is new.
-const NEW: f32 = 0.15;
-/// After so many days it is half of that.
-const HALF_LIFE: f32 = 14.0;
+/// The minimum nearness of a page that only vectors found, 0 to 1.
+const MIN_VECTOR_ONLY: f32 = 0.15;
+/// The maximum nearness that counts.
+const MAX_NEARNESS: f32 = 1.5;
+/// The weight of the best possible cosine, where the best text score is 1: 60 % of their sum.
+/// `docs/search-quality.md` has the alternatives that were measured.
+const VECTOR_WEIGHT: f32 = 1.5;
+/// The share of the scale that random windows reach, at which vectors count nothing.
+const MAX_BACKGROUND: f32 = 0.5;
+/// The share of the question's letters that the model knows. Below the first, vectors count
+/// nothing: in an unknown language a model reads hardly more than names. From the second on, they
+/// count fully.
+const MIN_KNOWN_LETTERS: f32 = 0.3;
+const FULL_KNOWN_LETTERS: f32 = 0.6;
+/// The weight of a link of weight 1, where the best text score is 1.
+const LINK_WEIGHT: f32 = 1.5;
+/// The factor for vector scores of all pages if links answer the question, and for all scores of
+/// the page that the question names: that page is near the question and is not its answer.
+const SUBJECT_FACTOR: f32 = 0.3;
+/// The bonus of a page updated now, if the question asks for recent pages.
+const RECENCY_WEIGHT: f32 = 0.15;
+/// Days after which that bonus is halved.
+const RECENCY_HALF_LIFE: f32 = 14.0;
 
-/// What is known of the answers to a question.
-pub(super) struct Legs<'a> {
-    /// What the words found, best first.
+/// The rankings to merge.
+pub(super) struct Rankings<'a> {
+    /// The text ranking, best first.
     pub(super) text: Vec<RankedPage>,
-    /// What the vectors found.
+    /// The pages near the question.
     pub(super) meant: &'a VectorResults,
-    /// What the links found.
+    /// The pages that links lead to.
     pub(super) relations: Relations,
-    /// The word that asks for what is new, and the age in days of every page.
+    /// The word of the question that asks for recent pages, and the age of each page in days.
     pub(super) new: Option<(String, HashMap<u64, f32>)>,
-    /// Whether to say what the scores are made of.
+    /// Whether to return the parts of each score.
     pub(super) explain: bool,
 }
 
-/// A page with its place in the answer.
+/// A page of the merged ranking.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Fused {
-    /// Its number.
+pub(super) struct MergedPage {
+    /// Its page id.
     pub(super) id: u64,
     /// The sum of its parts.
     pub(super) score: f32,
@@ -66,14 +63,14 @@ pub(super) struct Fused {
     pub(super) matched: Vec<&'static str>,
     /// The parts of the score; empty unless asked for.
     pub(super) explain: Vec<ScorePart>,
-    /// The window that is nearest to the question, where its text has none of its words.
+    /// The window nearest to the question. Set only if no word matched the text.
     pub(super) window: Option<(u32, u32)>,
     tier: u8,
-    /// The index found it: by a word, or by a condition that is the whole question (`tag:work`).
+    /// Whether the full-text index found it, by a word or by a filter alone (`tag:work`).
     by_words: bool,
 }
 
-impl Fused {
+impl MergedPage {
     fn add(&mut self, score: f32, explain: bool, reason: impl FnOnce() -> String) {
         self.score += score;
         if explain {
@@ -82,47 +79,48 @@ impl Fused {
     }
 }
 
-/// What cosines with a question mean.
+/// Converts cosines with a question into nearness.
 struct Nearness {
-    /// The cosine that is no nearness: what the question has with any window.
+    /// The cosine that counts as nearness 0: that of the question with random windows.
     chance: f32,
-    /// From there to a nearness of 1.
+    /// The difference between the cosines of nearness 0 and 1.
     span: f32,
-    /// How much of it says something, from 0 to 1. Where any two texts are near each other, being
-    /// near says little; and a model that does not know a language leaves the answer to the words.
-    told_apart: f32,
+    /// How far cosines can be trusted for this question, 0 to 1. Low if any two texts are near each
+    /// other, or if the model does not know the language.
+    reliability: f32,
 }
 
 impl Nearness {
     fn of(meant: &VectorResults) -> Self {
         let span = meant.span.max(1e-3);
         let top = meant.floor + span;
-        let by_chance = (meant.background - meant.floor).max(0.0) / (BY_CHANCE * span);
-        let read = ((meant.read - HARDLY_READ) / (READ - HARDLY_READ)).clamp(0.0, 1.0);
+        let by_chance = (meant.background - meant.floor).max(0.0) / (MAX_BACKGROUND * span);
+        let read = ((meant.read - MIN_KNOWN_LETTERS) / (FULL_KNOWN_LETTERS - MIN_KNOWN_LETTERS))
+            .clamp(0.0, 1.0);
         Self {
             chance: meant.background,
             // Windows may be nearer to each other than to a question, so the floor may be too high.
             span: top - meant.background.min(meant.floor),
-            told_apart: (1.0 - by_chance).max(0.0) * read,
+            reliability: (1.0 - by_chance).max(0.0) * read,
         }
     }
 
     fn share(&self, cosine: f32) -> f32 {
-        ((cosine - self.chance) / self.span).clamp(0.0, NEAREST) * self.told_apart
+        ((cosine - self.chance) / self.span).clamp(0.0, MAX_NEARNESS) * self.reliability
     }
 }
 
-/// All pages of `legs`, best first. With the words alone, as they have it.
-pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
-    let Legs { text, meant, relations, new, explain } = legs;
+/// Returns all pages of `rankings`, best first. Without vectors and links, the text ranking.
+pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
+    let Rankings { text, meant, relations, new, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
-    // Without words there is nothing to be in proportion to.
+    // Without text scores, vector scores are not scaled.
     let scale = if best > 1e-3 { best } else { 1.0 };
-    let mut pages: Vec<Fused> = Vec::with_capacity(text.len() + meant.near.len());
+    let mut pages: Vec<MergedPage> = Vec::with_capacity(text.len() + meant.near.len());
     let mut place: HashMap<u64, usize> = HashMap::with_capacity(pages.capacity());
     for hit in text {
         place.insert(hit.id, pages.len());
-        pages.push(Fused {
+        pages.push(MergedPage {
             id: hit.id,
             score: hit.score,
             matched: hit.matched,
@@ -132,28 +130,31 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
             by_words: true,
         });
     }
-    let mut at = |pages: &mut Vec<Fused>, id: u64| {
+    let mut at = |pages: &mut Vec<MergedPage>, id: u64| {
         *place.entry(id).or_insert_with(|| {
-            pages.push(Fused { id, ..Fused::default() });
+            pages.push(MergedPage { id, ..MergedPage::default() });
             pages.len() - 1
         })
     };
     let nearness = Nearness::of(meant);
-    let linked: HashMap<u64, f32> =
-        relations.related.iter().map(|related| (related.page, related.weight * LINK)).collect();
+    let linked: HashMap<u64, f32> = relations
+        .related
+        .iter()
+        .map(|related| (related.page, related.weight * LINK_WEIGHT))
+        .collect();
     for near in &meant.near {
         let mut share = nearness.share(near.cosine);
         if !linked.is_empty() {
-            share *= SUBJECT;
+            share *= SUBJECT_FACTOR;
         }
         // Which of the answers the question is nearest to tells nothing: what it says besides the
         // name was looked for where they are linked. So only what nearness is worth beyond the link
         // counts.
         let link = linked.get(&near.page).copied().unwrap_or(0.0);
-        let worth = (share * MEANING - link).max(0.0);
+        let worth = (share * VECTOR_WEIGHT - link).max(0.0);
         let known = at(&mut pages, near.page);
         let page = &mut pages[known];
-        if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < ALONE) {
+        if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < MIN_VECTOR_ONLY) {
             continue;
         }
         if !page.matched.contains(&"text") {
@@ -166,24 +167,24 @@ pub(super) fn fuse(legs: Legs<'_>) -> Vec<Fused> {
     }
     let subjects: HashSet<u64> = relations.subjects.into_iter().collect();
     for page in pages.iter_mut().filter(|page| page.tier == 0 && subjects.contains(&page.id)) {
-        let less = page.score * (SUBJECT - 1.0);
+        let less = page.score * (SUBJECT_FACTOR - 1.0);
         page.add(less, explain, || "named by the question, which asks for others".to_owned());
     }
     for related in relations.related {
         let known = at(&mut pages, related.page);
         let page = &mut pages[known];
         page.matched.push("link");
-        page.add(related.weight * LINK * scale, explain, || related.how);
+        page.add(related.weight * LINK_WEIGHT * scale, explain, || related.how);
     }
     if let Some((word, ages)) = new {
         let whole = if meant.near.is_empty() {
             scale
         } else {
-            scale * (1.0 + MEANING * nearness.told_apart)
+            scale * (1.0 + VECTOR_WEIGHT * nearness.reliability)
         };
         for page in &mut pages {
             let Some(age) = ages.get(&page.id) else { continue };
-            let share = NEW * (-age.max(0.0) / HALF_LIFE).exp2();
+            let share = RECENCY_WEIGHT * (-age.max(0.0) / RECENCY_HALF_LIFE).exp2();
             page.add(share * whole, explain, || format!("\"{word}\": changed {age:.0} days ago"));
         }
     }
@@ -218,11 +219,11 @@ mod tests {
         VectorResults { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, degradation: None }
     }
 
-    fn run(text: Vec<RankedPage>, meant: &VectorResults, relations: Relations) -> Vec<Fused> {
-        fuse(Legs { text, meant, relations, new: None, explain: true })
+    fn run(text: Vec<RankedPage>, meant: &VectorResults, relations: Relations) -> Vec<MergedPage> {
+        fuse(Rankings { text, meant, relations, new: None, explain: true })
     }
 
-    fn ids(pages: &[Fused]) -> Vec<u64> {
+    fn ids(pages: &[MergedPage]) -> Vec<u64> {
         pages.iter().map(|page| page.id).collect()
     }
 
@@ -362,14 +363,14 @@ mod tests {
     fn the_newer_of_equals_is_first_when_asked_for() {
         let ages = HashMap::from([(1, 400.0), (2, 1.0)]);
         let nothing = VectorResults::default();
-        let legs = |new| Legs {
+        let rankings = |new| Rankings {
             text: vec![ranked(1, 9.0, 0), ranked(2, 8.9, 0)],
             meant: &nothing,
             relations: Relations::default(),
             new,
             explain: true,
         };
-        assert_eq!(ids(&fuse(legs(None))), [1, 2]);
-        assert_eq!(ids(&fuse(legs(Some(("latest".into(), ages))))), [2, 1]);
+        assert_eq!(ids(&fuse(rankings(None))), [1, 2]);
+        assert_eq!(ids(&fuse(rankings(Some(("latest".into(), ages))))), [2, 1]);
     }
 }
