@@ -59,6 +59,9 @@ impl PostPatterns {
 }
 
 impl Worker for PostPatterns {
+    /// Ratings may cost money.
+    const RESTART_DELAY: Duration = Duration::from_secs(5 * 60);
+
     fn round(&mut self) -> Next {
         start_if_ready(&self.brain, &self.schedule);
         if self.needs_minute

@@ -26,6 +26,7 @@ const PURGE_CALLS_EVERY: Duration = Duration::from_secs(10 * 60);
 /// Flushes, retries and purges.
 pub(super) struct Maintenance {
     brain: Arc<Brain>,
+    /// Rounds so far. The first one, also after a restart, does everything.
     rounds: u32,
     links: LinksAtRest,
 }
@@ -45,7 +46,6 @@ impl Maintenance {
 
 impl Worker for Maintenance {
     fn round(&mut self) -> Next {
-        self.rounds = self.rounds.wrapping_add(1);
         if let Err(fault) = self.brain.files.flush_outbox() {
             tracing::warn!(%fault, "outbox not flushed");
         }
@@ -60,6 +60,7 @@ impl Worker for Maintenance {
         if self.rounds.is_multiple_of(PURGE_EVERY) {
             self.purge();
         }
+        self.rounds = self.rounds.wrapping_add(1);
         self.links = self.brain.pages.check_links_at_rest(self.links);
         Next::After(FLUSH_EVERY)
     }

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use brain_base::clock::Clock;
 use brain_base::workers::WorkerStates;
 
-/// The pause before the first restart. It doubles with each failure.
+/// The usual pause before the first restart. It doubles with each failure.
 const MIN_RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The longest pause before a restart.
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
@@ -26,6 +26,9 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(5 * 60);
 
 /// Background work in rounds.
 pub(super) trait Worker: Send + 'static {
+    /// The pause before the first restart. Longer for work that costs money or calls others.
+    const RESTART_DELAY: Duration = MIN_RESTART_DELAY;
+
     /// Does one round on a thread for blocking work. Returns when to begin the next one.
     fn round(&mut self) -> Next;
 
@@ -93,7 +96,7 @@ struct Supervisor<F> {
 impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
     /// Runs the worker until the shutdown.
     async fn run(self) {
-        let mut delay = MIN_RESTART_DELAY;
+        let mut delay = W::RESTART_DELAY;
         loop {
             let (make, stop) = (Arc::clone(&self.make), self.stop.clone());
             let (name, states) = (self.name, Arc::clone(&self.states));
@@ -102,7 +105,7 @@ impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
             let ended = tokio::select! {
                 ended = &mut life => ended,
                 () = sleep(HEALTHY_AFTER) => {
-                    delay = MIN_RESTART_DELAY;
+                    delay = W::RESTART_DELAY;
                     self.states.clear_failure(self.name);
                     life.await
                 }
@@ -118,7 +121,7 @@ impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
                 () = self.stop.cancelled() => return,
                 () = sleep(delay) => {}
             }
-            delay = (delay * 2).min(MAX_RESTART_DELAY);
+            delay = (delay * 2).min(MAX_RESTART_DELAY.max(W::RESTART_DELAY));
         }
     }
 }
@@ -157,7 +160,7 @@ async fn run_rounds<W: Worker>(
 
 /// Returns the value of a finished task, or `None` if the runtime ended before it. Panics as the
 /// task did.
-pub(super) fn value_of<T>(joined: Result<T, JoinError>) -> Option<T> {
+fn value_of<T>(joined: Result<T, JoinError>) -> Option<T> {
     match joined.map_err(JoinError::try_into_panic) {
         Ok(value) => Some(value),
         Err(Ok(panic)) => resume_unwind(panic),

@@ -10,6 +10,9 @@ use brain_core::Brain;
 pub(super) struct TunnelChecks(pub(super) Arc<Brain>);
 
 impl Worker for TunnelChecks {
+    /// Checks ask the provider.
+    const RESTART_DELAY: Duration = Duration::from_secs(2 * 60);
+
     fn round(&mut self) -> Next {
         let next_ms = self.0.tunnel.check_tunnel();
         next_ms.map_or(Next::Ended, |ms| Next::AfterOrWakeup(Duration::from_millis(ms)))

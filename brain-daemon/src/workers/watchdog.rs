@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Fault, Status, StatusReply};
 use sd_notify::NotifyState;
 use tokio::runtime::Handle;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::sleep;
 
-use super::runner::{Next, Worker, value_of};
+use super::runner::{Next, Worker};
 use brain_base::caller::Caller;
 use brain_core::{Brain, Silent};
 
@@ -56,12 +56,12 @@ impl Watchdog {
     }
 
     /// Asks for the status on one of the threads that serve requests. Logs while it does not come.
-    async fn answer(&self) -> Option<Result<StatusReply, Fault>> {
+    async fn answer(&self) -> Result<Result<StatusReply, Fault>, JoinError> {
         let probe = Arc::clone(&self.probe);
         let mut probing = spawn_blocking(move || probe());
         loop {
             tokio::select! {
-                answer = &mut probing => return value_of(answer),
+                answer = &mut probing => return answer,
                 () = sleep(self.period) => {
                     tracing::warn!(
                         period = ?self.period,
@@ -76,7 +76,15 @@ impl Watchdog {
 impl Worker for Watchdog {
     fn round(&mut self) -> Next {
         let began = Instant::now();
-        let Some(answer) = Handle::current().block_on(self.answer()) else { return Next::Ended };
+        let answer = match Handle::current().block_on(self.answer()) {
+            Ok(answer) => answer,
+            // The next probe must come in time for systemd, so no restart delays it.
+            Err(error) if error.is_panic() => {
+                tracing::error!(%error, "the probe of the store panicked; systemd is not notified");
+                return Next::After(self.period.saturating_sub(began.elapsed()));
+            }
+            Err(_) => return Next::Ended,
+        };
         let line = status_line(answer);
         let mut states = Vec::new();
         if line != self.reported {

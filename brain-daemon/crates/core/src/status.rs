@@ -1,8 +1,9 @@
-//! How the daemon is.
+//! The status of the daemon.
 
 use std::collections::HashSet;
 
-use brain_protocol::{Fault, StatusReply, VERSION};
+use brain_base::permission::permit;
+use brain_protocol::{Doctor, Fault, Operation, StatusReply, VERSION};
 
 use crate::{Brain, Caller};
 
@@ -25,8 +26,8 @@ impl Brain {
         degraded.extend(failing.map(|(name, failure)| {
             format!("the worker \"{name}\" failed at {}; see brain doctor", failure.at)
         }));
-        if !caller.sees_all() {
-            // The message of a panic can contain text of a page.
+        if permit(caller, Doctor::INFO).is_err() {
+            // The message of a panic can contain text of a page, or a path.
             let failures = workers.iter_mut().filter_map(|worker| worker.failure.as_mut());
             failures.for_each(|failure| failure.message.clear());
         }

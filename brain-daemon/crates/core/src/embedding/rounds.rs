@@ -4,6 +4,7 @@
 //! `brain embed`. Before vectors are stored, the page is compared again, so a page that changed
 //! meanwhile gets none.
 
+use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,12 @@ impl EmbeddingService {
         if self.env.stop.is_cancelled() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
             return WAY;
         }
-        let Ok(mut work) = meaning.turn.try_lock() else { return WAY };
+        let mut work = match meaning.turn.try_lock() {
+            Ok(work) => work,
+            // A round that panicked left its lock; the next one works with the state as it is.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return WAY,
+        };
         let idle = self.env.config.embedding.idle;
         if !self.env.home.is_here() {
             return idle.min(REST);
@@ -242,7 +248,7 @@ impl EmbeddingService {
         let changes = self.state.shared.changes.load(Ordering::Relaxed);
         locked(&self.state.pace).streams(Instant::now(), changes)
             || self.queue.waiting() > MANY
-            || self.syncing.try_lock().is_err()
+            || matches!(self.syncing.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Embeds some pages; `None` if no changes are pending. `wait_for_turn` blocks until the next

@@ -245,6 +245,24 @@ fn the_last_room_on_the_disk_is_not_for_vectors() {
 }
 
 #[test]
+fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let brain = start(dir.path(), Some(&words));
+    let panicked = std::thread::scope(|scope| {
+        let state = &brain.embedding;
+        let failing = scope.spawn(|| {
+            let _locks = (state.state.turn.lock().unwrap(), state.syncing.lock().unwrap());
+            panic!("a defect in a round");
+        });
+        failing.join().is_err()
+    });
+    assert!(panicked);
+    let id = put(&brain, "page", "boats moor");
+    work(&brain);
+    assert_eq!(near(&brain, "boats moor"), [id]);
+}
+
+#[test]
 fn a_long_page_gives_way_in_the_middle() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
     let brain = start(dir.path(), Some(&words));
