@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(5 * 60);
 /// How long posts wait for the planned minute; equal to its interval.
 const RATINGS_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
-/// Runs the collector at its minutes. [`Brain::collect_due`] decides whether a run is due, so a
+/// Runs the collector at its minutes. `CollectorService::collect_due` decides whether a run is due, so a
 /// missed run is made up, and runs never overlap.
 pub(super) struct CollectorRuns {
     brain: Arc<Brain>,

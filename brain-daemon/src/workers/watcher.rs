@@ -1,7 +1,7 @@
 //! Watches the directories of the sources: changes by other programs are in search within two
 //! seconds.
 //!
-//! It only finds out where something changed; [`Brain::sync_paths`] decides what. So the daemon's
+//! It only finds out where something changed; `SyncService::sync_paths` decides what. So the daemon's
 //! own writes cause no loop: their files say what their pages say.
 
 use std::path::PathBuf;

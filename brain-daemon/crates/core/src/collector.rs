@@ -127,7 +127,7 @@ impl CollectorService {
 }
 
 impl CollectorService {
-    /// Returns the notification for [`Brain::collector_patterns`].
+    /// Returns the notification for [`CollectorService::patterns`].
     pub fn collected(&self) -> &Notify {
         &self.state.collected
     }

@@ -1,11 +1,8 @@
 //! The ingest queue: items are stored durably at once, and turned into pages soon after.
 //!
-//! [`Brain::ingest`] computes text and hash of an item, and adds it to the store's queue.
-//! [`Brain::process_queue`] writes the pages. A page and the new state of its job are one
+//! [`IngestService::ingest`] computes text and hash of an item, and adds it to the store's queue.
+//! [`IngestService::process_queue`] writes the pages. A page and the new state of its job are one
 //! transaction, so a crash neither loses an item nor stores it twice.
-//!
-//! [`Brain::ingest`]: crate::Brain::ingest
-//! [`Brain::process_queue`]: crate::Brain::process_queue
 
 pub(crate) mod jobs;
 

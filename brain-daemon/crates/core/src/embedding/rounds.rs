@@ -113,7 +113,7 @@ impl EmbeddingService {
         }
     }
 
-    /// Waits until [`Brain::embed_in_background`] should run early.
+    /// Waits until [`EmbeddingService::embed_in_background`] should run early.
     pub async fn embed_wakeup(&self) {
         self.state.shared.bell.notified().await;
     }

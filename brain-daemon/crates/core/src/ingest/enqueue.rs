@@ -53,7 +53,7 @@ impl IngestService {
     }
 
     /// Adds a job once more with this content, as if it was sent now without an idempotency key.
-    /// `done` as in [`Brain::ingest`].
+    /// `done` as in [`IngestService::ingest`].
     pub(crate) fn ingest_again(
         &self,
         job: JobRecord,

@@ -73,7 +73,7 @@ impl PageService {
     }
 }
 
-/// What [`Brain::check_links_at_rest`] saw last.
+/// What [`crate::PageService::check_links_at_rest`] saw last.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinksAtRest {
     /// The store's last change.

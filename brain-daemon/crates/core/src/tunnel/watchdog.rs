@@ -123,7 +123,7 @@ impl TunnelService {
     /// Checks until the tunnel is up, has failed, is unwanted, or `within` has passed.
     ///
     /// # Errors
-    /// As [`Brain::run_tunnel_check`].
+    /// As [`TunnelService::run_tunnel_check`].
     pub(super) fn wait_for_tunnel(
         &self,
         work: &mut WatchdogState,
