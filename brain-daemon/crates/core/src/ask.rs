@@ -7,10 +7,6 @@ mod model;
 mod passages;
 mod sieve;
 
-use crate::Environment;
-use crate::SearchService;
-use brain_store::Store;
-pub use model::LanguageModels;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +18,12 @@ use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
 use self::sieve::Sieve;
 use crate::search::instant;
-use crate::{Caller, Progress};
+use crate::{Caller, Environment, Progress, SearchService};
 use brain_costs::{Budget, CostError};
 use brain_llm::{Finish, Model, ModelError, ModelErrorKind, Question, Reply};
+use brain_store::Store;
+
+pub use model::LanguageModels;
 
 /// Maximum number of pages read for a question.
 const MAX_LIMIT: u32 = 50;
@@ -53,9 +52,7 @@ impl AskService {
     ) -> Self {
         Self { env, store, search, models }
     }
-}
 
-impl AskService {
     pub(crate) fn ask(
         &self,
         caller: &Caller,

@@ -18,23 +18,19 @@ mod status;
 mod stream;
 mod topics;
 
-use crate::Environment;
-use crate::IngestService;
-use crate::LanguageModels;
-use crate::PageService;
-use crate::SyncService;
-use crate::index::Follower;
-use brain_store::Store;
-use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, StreamStatus};
 use tokio::sync::Notify;
 
+use crate::index::Follower;
+use crate::{Environment, IngestService, LanguageModels, PageService, SyncService};
 use brain_base::clock::rfc3339;
 use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
+use brain_store::Store;
+
 pub(crate) use health::CollectorHealth;
 
 /// The name of the token's secret.
@@ -124,9 +120,7 @@ impl CollectorService {
             state: CollectorState::default(),
         }
     }
-}
 
-impl CollectorService {
     /// Returns the notification for [`CollectorService::patterns`].
     pub fn collected(&self) -> &Notify {
         &self.state.collected

@@ -13,13 +13,14 @@ mod enter;
 mod rpc;
 mod speak;
 
-use crate::Environment;
-use brain_access::Access;
-use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use std::sync::Arc;
+
+use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
+use crate::Environment;
 use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
 /// The endpoint and the network.
@@ -86,9 +87,7 @@ impl ConnectService {
     pub(crate) fn new(env: Environment, access: Arc<Access>) -> Self {
         Self { env, access }
     }
-}
 
-impl ConnectService {
     /// Tests a tool endpoint. Blocks for up to some minutes if every step is slow.
     pub(crate) fn test(&self, request: &ConnectTest) -> Result<ConnectReport, Fault> {
         let url = endpoint(&request.url)?;

@@ -23,18 +23,16 @@ mod state;
 mod tests;
 mod vector_writer;
 
-use super::Environment;
-use super::ingest::Queue;
-use brain_costs::Ledger;
-use brain_store::Store;
-use std::sync::Arc;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use brain_base::permission::permit;
 use brain_protocol::{Doctor, Operation as _, SourceId};
 
-use super::{Caller, Progress};
+use super::ingest::Queue;
+use super::{Caller, Environment, Progress};
+use brain_base::permission::permit;
+use brain_costs::Ledger;
+use brain_store::Store;
 
 pub(crate) use commit_hook::combine_hooks;
 pub(crate) use models::installed;

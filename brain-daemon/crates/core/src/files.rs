@@ -8,23 +8,21 @@ pub(crate) mod read_only;
 pub(crate) mod recovery;
 pub(crate) mod saves;
 
-use brain_base::clock::Clock;
-use brain_base::home::Home;
-use brain_store::Store;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio_util::sync::CancellationToken;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use brain_protocol::{Fault, SourceId};
+use tokio_util::sync::CancellationToken;
 
 use crate::files::saves::KeptSave;
 use crate::preferred;
 use brain_base::caller::Visibility;
+use brain_base::clock::Clock;
+use brain_base::home::Home;
 use brain_page as page;
 use brain_store::files::{Outcome, OwnContents, Tree};
-use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, StoreError};
+use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, StoreError};
 
 const STRIPES: usize = 64;
 
@@ -112,9 +110,7 @@ impl FileService {
             socket: OnceLock::new(),
         }
     }
-}
 
-impl FileService {
     /// Brings the file of a page in line with the store.
     pub(crate) fn agree(&self, source: &SourceId, record: &PageRecord) -> FileReport {
         let mut path = self.file_place(source, &record.source_path);

@@ -22,20 +22,18 @@ mod run_state;
 mod run_store;
 mod save_page;
 
-use crate::EmbeddingService;
-use crate::Environment;
-use crate::LanguageModels;
-use crate::PageService;
-use crate::SearchService;
-use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
-use brain_store::Store;
 use std::sync::Arc;
+
+use brain_protocol::{CostCall, Fault, FaultCode, IdeaRunsReply, Ideas, IdeasReply};
 
 use self::profile::Profile;
 use self::run_state::{Run, RunState};
 use self::run_store::{RunStore, no_run, run_id};
-use crate::{Caller, Progress};
+use crate::{
+    Caller, EmbeddingService, Environment, LanguageModels, PageService, Progress, SearchService,
+};
 use brain_base::random;
+use brain_store::Store;
 
 pub(crate) use run_store::ActiveRuns;
 
@@ -80,9 +78,7 @@ impl IdeaService {
             active_idea_runs: ActiveRuns::default(),
         }
     }
-}
 
-impl IdeaService {
     pub(crate) fn ideas(
         &self,
         caller: &Caller,

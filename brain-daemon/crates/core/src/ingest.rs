@@ -10,22 +10,21 @@ mod enqueue;
 mod page;
 mod process;
 
-use crate::FileService;
-use crate::index::Follower;
-use crate::pages::dedup::Dedup;
-use crate::text_budget::TextBudget;
-use brain_base::clock::Clock;
-use brain_store::Store;
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{JobId, Slug, SourceId};
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use crate::FileService;
+use crate::index::Follower;
+use crate::pages::dedup::Dedup;
+use crate::text_budget::TextBudget;
+use brain_base::clock::Clock;
 use brain_page::MediaType;
+use brain_store::Store;
 
 pub use process::CHUNK;
 
@@ -151,9 +150,7 @@ impl IngestService {
     ) -> Self {
         Self { store, index, clock, files, dedup, text, queue }
     }
-}
 
-impl IngestService {
     /// Waits until an item is added. Returns at once if one was added since the last call.
     pub async fn item_arrives(&self) {
         self.queue.wake.notified().await;

@@ -10,23 +10,21 @@ pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod timeline;
 
-use crate::FileService;
-use crate::pages::dedup::Dedup;
-use brain_base::clock::Clock;
+use std::sync::Arc;
+
 use brain_protocol::{
     Fault, FaultCode, Get, HistoryReply, Page, PageRef, Revert, Slug, SourceId, VersionRow,
     WriteReply, WriteStatus,
 };
-use brain_store::Store;
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::pages::capture::Outcome;
+use crate::pages::dedup::Dedup;
 use crate::write_page::{stored_document, written_page};
-use crate::{Caller, no_page, typed};
-use brain_base::clock::rfc3339;
+use crate::{Caller, FileService, no_page, typed};
+use brain_base::clock::{Clock, rfc3339};
 use brain_page::{self as page, hex};
-use brain_store::{Content, PageRecord, Reader, VersionRecord, WrittenPage, unless_damaged};
+use brain_store::{Content, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged};
 
 /// The operations on single pages.
 pub struct PageService {
@@ -48,9 +46,7 @@ impl PageService {
     ) -> Self {
         Self { store, clock, files, dedup, stop }
     }
-}
 
-impl PageService {
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;

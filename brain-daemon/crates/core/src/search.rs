@@ -16,10 +16,6 @@ mod recent;
 mod relations;
 mod sentence;
 
-use crate::EmbeddingService;
-use crate::index::Follower;
-use brain_base::clock::Clock;
-use brain_store::Store;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,14 +25,14 @@ use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, Source
 
 use self::fuse::{MergedPage, Rankings, fuse};
 use self::relations::relations;
-use crate::Caller;
 use crate::embedding::{CallerPages, VectorResults};
-use crate::index::index_fault;
+use crate::index::{Follower, index_fault};
+use crate::{Caller, EmbeddingService};
 use brain_base::caller::Visibility;
-use brain_base::clock::{parse_instant, rfc3339};
+use brain_base::clock::{Clock, parse_instant, rfc3339};
 use brain_page as page;
 use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter};
-use brain_store::{Content, PageRecord, Reader, StoreError, unless_damaged};
+use brain_store::{Content, PageRecord, Reader, Store, StoreError, unless_damaged};
 
 /// How many pages each way brings into the fusion.
 const DEPTH: usize = 200;
@@ -61,9 +57,7 @@ impl SearchService {
     ) -> Self {
         Self { store, index, clock, embedding }
     }
-}
 
-impl SearchService {
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
         let began = Instant::now();
         if request.query.trim().is_empty() {

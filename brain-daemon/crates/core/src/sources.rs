@@ -5,25 +5,22 @@
 
 pub(crate) mod watched;
 
-use crate::FileService;
-use crate::index::Follower;
-use crate::sources::watched::Watched;
-use brain_base::clock::Clock;
-use brain_base::home::Home;
-use brain_store::Store;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 use brain_protocol::{
     Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceRemove, SourceReply, SourceRow,
     SourcesReply,
 };
 use rustix::fs::{Access, access};
+use tokio_util::sync::CancellationToken;
 
-use crate::{Caller, preferred};
-use brain_base::clock::rfc3339;
-use brain_store::{Draft, Reader, SourceRecord, StoreError};
+use crate::index::Follower;
+use crate::sources::watched::Watched;
+use crate::{Caller, FileService, preferred};
+use brain_base::clock::{Clock, rfc3339};
+use brain_base::home::Home;
+use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
 
 /// How many pages one transaction hides: keeps other writers from waiting.
 const BATCH: usize = 500;
@@ -51,9 +48,7 @@ impl SourceService {
     ) -> Self {
         Self { store, clock, home, files, index, stop, watched: Watched::new() }
     }
-}
 
-impl SourceService {
     pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let all = reader.sources()?;

@@ -17,32 +17,24 @@ mod renames;
 mod survey;
 mod tally;
 
-use crate::EmbeddingService;
-use crate::Environment;
-use crate::FileService;
-use crate::SourceService;
-use crate::index::Follower;
-use brain_store::Store;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::{MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
-
-use crate::batch::in_batches;
-use crate::{Caller, Progress, Silent};
-use brain_base::caller::Visibility;
-use brain_store::files::{self, PullOutcome};
-use brain_store::{FileState, Reader, SourceRecord, StoreError, SyncResult};
-
 use compare::{Missing, compare, covers};
 use decide::Ground;
 use read::read_file;
 use survey::Survey;
 use tally::Tally;
+
+use crate::batch::in_batches;
+use crate::index::Follower;
+use crate::{Caller, EmbeddingService, Environment, FileService, Progress, Silent, SourceService};
+use brain_base::caller::Visibility;
+use brain_store::files::{self, PullOutcome};
+use brain_store::{FileState, Reader, SourceRecord, Store, StoreError, SyncResult};
 
 /// More pages than this, and
 const MANY: usize = 20;
@@ -99,9 +91,7 @@ impl SyncService {
     ) -> Self {
         Self { env, store, index, files, sources, embedding, syncing, removals: Mutex::default() }
     }
-}
 
-impl SyncService {
     pub(crate) fn sync(
         &self,
         caller: &Caller,

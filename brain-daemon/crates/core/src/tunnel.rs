@@ -10,25 +10,24 @@ mod state_file;
 mod watchdog;
 mod webhook;
 
-use crate::Environment;
-use crate::IngestService;
-use brain_access::Access;
-use brain_store::Store;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
+use requests::RequestLog;
+use state_file::TunnelState;
 use tokio::sync::Notify;
+use webhook::WebhookState;
 
+use crate::{Environment, IngestService};
+use brain_access::Access;
 use brain_base::secrets::FoundSecret;
+use brain_store::Store;
 use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
 pub use requests::PublicRequest;
 
 pub(crate) use health::TunnelHealth;
-use requests::RequestLog;
-use state_file::TunnelState;
-use webhook::WebhookState;
 
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
@@ -106,9 +105,7 @@ impl TunnelService {
     ) -> Self {
         Self { env, store, access, ingest, state: TunnelMemory::default() }
     }
-}
 
-impl TunnelService {
     /// Sets the program starter, in place of the system's. Call it once, before the first check.
     pub fn set_starter(&self, starter: Arc<dyn Starter>) {
         if self.state.starter.set(starter).is_err() {

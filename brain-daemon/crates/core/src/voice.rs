@@ -10,26 +10,22 @@ mod callers;
 mod dialogue;
 mod phrases;
 
-use crate::Environment;
-use crate::FileService;
-use crate::PageService;
-use crate::SearchService;
+use std::sync::Arc;
+
 use brain_protocol::{
     Capture, Fault, FaultCode, Origin, Scope, Scopes, Search, Secret, VoiceEvent, VoiceReply,
     VoiceTurn,
 };
-use brain_store::Store;
-use std::sync::Arc;
-
-use crate::provenance::VOICE;
-use crate::{Caller, preferred};
-use brain_base::caller::Visibility;
-use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
-
 use call::TYPE;
 use callers::{is_among, uri};
 use dialogue::Move;
 use phrases::Phrases;
+
+use crate::provenance::VOICE;
+use crate::{Caller, Environment, FileService, PageService, SearchService, preferred};
+use brain_base::caller::Visibility;
+use brain_page::{Document, Frontmatter, escape_paragraph, single_line};
+use brain_store::Store;
 
 /// The client name of the telephone in log and audit. No client has this id.
 pub const TELEPHONE: &str = "telephone";
@@ -61,9 +57,7 @@ impl VoiceService {
     ) -> Self {
         Self { env, store, files, pages, search }
     }
-}
 
-impl VoiceService {
     /// Returns the token for the provider's signatures, if there is one.
     ///
     /// # Errors

@@ -1,12 +1,11 @@
 //! The configured language model.
 
-use crate::Environment;
-use brain_costs::Ledger;
 use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
-use brain_costs::{CostMeter, Price};
+use crate::Environment;
+use brain_costs::{CostMeter, Ledger, Price};
 use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 
 /// The configured language models, and what they cost.
@@ -20,9 +19,7 @@ impl LanguageModels {
     pub(crate) fn new(env: Environment, ledger: Arc<Ledger>) -> Self {
         Self { env, ledger }
     }
-}
 
-impl LanguageModels {
     /// Returns the text model, or the one named. `None` without a provider or a model name.
     ///
     /// # Errors

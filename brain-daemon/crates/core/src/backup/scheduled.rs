@@ -4,18 +4,15 @@
 //! brain's own only when its name is exactly such a one and its store has this brain's number:
 //! nothing else is counted, and nothing else is removed.
 
-use crate::Environment;
-use brain_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, FaultCode};
 
-use crate::Silent;
+use crate::{Environment, Silent};
 use brain_base::clock::{parse_instant, rfc3339};
-use brain_store::{StoreError, store_id, sweep_unfinished};
+use brain_store::{Store, StoreError, store_id, sweep_unfinished};
 
 /// After a failure the next attempt comes this much later, in milliseconds, or at the next time
 /// that is due.
@@ -75,9 +72,7 @@ impl BackupService {
     pub(crate) fn new(env: Environment, store: Arc<Store>) -> Self {
         Self { schedule: Schedule::new(env.clock.now()), env, store }
     }
-}
 
-impl BackupService {
     /// Makes the backup that is due, if one is, and removes the oldest beyond `backup.keep`; its
     /// file. For a timer.
     ///
