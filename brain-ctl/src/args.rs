@@ -52,7 +52,7 @@ pub(crate) trait Verb: Args {
     const GROUP: Group;
     /// The purpose, in one line of at most 44 characters.
     const ABOUT: &'static str;
-    /// Two examples, each a command and what it does.
+    /// Two examples of the command.
     const EXAMPLES: &'static str;
 
     /// Runs the command.
@@ -80,7 +80,7 @@ impl Row {
             group: V::GROUP,
             about: V::ABOUT,
             build: |command| {
-                let command = Shared::augment_args(V::augment_args(command));
+                let command = SharedFlags::augment_args(V::augment_args(command));
                 command.about(V::ABOUT).long_about(None).after_help(V::EXAMPLES)
             },
             run: |matches, context| match V::from_arg_matches(matches) {
@@ -93,29 +93,29 @@ impl Row {
 
 /// Flags that every command accepts, before or after its name.
 #[derive(Debug, Args)]
-struct Shared {
+struct SharedFlags {
     /// Print one JSON value, errors included
-    #[arg(long, help_heading = "Every command", display_order = 100)]
+    #[arg(long, help_heading = "Global options", display_order = 100)]
     json: bool,
 
     /// Print only the essential result
-    #[arg(long, short, help_heading = "Every command", display_order = 101)]
+    #[arg(long, short, help_heading = "Global options", display_order = 101)]
     quiet: bool,
 
     /// Do not start a daemon (BRAIN_NO_START=1)
-    #[arg(long, help_heading = "Every command", display_order = 102)]
+    #[arg(long, help_heading = "Global options", display_order = 102)]
     no_start: bool,
 }
 
-/// A command with its arguments, ready to run.
-pub(crate) type Run = Box<dyn FnOnce(&Context) -> Result<Outcome, Fault>>;
+/// Runs a parsed command.
+pub(crate) type RunCommand = Box<dyn FnOnce(&Context) -> Result<Outcome, Fault>>;
 
 /// The parsed command line.
-pub(crate) enum Parsed {
-    /// Help or the version, ready to print.
-    Done(Outcome),
+pub(crate) enum CommandLine {
+    /// Help or the version to print.
+    Print(Outcome),
     /// A usage error.
-    Wrong {
+    Invalid {
         /// The fault.
         fault: Fault,
         /// Whether to print the fault as JSON.
@@ -126,7 +126,7 @@ pub(crate) enum Parsed {
         /// The flags that all commands share.
         context: Context,
         /// The command with its arguments.
-        run: Run,
+        run: RunCommand,
     },
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn version_line() -> String {
 }
 
 /// Parses the command line.
-pub(crate) fn parse(args: &[OsString]) -> Parsed {
+pub(crate) fn parse(args: &[OsString]) -> CommandLine {
     let flags = || args.iter().skip(1).take_while(|arg| *arg != "--");
     let json = flags().any(|arg| arg == "--json");
     let mut root = tree();
@@ -149,43 +149,45 @@ pub(crate) fn parse(args: &[OsString]) -> Parsed {
         Err(e) => {
             return match e.kind() {
                 ErrorKind::DisplayHelp => match output::help(e.render().to_string(), json) {
-                    Ok(help) => Parsed::Done(help),
-                    Err(fault) => Parsed::Wrong { fault, json },
+                    Ok(help) => CommandLine::Print(help),
+                    Err(fault) => CommandLine::Invalid { fault, json },
                 },
                 ErrorKind::DisplayVersion if json => {
-                    Parsed::Done(Outcome::text(format!("{{\"version\":\"{VERSION}\"}}\n")))
+                    CommandLine::Print(Outcome::text(format!("{{\"version\":\"{VERSION}\"}}\n")))
                 }
-                ErrorKind::DisplayVersion => Parsed::Done(Outcome::text(version_line())),
+                ErrorKind::DisplayVersion => CommandLine::Print(Outcome::text(version_line())),
                 _ => {
-                    let first = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
+                    let name = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
                     let command =
-                        first.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
-                    Parsed::Wrong { fault: usage_fault(&e, command.map(|row| row.name)), json }
+                        name.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
+                    let fault = usage_fault(&e, command.map(|row| row.name));
+                    CommandLine::Invalid { fault, json }
                 }
             };
         }
     };
-    let Some((name, mut own)) = matches.remove_subcommand() else {
+    let Some((name, mut command_matches)) = matches.remove_subcommand() else {
         if json {
             let fault = fail::usage("no command is given").hint("list all commands: brain --help");
-            return Parsed::Wrong { fault, json };
+            return CommandLine::Invalid { fault, json };
         }
         let notes = vec![format!("no command is given\n\n{}", overview(80).trim_end())];
-        return Parsed::Done(Outcome { notes, exit: Some(Exit::Usage), ..Outcome::default() });
+        let outcome = Outcome { notes, exit: Some(Exit::Usage), ..Outcome::default() };
+        return CommandLine::Print(outcome);
     };
     let Some(row) = verbs::ALL.iter().find(|row| row.name == name) else {
-        return Parsed::Wrong { fault: fail::usage(format!("no command \"{name}\"")), json };
+        return CommandLine::Invalid { fault: fail::usage(format!("no command \"{name}\"")), json };
     };
     let mut context = Context { no_start: is_set("BRAIN_NO_START"), ..Context::default() };
-    for level in [&mut matches, &mut own] {
-        if let Ok(shared) = Shared::from_arg_matches_mut(level) {
+    for level in [&mut matches, &mut command_matches] {
+        if let Ok(shared) = SharedFlags::from_arg_matches_mut(level) {
             context.json |= shared.json;
             context.quiet |= shared.quiet;
             context.no_start |= shared.no_start;
         }
     }
     let run = row.run;
-    Parsed::Run { context, run: Box::new(move |context| run(&own, context)) }
+    CommandLine::Run { context, run: Box::new(move |context| run(&command_matches, context)) }
 }
 
 /// Returns whether an environment variable is set to a value other than 0.
@@ -195,8 +197,8 @@ fn is_set(variable: &str) -> bool {
 
 /// Returns the whole command line for clap.
 pub(crate) fn tree() -> Command {
-    // `augment_args` sets a description, so ours is set after it.
-    let root = Shared::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
+    // `augment_args` sets a description, so `about` must come after it.
+    let root = SharedFlags::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
     root.subcommands(
         verbs::ALL.iter().map(|row| Command::new(row.name).about(row.about).defer(row.build)),
@@ -209,28 +211,28 @@ const ABOUT: &str = "A personal knowledge store";
 fn overview(width: usize) -> String {
     const NAME: usize = 14;
     let mut text = format!("{ABOUT}\n\nUsage: brain [OPTIONS] COMMAND\n");
-    let entry = |text: &mut String, indent: usize, name: &str, about: &str| {
-        let name = format!("{}{name}", " ".repeat(indent));
-        text.push_str(&format!("{name:<column$}", column = NAME + 2));
-        let mut used = NAME + 2;
+    let add_entry = |text: &mut String, name: &str, about: &str| {
+        let name = format!("  {name}");
+        text.push_str(&format!("{name:<indent$}", indent = NAME + 2));
+        let mut column = NAME + 2;
         for (i, word) in about.split(' ').enumerate() {
             let length = word.chars().count();
-            if i > 0 && used + 1 + length > width {
+            if i > 0 && column + 1 + length > width {
                 text.push_str(&format!("\n{}", " ".repeat(NAME + 2)));
-                used = NAME + 2;
+                column = NAME + 2;
             } else if i > 0 {
                 text.push(' ');
-                used += 1;
+                column += 1;
             }
             text.push_str(word);
-            used += length;
+            column += length;
         }
         text.push('\n');
     };
     for (group, title) in Group::HEADINGS {
         text.push_str(&format!("\n{title}:\n"));
         for row in verbs::ALL.iter().filter(|row| row.group == group) {
-            entry(&mut text, 2, row.name, row.about);
+            add_entry(&mut text, row.name, row.about);
         }
     }
     text.push_str("\nOptions:\n");
@@ -241,14 +243,14 @@ fn overview(width: usize) -> String {
         ("-h, --help", "Print help; works for each command"),
         ("-V, --version", "Print the version"),
     ] {
-        entry(&mut text, 2, flag, about);
+        add_entry(&mut text, flag, about);
     }
     text.push_str("\nEnvironment:\n");
     for (variable, about) in [
         ("BRAIN_HOME", "Directory of the brain (~/.brain)"),
         ("BRAIN_SOCKET", "Socket (run/brain.sock in the home)"),
     ] {
-        entry(&mut text, 2, variable, about);
+        add_entry(&mut text, variable, about);
     }
     text.push_str("\nExamples:\n  brain capture \"Buy milk\"\n  brain search milk\n");
     text
@@ -260,13 +262,14 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
         command.map_or_else(|| "brain --help".to_owned(), |name| format!("brain {name} --help"));
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n");
-    let first = paragraphs.next().unwrap_or_default();
-    let message: Vec<&str> = first.trim_start_matches("error: ").lines().map(str::trim).collect();
-    let mut ways: Vec<String> = Vec::new();
+    let first_paragraph = paragraphs.next().unwrap_or_default();
+    let message: Vec<&str> =
+        first_paragraph.trim_start_matches("error: ").lines().map(str::trim).collect();
+    let mut hints: Vec<String> = Vec::new();
     for line in paragraphs.flat_map(str::lines).map(str::trim) {
         if line.starts_with("tip: to pass '") {
-            // clap would suggest only the first letters.
-            ways.push(match command {
+            // clap's tip repeats only the first letters of the word.
+            hints.push(match command {
                 Some("capture") => {
                     "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""
                         .to_owned()
@@ -276,17 +279,17 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
                 }
             });
         } else if let Some(tip) = line.strip_prefix("tip: ") {
-            ways.push(tip.to_owned());
+            hints.push(tip.to_owned());
         } else if let Some(usage) = line.strip_prefix("Usage: ")
-            && ways.is_empty()
+            && hints.is_empty()
         {
-            ways.push(format!("usage: {usage}"));
+            hints.push(format!("usage: {usage}"));
         }
     }
     let fault = Fault::new(FaultCode::Usage, message.join(" "));
-    match ways.is_empty() {
+    match hints.is_empty() {
         true => fault.hint(format!("see: {help}")),
-        false => fault.hint(ways.join("; ")),
+        false => fault.hint(hints.join("; ")),
     }
 }
 
@@ -296,7 +299,7 @@ mod tests {
     use brain_protocol::OPERATIONS;
 
     #[test]
-    fn the_tree_is_sound() {
+    fn the_command_tree_is_valid() {
         tree().debug_assert();
     }
 
@@ -304,7 +307,7 @@ mod tests {
     fn every_command_has_a_purpose_and_two_examples() {
         let mut root = tree();
         root.build();
-        let mut seen = 0;
+        let mut count = 0;
         for command in root.get_subcommands().filter(|c| c.get_name() != "help") {
             let name = command.get_name().to_owned();
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
@@ -312,11 +315,11 @@ mod tests {
             let mut command = command.clone();
             let help = command.render_help().to_string();
             let examples = help.split("Examples:\n").nth(1).unwrap_or_default();
-            let shown = examples
+            let example_count = examples
                 .lines()
                 .filter(|l| l.trim_start().contains(&format!("brain {name}")))
                 .count();
-            assert_eq!(shown, 2, "{name} has {shown} examples");
+            assert_eq!(example_count, 2, "{name} has {example_count} examples");
             for flag in ["--json", "--quiet", "--no-start", "--help"] {
                 assert!(help.contains(flag), "{name} lacks {flag}");
             }
@@ -327,9 +330,9 @@ mod tests {
                     argument.get_id()
                 );
             }
-            seen += 1;
+            count += 1;
         }
-        assert_eq!(seen, verbs::ALL.len());
+        assert_eq!(count, verbs::ALL.len());
     }
 
     /// Logs and errors name operations by the commands that users type.
@@ -341,8 +344,8 @@ mod tests {
         const NO_OPERATION: [&str; 5] = ["serve", "service", "config", "completions", "man"];
         let mut root = tree();
         root.build();
-        let mut left: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();
-        left.retain(|name| !NO_OPERATION.contains(name));
+        let mut unmatched: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();
+        unmatched.retain(|name| !NO_OPERATION.contains(name));
         for name in OPERATIONS.iter().map(|operation| operation.name) {
             if NO_COMMAND.contains(&name) {
                 continue;
@@ -351,9 +354,9 @@ mod tests {
             let command = root.find_subcommand_mut(verb);
             let help = command.map(|command| command.render_long_help().to_string());
             assert!(help.is_some_and(|help| help.contains(action)), "no command `brain {name}`");
-            left.retain(|name| *name != verb);
+            unmatched.retain(|name| *name != verb);
         }
-        assert_eq!(left, [""; 0], "commands without an operation");
+        assert_eq!(unmatched, [""; 0], "commands without an operation");
     }
 
     #[test]
@@ -370,20 +373,22 @@ mod tests {
         assert!(overview(40).lines().all(|line| line.chars().count() <= 41), "{}", overview(40));
     }
 
-    fn wrong(args: &[&str]) -> Fault {
+    fn usage_error(args: &[&str]) -> Fault {
         let args: Vec<OsString> = args.iter().map(OsString::from).collect();
         match parse(&args) {
-            Parsed::Wrong { fault, .. } => fault,
-            Parsed::Done(_) => panic!("{args:?} is answered"),
-            Parsed::Run { context, run } => match run(&Context { no_start: true, ..context }) {
-                Err(fault) => fault,
-                Ok(_) => panic!("{args:?} ran"),
-            },
+            CommandLine::Invalid { fault, .. } => fault,
+            CommandLine::Print(_) => panic!("{args:?} printed help"),
+            CommandLine::Run { context, run } => {
+                match run(&Context { no_start: true, ..context }) {
+                    Err(fault) => fault,
+                    Ok(_) => panic!("{args:?} ran"),
+                }
+            }
         }
     }
 
     #[test]
-    fn a_mistyped_command_or_flag_is_refused_with_the_nearest() {
+    fn a_typo_is_refused_with_the_nearest_name() {
         for (args, nearest) in [
             (&["brain", "serch", "x"][..], "search"),
             (&["brain", "captur", "x"], "capture"),
@@ -392,7 +397,7 @@ mod tests {
             (&["brain", "--quite", "list"], "--quiet"),
             (&["brain", "list", "--sort", "updatd"], "updated"),
         ] {
-            let fault = wrong(args);
+            let fault = usage_error(args);
             assert_eq!(fault.code, FaultCode::Usage, "{args:?}");
             assert!(
                 fault.hint.as_ref().is_some_and(|h| h.contains(nearest)),
@@ -411,30 +416,30 @@ mod tests {
             &["brain", "revert", "x", "0"],
             &["brain", "list", "--all", "--limit", "3"],
         ] {
-            assert_eq!(wrong(args).code.exit(), Exit::Usage, "{args:?}");
+            assert_eq!(usage_error(args).code.exit(), Exit::Usage, "{args:?}");
         }
-        let dash = wrong(&["brain", "capture", "- buy milk"]).hint;
+        let dash = usage_error(&["brain", "capture", "- buy milk"]).hint;
         assert!(dash.as_ref().is_some_and(|hint| hint.contains("put `--` before")), "{dash:?}");
         for args in [&["brain", "get", "--foo"][..], &["brain", "--quiet", "get", "--source"]] {
-            let hint = wrong(args).hint;
+            let hint = usage_error(args).hint;
             let names_it = hint.as_ref().is_some_and(|hint| hint.contains("brain get --help"));
             assert!(
                 names_it && !hint.as_ref().is_some_and(|hint| hint.contains("capture")),
                 "{hint:?}"
             );
         }
-        assert_eq!(wrong(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
+        assert_eq!(usage_error(&["brain", "get", "Not A Slug"]).code, FaultCode::InvalidSlug);
         assert_eq!(
-            wrong(&["brain", "get", "a", "--source", "Bad_Source"]).code,
+            usage_error(&["brain", "get", "a", "--source", "Bad_Source"]).code,
             FaultCode::InvalidSource
         );
     }
 
     #[test]
-    fn json_is_noticed_before_clap_understands() {
+    fn json_flag_is_found_if_parsing_fails() {
         let args = ["brain", "serch", "--json"].map(OsString::from);
-        assert!(matches!(parse(&args), Parsed::Wrong { json: true, .. }));
+        assert!(matches!(parse(&args), CommandLine::Invalid { json: true, .. }));
         let args = ["brain", "captur", "--", "--json"].map(OsString::from);
-        assert!(matches!(parse(&args), Parsed::Wrong { json: false, .. }));
+        assert!(matches!(parse(&args), CommandLine::Invalid { json: false, .. }));
     }
 }

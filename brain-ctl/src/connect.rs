@@ -47,18 +47,22 @@ impl ConnectError {
     pub(crate) fn into_fault(self, socket: &Path) -> Fault {
         match self {
             Self::Absent => {
-                Fault::new(FaultCode::Unreachable, format!("no daemon answers at {}", socket.display()))
-                    .hint("start it with: brain serve")
+                let message = format!("no daemon answers at {}", socket.display());
+                Fault::new(FaultCode::Unreachable, message).hint("start it with: brain serve")
             }
             Self::Gone => Fault::new(
                 FaultCode::Unreachable,
-                format!("the daemon at {} closed the connection without a greeting", socket.display()),
+                format!(
+                    "the daemon at {} closed the connection without a greeting",
+                    socket.display()
+                ),
             )
             .hint("it may be stopping: try again, or check: brain status"),
             Self::Mismatch(theirs) => Fault::new(
                 FaultCode::ProtocolMismatch,
                 format!(
-                    "brain {VERSION} speaks protocol {PROTOCOL}, the daemon {} (pid {}) speaks protocol {}",
+                    "brain {VERSION} speaks protocol {PROTOCOL}, \
+                     the daemon {} (pid {}) speaks protocol {}",
                     theirs.version_text(),
                     theirs.pid,
                     theirs.protocol
@@ -75,21 +79,22 @@ impl ConnectError {
 /// # Errors
 /// [`ConnectError::Absent`] if no daemon listens; [`ConnectError::Fault`] otherwise.
 pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
-    let broken = |e: io::Error| match e.kind() {
+    let connect_error = |e: io::Error| match e.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::Absent,
-        _ => ConnectError::Fault(unusable(socket, &e)),
+        _ => ConnectError::Fault(connect_fault(socket, &e)),
     };
-    let name = socket.to_fs_name::<GenericFilePath>().map_err(broken)?;
+    let name = socket.to_fs_name::<GenericFilePath>().map_err(connect_error)?;
     let options = ConnectOptions::new().name(name).wait_mode(ConnectWaitMode::Timeout(CONNECT));
-    let begun = Instant::now();
+    let started_at = Instant::now();
     loop {
-        let stream = options.connect_sync().map_err(broken)?;
-        // With a full queue, connecting succeeds without a peer in this mode, so wait for one.
+        let stream = options.connect_sync().map_err(connect_error)?;
+        // In this mode, connecting to a full queue succeeds before the daemon accepts. So this loop
+        // waits until the connection has a peer.
         match stream.peer_creds() {
             Err(e) if matches!(e.kind(), ErrorKind::NotConnected | ErrorKind::ConnectionReset) => {}
             _ => return Ok(stream),
         }
-        if begun.elapsed() > CONNECT {
+        if started_at.elapsed() > CONNECT {
             return Err(ConnectError::Fault(
                 Fault::new(
                     FaultCode::Busy,
@@ -102,7 +107,7 @@ pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
     }
 }
 
-fn unusable(socket: &Path, error: &io::Error) -> Fault {
+fn connect_fault(socket: &Path, error: &io::Error) -> Fault {
     let code = match error.kind() {
         ErrorKind::PermissionDenied => FaultCode::Forbidden,
         _ => FaultCode::Unreachable,
@@ -142,20 +147,20 @@ impl Session {
         bytes.extend_from_slice(&length.to_be_bytes());
         bytes.extend_from_slice(request);
 
-        let timed = stream
+        let timeouts = stream
             .set_recv_timeout(Some(GREETING))
             .and_then(|()| stream.set_send_timeout(Some(GREETING)));
-        timed.map_err(|e| ConnectError::Fault(lost(&e)))?;
+        timeouts.map_err(|e| ConnectError::Fault(lost_connection(&e)))?;
         // A daemon with another protocol number closes early, but its greeting can still be read.
         let sent = stream.write_all(&bytes);
         let mut stream = BufReader::with_capacity(16 * 1024, stream);
         let mut greeting = [0_u8; HELLO_LEN];
         match stream.read_exact(&mut greeting) {
             Ok(()) => {}
-            Err(e) if is_timeout(&e) => return Err(ConnectError::Fault(silent(GREETING))),
+            Err(e) if is_timeout(&e) => return Err(ConnectError::Fault(timeout_fault(GREETING))),
             Err(_) => {
                 return Err(match sent {
-                    Err(e) if is_timeout(&e) => ConnectError::Fault(silent(GREETING)),
+                    Err(e) if is_timeout(&e) => ConnectError::Fault(timeout_fault(GREETING)),
                     _ => ConnectError::Gone,
                 });
             }
@@ -170,31 +175,34 @@ impl Session {
             return Err(ConnectError::Mismatch(hello));
         }
         sent.map_err(|e| {
-            ConnectError::Fault(if is_timeout(&e) { silent(GREETING) } else { lost(&e) })
+            let fault = if is_timeout(&e) { timeout_fault(GREETING) } else { lost_connection(&e) };
+            ConnectError::Fault(fault)
         })?;
         Ok(Self { stream, hello })
     }
 
-    /// Waits for the answer. `patience` limits the time of each message; events go to `on_event`.
+    /// Waits for the answer. `max_silence` limits the wait for each message; events go to
+    /// `on_event`.
     ///
     /// # Errors
     /// The daemon's fault, `timeout`, `bad_frame`, or `unreachable` if the connection is lost.
     pub(crate) fn answer(
         &mut self,
-        patience: Duration,
+        max_silence: Duration,
         mut on_event: impl FnMut(Event),
     ) -> Result<Reply, Fault> {
-        if patience != GREETING {
-            self.stream.get_ref().set_recv_timeout(Some(patience)).map_err(|e| lost(&e))?;
+        if max_silence != GREETING {
+            let result = self.stream.get_ref().set_recv_timeout(Some(max_silence));
+            result.map_err(|e| lost_connection(&e))?;
         }
         loop {
             let frame = read_frame(&mut self.stream).map_err(|e| match e {
-                FrameError::Io(e) if is_timeout(&e) => silent(patience),
-                FrameError::Io(e) => lost(&e),
-                FrameError::Closed => lost(&ErrorKind::UnexpectedEof.into()),
-                FrameError::TooLarge(_) => garbled(&e),
+                FrameError::Io(e) if is_timeout(&e) => timeout_fault(max_silence),
+                FrameError::Io(e) => lost_connection(&e),
+                FrameError::Closed => lost_connection(&ErrorKind::UnexpectedEof.into()),
+                FrameError::TooLarge(_) => unreadable_answer(&e),
             })?;
-            match decode::<Answer>(&frame).map_err(|e| garbled(&e))? {
+            match decode::<Answer>(&frame).map_err(|e| unreadable_answer(&e))? {
                 Answer::Event(event) => on_event(event),
                 Answer::Reply(reply) => return Ok(reply),
                 Answer::Fault(fault) => return Err(fault),
@@ -210,7 +218,7 @@ impl Session {
         // Nothing was read ahead, because the daemon sends nothing before the next request.
         let Stream::UdSocket(stream) = self.stream.into_inner();
         let stream = UnixStream::from(OwnedFd::from(stream));
-        stream.set_read_timeout(None).map_err(|e| lost(&e))?;
+        stream.set_read_timeout(None).map_err(|e| lost_connection(&e))?;
         Ok(stream)
     }
 }
@@ -228,25 +236,27 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-fn silent(patience: Duration) -> Fault {
+fn timeout_fault(max_silence: Duration) -> Fault {
     // The request was sent with the greeting, so the daemon may be processing it.
-    Fault::new(FaultCode::Timeout, format!("the daemon sent nothing for {} s", patience.as_secs())).hint(
-        "the request may have succeeded or may still run: check before you repeat it; see brain status",
+    let message = format!("the daemon sent nothing for {} s", max_silence.as_secs());
+    Fault::new(FaultCode::Timeout, message).hint(
+        "the request may have succeeded or may still run: \
+         check before you repeat it; see brain status",
     )
 }
 
-fn lost(error: &io::Error) -> Fault {
-    let what = match error.kind() {
+fn lost_connection(error: &io::Error) -> Fault {
+    let message = match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
             "the daemon closed the connection before it answered".to_owned()
         }
         _ => format!("the connection to the daemon failed: {}", fail::reason(error)),
     };
-    Fault::new(FaultCode::Unreachable, what)
+    Fault::new(FaultCode::Unreachable, message)
         .hint("the request may have succeeded: check before you repeat it")
 }
 
-fn garbled(detail: &dyn std::fmt::Display) -> Fault {
+fn unreadable_answer(detail: &dyn std::fmt::Display) -> Fault {
     Fault::new(FaultCode::BadFrame, format!("the daemon's answer cannot be read: {detail}"))
         .hint("restart the daemon: brain stop")
 }
@@ -266,10 +276,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("brain-{name}-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
-        let own = path.clone();
+        let socket = path.clone();
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
-            std::fs::remove_file(own)?;
+            std::fs::remove_file(socket)?;
             stream.write_all(&hello.to_bytes())?;
             if !hello.speaks_ours() {
                 return Ok(Vec::new());
@@ -309,9 +319,9 @@ mod tests {
     fn a_daemon_of_another_protocol_is_named() {
         let theirs = Hello { protocol: PROTOCOL + 1, version: [0, 9, 0, 0], pid: 77 };
         let (path, serve) = daemon("mismatch", theirs, Vec::new());
-        let missed = ask(&path, &mut Vec::new());
-        let Err(missed @ ConnectError::Mismatch(_)) = missed else { panic!("{missed:?}") };
-        let fault = missed.into_fault(&path);
+        let result = ask(&path, &mut Vec::new());
+        let Err(error @ ConnectError::Mismatch(_)) = result else { panic!("{result:?}") };
+        let fault = error.into_fault(&path);
         assert_eq!(fault.code, FaultCode::ProtocolMismatch);
         let (ours, theirs) = (format!("protocol {PROTOCOL}"), format!("protocol {}", PROTOCOL + 1));
         for part in [VERSION, "0.9.0.0", &ours, &theirs, "77"] {
@@ -322,38 +332,38 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_answer_is_not_a_success_and_a_stranger_is_refused() {
+    fn a_missing_answer_and_another_program_are_faults() {
         let (path, serve) = daemon("lost", Hello::ours(1), Vec::new());
-        let missed = ask(&path, &mut Vec::new());
-        let Err(ConnectError::Fault(fault)) = missed else { panic!("{missed:?}") };
+        let result = ask(&path, &mut Vec::new());
+        let Err(ConnectError::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, FaultCode::Unreachable);
         let _ = serve.join();
 
         let path = std::env::temp_dir().join(format!("brain-stranger-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
-        let own = path.clone();
+        let socket = path.clone();
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
-            std::fs::remove_file(own)?;
+            std::fs::remove_file(socket)?;
             stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         });
-        let missed = ask(&path, &mut Vec::new());
-        let Err(ConnectError::Fault(fault)) = missed else { panic!("{missed:?}") };
+        let result = ask(&path, &mut Vec::new());
+        let Err(ConnectError::Fault(fault)) = result else { panic!("{result:?}") };
         assert_eq!(fault.code, FaultCode::BadFrame);
         let _ = serve.join();
     }
 
     #[test]
-    fn a_silent_daemon_is_told_with_what_may_have_been_done() {
+    fn a_silent_daemon_is_a_timeout_with_a_warning() {
         let path = std::env::temp_dir().join(format!("brain-silent-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).expect("bind");
-        let own = path.clone();
-        // It has the request, and never says a word about it.
+        let socket = path.clone();
+        // This daemon reads the request and never answers.
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept()?;
-            std::fs::remove_file(own)?;
+            std::fs::remove_file(socket)?;
             stream.write_all(&Hello::ours(1).to_bytes())?;
             let mut all = Vec::new();
             stream.read_to_end(&mut all).map(|_| all)
@@ -380,12 +390,12 @@ mod tests {
             hint.contains("check before you repeat it") && hint.contains("brain status"),
             "{hint}"
         );
-        let heard = serve.join().expect("join").expect("serve");
-        assert!(heard.ends_with(&request), "the daemon had the whole request");
+        let received = serve.join().expect("join").expect("serve");
+        assert!(received.ends_with(&request), "the daemon had the whole request");
     }
 
     #[test]
-    fn a_full_queue_of_connections_is_waited_for() {
+    fn open_waits_for_a_full_queue() {
         use rustix::net::{
             AddressFamily, SocketAddrUnix, SocketType, accept, bind, listen, socket,
         };
@@ -400,20 +410,20 @@ mod tests {
             let first = accept(&listener).expect("first");
             (first, accept(&listener).expect("second"))
         });
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let mut second = open(&path).expect("waits");
         std::fs::remove_file(&path).expect("remove");
-        assert!(begun.elapsed() >= Duration::from_millis(90));
+        assert!(started_at.elapsed() >= Duration::from_millis(90));
         assert!(second.write_all(b"connected").is_ok());
         drop((first, late.join()));
     }
 
     #[test]
-    fn nobody_there_is_absent() {
+    fn a_missing_socket_is_absent() {
         assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::Absent)));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
-        let missed = open(&long);
-        let Err(ConnectError::Fault(fault)) = missed else { panic!("long path") };
+        let result = open(&long);
+        let Err(ConnectError::Fault(fault)) = result else { panic!("long path") };
         assert!(fault.hint.is_some_and(|h| h.contains("BRAIN_SOCKET")), "{}", fault.message);
     }
 }

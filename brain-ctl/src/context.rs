@@ -40,7 +40,7 @@ impl Context {
     /// # Errors
     /// The daemon's fault, or the reason why there is no answer.
     pub(crate) fn call<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
-        self.ask(operation, !self.no_start, &mut |_| {})
+        self.send(operation, !self.no_start, &mut |_| {})
     }
 
     /// Like [`Self::call`], and prints the reply.
@@ -60,7 +60,7 @@ impl Context {
         operation: O,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<O::Reply, Fault> {
-        self.ask(operation, !self.no_start, on_line)
+        self.send(operation, !self.no_start, on_line)
     }
 
     /// Sends a request to a running daemon.
@@ -68,7 +68,7 @@ impl Context {
     /// # Errors
     /// As [`Self::call`]; `unreachable` if none runs.
     pub(crate) fn call_running<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
-        self.ask(operation, false, &mut |_| {})
+        self.send(operation, false, &mut |_| {})
     }
 
     /// Opens an MCP connection, and starts the daemon if none runs.
@@ -76,26 +76,26 @@ impl Context {
     /// # Errors
     /// As [`Self::call`].
     pub(crate) fn call_mcp(&self) -> Result<UnixStream, Fault> {
-        let question = encode(&Request::from(Mcp))
+        let request_bytes = encode(&Request::from(Mcp))
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-        self.converse(&question, !self.no_start, |mut session| {
+        self.exchange(&request_bytes, !self.no_start, |mut session| {
             Mcp::read_reply(session.answer(ORDINARY, |_| {})?)?;
             session.into_stream()
         })
     }
 
-    fn ask<O: Operation>(
+    fn send<O: Operation>(
         &self,
         operation: O,
         may_start: bool,
         on_line: &mut dyn FnMut(&str),
     ) -> Result<O::Reply, Fault> {
         let request: Request = operation.into();
-        let question = encode(&request).map_err(|e| {
+        let request_bytes = encode(&request).map_err(|e| {
             Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
                 .hint("send less data at once")
         })?;
-        let patience = match request {
+        let max_silence = match request {
             Request::Import(_)
             | Request::Doctor(_)
             | Request::SourceRemove(_)
@@ -110,56 +110,56 @@ impl Context {
             | Request::Ideas(_) => LONG,
             _ => ORDINARY,
         };
-        self.converse(&question, may_start, |mut session| {
+        self.exchange(&request_bytes, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
-            let reply = session.answer(patience, |event| progress.event(&event, on_line))?;
+            let reply = session.answer(max_silence, |event| progress.event(&event, on_line))?;
             O::read_reply(reply)
         })
     }
 
-    /// Sends a request and reads the answer with `take`.
-    fn converse<T>(
+    /// Sends a request and reads the answer with `read_answer`. Retries while a daemon starts or
+    /// stops.
+    fn exchange<T>(
         &self,
-        question: &[u8],
+        request_bytes: &[u8],
         may_start: bool,
-        mut take: impl FnMut(Session) -> Result<T, Fault>,
+        mut read_answer: impl FnMut(Session) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let home = Home::find()?;
-        let begun = Instant::now();
-        let mut fresh: Option<Stream> = None;
+        let started_at = Instant::now();
+        let mut new_stream: Option<Stream> = None;
         loop {
-            let connected = match fresh.take() {
+            let connected = match new_stream.take() {
                 Some(stream) => Ok(stream),
                 None => connect::open(&home.socket()),
             };
-            let missed = match connected.and_then(|stream| Session::begin(stream, question)) {
-                Ok(session) => match take(session) {
-                    // It is stopping and did not process the request: wait for its end, then ask
-                    // the next one.
+            let error = match connected.and_then(|stream| Session::begin(stream, request_bytes)) {
+                Ok(session) => match read_answer(session) {
+                    // The daemon is stopping and did not process the request, so a retry is safe.
                     Err(fault) if fault.code == FaultCode::Stopping => ConnectError::Fault(fault),
                     answer => return answer,
                 },
-                Err(missed) => missed,
+                Err(error) => error,
             };
-            let over = begun.elapsed() > Duration::from_secs(10);
-            match missed {
-                ConnectError::Absent | ConnectError::Gone if may_start && !over => {
-                    if matches!(missed, ConnectError::Gone) {
+            let is_late = started_at.elapsed() > Duration::from_secs(10);
+            match error {
+                ConnectError::Absent | ConnectError::Gone if may_start && !is_late => {
+                    if matches!(error, ConnectError::Gone) {
                         std::thread::sleep(Duration::from_millis(20));
                     }
-                    fresh = Some(start::ensure(&home, self.quiet)?);
+                    new_stream = Some(start::ensure(&home, self.quiet)?);
                 }
-                ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !over => {
+                ConnectError::Fault(fault) if fault.code == FaultCode::Stopping && !is_late => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 // systemd restarts the daemon: the socket still exists, and the next daemon will
                 // use it.
-                ConnectError::Gone if !over => std::thread::sleep(Duration::from_millis(20)),
+                ConnectError::Gone if !is_late => std::thread::sleep(Duration::from_millis(20)),
                 ConnectError::Absent if !may_start => {
                     let fault = ConnectError::Absent.into_fault(&home.socket());
                     return Err(fault.hint(start_hint()));
                 }
-                missed => return Err(missed.into_fault(&home.socket())),
+                error => return Err(error.into_fault(&home.socket())),
             }
         }
     }
@@ -173,7 +173,7 @@ impl Context {
     }
 }
 
-/// Returns the hint how to start a daemon.
+/// Returns a hint that says how to start a daemon.
 fn start_hint() -> String {
     let program = start::program().unwrap_or_else(|| PathBuf::from("brain-daemon"));
     format!("start it with: brain serve (it runs {})", program.display())

@@ -6,15 +6,15 @@ use brain_protocol::{Fault, FaultCode, NameError, SIZE_LIMIT_HINT, Slug, SourceI
 
 /// Returns the well-known errno name, if there is one.
 pub(crate) fn errno_name(error: &io::Error) -> Option<&'static str> {
-    use io::ErrorKind as K;
+    use io::ErrorKind;
     Some(match error.kind() {
-        K::NotFound => "ENOENT",
-        K::PermissionDenied => "EACCES",
-        K::IsADirectory => "EISDIR",
-        K::NotADirectory => "ENOTDIR",
-        K::StorageFull => "ENOSPC",
-        K::FileTooLarge => "EFBIG",
-        K::ReadOnlyFilesystem => "EROFS",
+        ErrorKind::NotFound => "ENOENT",
+        ErrorKind::PermissionDenied => "EACCES",
+        ErrorKind::IsADirectory => "EISDIR",
+        ErrorKind::NotADirectory => "ENOTDIR",
+        ErrorKind::StorageFull => "ENOSPC",
+        ErrorKind::FileTooLarge => "EFBIG",
+        ErrorKind::ReadOnlyFilesystem => "EROFS",
         _ => return None,
     })
 }
@@ -69,7 +69,7 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 /// # Errors
 /// `invalid_slug`; the hint suggests a valid slug.
 pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
-    Slug::parse(text).map_err(|e| name(FaultCode::InvalidSlug, e))
+    Slug::parse(text).map_err(|e| name_fault(FaultCode::InvalidSlug, e))
 }
 
 /// Parses a source id.
@@ -77,10 +77,10 @@ pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
 /// # Errors
 /// `invalid_source`.
 pub(crate) fn source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
-    text.map(SourceId::parse).transpose().map_err(|e| name(FaultCode::InvalidSource, e))
+    text.map(SourceId::parse).transpose().map_err(|e| name_fault(FaultCode::InvalidSource, e))
 }
 
-fn name(code: FaultCode, error: NameError) -> Fault {
+fn name_fault(code: FaultCode, error: NameError) -> Fault {
     let fault = Fault::new(code, error.message);
     match error.suggestion {
         Some(s) => fault.hint(format!("did you mean \"{s}\"?")),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_system_is_quoted_by_name_and_without_noise() {
+    fn a_file_error_has_the_errno_name() {
         let fault = file("read", Path::new("/no/such"), &io::Error::from_raw_os_error(2));
         assert_eq!(fault.message, "cannot read /no/such: ENOENT: no such file or directory");
         assert_eq!(fault.code, FaultCode::Io);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_slug_names_the_nearest() {
+    fn a_bad_slug_gets_the_nearest_valid_one() {
         let fault = slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
         assert_eq!(
             fault,

@@ -25,14 +25,14 @@ impl Home {
     /// # Errors
     /// `invalid_config` if neither `BRAIN_HOME` nor `HOME` is set.
     pub(crate) fn find() -> Result<Self, Fault> {
-        let dir = match named("BRAIN_HOME") {
+        let dir = match path_variable("BRAIN_HOME") {
             Some(dir) => dir,
-            None => named("HOME").map(|home| home.join(".brain")).ok_or_else(|| {
+            None => path_variable("HOME").map(|home| home.join(".brain")).ok_or_else(|| {
                 Fault::new(FaultCode::InvalidConfig, "neither BRAIN_HOME nor HOME is set")
                     .hint("set the directory of the brain: export BRAIN_HOME=/path/to/brain")
             })?,
         };
-        Ok(Self { dir: absolute(dir), socket: named("BRAIN_SOCKET").map(absolute) })
+        Ok(Self { dir: absolute(dir), socket: path_variable("BRAIN_SOCKET").map(absolute) })
     }
 
     /// Returns a home for tests.
@@ -41,48 +41,50 @@ impl Home {
         Self { dir: dir.to_owned(), socket: None }
     }
 
-    /// The directory, absolute.
+    /// Returns the absolute path of the directory.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The directory of what exists only while a daemon runs.
+    /// Returns the directory of the socket, the lock and the log.
     pub(crate) fn run_dir(&self) -> PathBuf {
         match self.is_read_only() {
-            true => self.run_dir_outside(),
+            true => self.read_only_run_dir(),
             false => self.dir.join("run"),
         }
     }
 
-    /// Whether the home is on a file system that is mounted read-only.
+    /// Returns whether the home is on a read-only file system.
     fn is_read_only(&self) -> bool {
         rustix::fs::statvfs(&self.dir)
             .is_ok_and(|stat| stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY))
     }
 
-    /// The directory that stands for `run` then.
-    fn run_dir_outside(&self) -> PathBuf {
+    /// Returns the directory that replaces `run` for a read-only home.
+    fn read_only_run_dir(&self) -> PathBuf {
         let uid = rustix::process::geteuid().as_raw();
-        fallback_run_dir(&self.dir, named("XDG_RUNTIME_DIR").as_deref(), uid)
+        fallback_run_dir(&self.dir, path_variable("XDG_RUNTIME_DIR").as_deref(), uid)
     }
 
-    /// The socket that `BRAIN_SOCKET` names, absolute.
+    /// Returns the absolute path in `BRAIN_SOCKET`.
     pub(crate) fn socket_override(&self) -> Option<&Path> {
         self.socket.as_deref()
     }
 
-    /// The socket to knock at: `BRAIN_SOCKET`, else what the daemon noted in `run/socket` because
-    /// its configuration moved it, else `run/brain.sock`. Asked again at each try, because a
-    /// starting daemon writes the note.
+    /// Returns the path of the daemon's socket: `BRAIN_SOCKET`, else the path in `run/socket`, else
+    /// `run/brain.sock`.
+    ///
+    /// A daemon writes `run/socket` when it starts, if its configuration has another socket. So
+    /// callers must call this function again before each attempt to connect.
     pub(crate) fn socket(&self) -> PathBuf {
         if let Some(socket) = &self.socket {
             return socket.clone();
         }
         if self.is_read_only() {
-            // A daemon that runs since before listens where it did.
-            let outside = self.run_dir_outside();
-            let socket = outside.join("brain.sock");
-            if is_ours(&outside) && fs::symlink_metadata(&socket).is_ok() {
+            // A daemon that started before the home became read-only still listens in `run`.
+            let run_dir = self.read_only_run_dir();
+            let socket = run_dir.join("brain.sock");
+            if is_private(&run_dir) && fs::symlink_metadata(&socket).is_ok() {
                 return socket;
             }
         }
@@ -93,49 +95,49 @@ impl Home {
         }
     }
 
-    /// What daemons that a client started wrote to standard error.
+    /// Returns the path of the log: standard error of daemons that a client started.
     pub(crate) fn log(&self) -> PathBuf {
         self.run_dir().join("daemon.log")
     }
 
-    /// Makes the home and its `run` directory, both for the owner alone.
+    /// Creates the home and its `run` directory, accessible only to the owner.
     ///
     /// # Errors
-    /// When the place cannot be written.
+    /// `io` if a directory cannot be created; `forbidden` if others can use the existing one.
     pub(crate) fn prepare(&self) -> Result<(), Fault> {
         let run = self.run_dir();
         DirBuilder::new().recursive(true).mode(0o700).create(&run).map_err(|e| {
             let fault = match e.kind() {
                 ErrorKind::AlreadyExists | ErrorKind::NotADirectory => Fault::new(
                     FaultCode::Io,
-                    format!("cannot create {}: something else is there", run.display()),
+                    format!("cannot create {}: a file of that name exists", run.display()),
                 ),
                 _ => fail::file("create", &run, &e),
             };
-            fault.hint("BRAIN_HOME names the directory of the brain; it must be one you can write")
+            fault.hint("set BRAIN_HOME to a directory that you can write to")
         })?;
-        // A directory that stands for `run` lies where others can make one of that name.
-        if run == self.dir.join("run") || is_ours(&run) {
+        // The fallback directory can be in `/tmp`, where other users can create it.
+        if run == self.dir.join("run") || is_private(&run) {
             return Ok(());
         }
-        let message = format!("{} is not a directory of yours alone", run.display());
+        let message = format!("other users can access {}", run.display());
         Err(Fault::new(FaultCode::Forbidden, message).hint("remove it, or set XDG_RUNTIME_DIR"))
     }
 }
 
-/// Whether `dir` is a directory that only its owner, who we are, can use.
-fn is_ours(dir: &Path) -> bool {
-    fs::symlink_metadata(dir).is_ok_and(|found| {
+/// Returns whether `dir` is a directory that belongs to this user and only this user can access.
+fn is_private(dir: &Path) -> bool {
+    fs::symlink_metadata(dir).is_ok_and(|metadata| {
         let uid = rustix::process::geteuid().as_raw();
-        found.is_dir() && found.uid() == uid && found.mode() & 0o077 == 0
+        metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o077 == 0
     })
 }
 
-fn named(variable: &str) -> Option<PathBuf> {
+fn path_variable(variable: &str) -> Option<PathBuf> {
     env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// `path` from the root, without touching the disk.
+/// Makes a path absolute without access to the disk.
 fn absolute(path: PathBuf) -> PathBuf {
     if path.is_absolute() { path } else { std::path::absolute(&path).unwrap_or(path) }
 }
@@ -145,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_daemons_note_moves_the_socket() {
+    fn run_socket_names_the_socket() {
         let dir = env::temp_dir().join(format!("brain-home-{}", std::process::id()));
         let home = Home::at(&dir);
         assert_eq!(home.socket(), dir.join("run/brain.sock"));

@@ -12,11 +12,11 @@ use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Secret};
 
 use crate::{fail, output};
 
-/// The ways to give content, for messages.
-const WAYS: &str = "give the content as words, with --file PATH, or with --stdin";
+/// The hint that lists the possible inputs.
+const INPUT_HINT: &str = "give the content as words, with --file PATH, or with --stdin";
 
 /// Maximum length of a secret in bytes.
-const LONGEST_SECRET: u64 = 4096;
+const MAX_SECRET: u64 = 4096;
 
 /// Content and its origin.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,26 +37,27 @@ pub(crate) fn for_capture(
     file: Option<&Path>,
     stdin: bool,
 ) -> Result<Input, Fault> {
-    let ways = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
-    if ways > 1 {
+    let inputs = usize::from(!words.is_empty()) + usize::from(file.is_some()) + usize::from(stdin);
+    if inputs > 1 {
         return Err(fail::usage("only one input is possible: words, --file PATH, or --stdin")
             .hint("use only one of them"));
     }
     let input = match file {
-        _ if ways == 0 => {
-            return Err(Fault::new(FaultCode::EmptyContent, format!("nothing to capture: {WAYS}")));
+        _ if inputs == 0 => {
+            let message = format!("nothing to capture: {INPUT_HINT}");
+            return Err(Fault::new(FaultCode::EmptyContent, message));
         }
         Some(path) => from_file(path)?,
         None if stdin => from_stdin()?,
         None => from_words(words)?,
     };
     if is_blank(&input.content) {
-        let what = match &input.origin {
+        let subject = match &input.origin {
             Origin::Argument => "the words are".to_owned(),
             Origin::Stdin | Origin::Agent(_) => "standard input is".to_owned(),
             Origin::File(path) => format!("{path} is"),
         };
-        return Err(Fault::new(FaultCode::EmptyContent, format!("{what} empty: {WAYS}")));
+        return Err(Fault::new(FaultCode::EmptyContent, format!("{subject} empty: {INPUT_HINT}")));
     }
     Ok(input)
 }
@@ -79,27 +80,25 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// secret.
 pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
-    let (read, place) = if path == Path::new("-") {
+    let (result, place) = if path == Path::new("-") {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             output::notice(
-                "reading the secret from standard input; typed characters are visible, Ctrl-D ends the input",
+                "reading the secret from standard input; \
+                 typed characters are visible, Ctrl-D ends the input",
             );
         }
-        (
-            stdin.lock().take(LONGEST_SECRET + 1).read_to_string(&mut text),
-            "standard input".to_owned(),
-        )
+        (stdin.lock().take(MAX_SECRET + 1).read_to_string(&mut text), "standard input".to_owned())
     } else {
-        let read = File::open(path)
-            .and_then(|file| file.take(LONGEST_SECRET + 1).read_to_string(&mut text));
-        (read, path.display().to_string())
+        let result =
+            File::open(path).and_then(|file| file.take(MAX_SECRET + 1).read_to_string(&mut text));
+        (result, path.display().to_string())
     };
-    read.map_err(|e| fail::file("read", path, &e))?;
+    result.map_err(|e| fail::file("read", path, &e))?;
     let secret = text.trim();
-    if secret.is_empty() || text.len() as u64 > LONGEST_SECRET || secret.contains(['\n', '\r']) {
-        let what = format!("{place} does not contain exactly one secret");
-        return Err(Fault::new(FaultCode::InvalidRequest, what).hint(hint));
+    if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
+        let message = format!("{place} does not contain exactly one secret");
+        return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))
 }
@@ -123,7 +122,7 @@ fn from_stdin() -> Result<Input, Fault> {
             "reading the page from standard input; Ctrl-D on an empty line ends the input",
         );
     }
-    let content = bounded(&mut stdin.lock(), "standard input").map_err(|e| match e {
+    let content = read_limited(&mut stdin.lock(), "standard input").map_err(|e| match e {
         ReadError::Io(e) => {
             Fault::new(FaultCode::Io, format!("cannot read standard input: {}", fail::reason(&e)))
         }
@@ -136,7 +135,7 @@ fn from_file(path: &Path) -> Result<Input, Fault> {
     let label = path.display().to_string();
     let content = File::open(path)
         .map_err(ReadError::Io)
-        .and_then(|mut file| bounded(&mut file, &label))
+        .and_then(|mut file| read_limited(&mut file, &label))
         .map_err(|e| match e {
             ReadError::Io(e) => unreadable(path, &e),
             ReadError::Fault(f) => f,
@@ -146,11 +145,11 @@ fn from_file(path: &Path) -> Result<Input, Fault> {
 
 /// Makes a path absolute, and resolves it if it contains `..`.
 fn absolute_path(path: &Path) -> PathBuf {
-    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    if whole.components().any(|c| c == Component::ParentDir) {
-        return whole.canonicalize().unwrap_or(whole);
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if absolute.components().any(|c| c == Component::ParentDir) {
+        return absolute.canonicalize().unwrap_or(absolute);
     }
-    whole
+    absolute
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Fault {
@@ -169,7 +168,7 @@ enum ReadError {
 }
 
 /// Reads everything, up to the maximum size of a page.
-fn bounded(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, ReadError> {
+fn read_limited(reader: &mut impl Read, label: &str) -> Result<Vec<u8>, ReadError> {
     let mut content = Vec::new();
     // One byte more detects content over the limit, and ends endless files such as /dev/zero.
     reader.take(MAX_CONTENT as u64 + 1).read_to_end(&mut content).map_err(ReadError::Io)?;
@@ -215,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ways_at_once_are_a_usage_error() {
+    fn two_inputs_are_a_usage_error() {
         let path = Path::new("x.md");
         for result in [
             for_capture(words(&["a"]), Some(path), false),
@@ -228,23 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_white_space_name_all_three_ways() {
+    fn empty_content_gets_a_hint_with_all_inputs() {
         for input in
             [words(&[]), words(&[""]), words(&["  ", "\n\t"]), words(&["\u{FEFF}\u{3000}"])]
         {
-            let Err(fault) = for_capture(input, None, false) else { panic!("taken") };
+            let Err(fault) = for_capture(input, None, false) else { panic!("accepted") };
             assert_eq!(fault.code, FaultCode::EmptyContent);
             assert_eq!(fault.code.exit() as u8, 2);
-            for way in ["words", "--file PATH", "--stdin"] {
-                assert!(fault.message.contains(way), "{}", fault.message);
+            for input in ["words", "--file PATH", "--stdin"] {
+                assert!(fault.message.contains(input), "{}", fault.message);
             }
         }
     }
 
     #[test]
-    fn a_missing_file_says_enoent_and_its_path() {
+    fn a_missing_file_is_reported_with_enoent_and_path() {
         let Err(fault) = for_capture(Vec::new(), Some(Path::new("/no/such.md")), false) else {
-            panic!("taken")
+            panic!("accepted")
         };
         assert_eq!(fault.code.exit() as u8, 1);
         assert!(
@@ -255,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_pointed_to_import() {
-        let Err(fault) = for_put(Some(Path::new("/tmp"))) else { panic!("taken") };
+    fn the_hint_for_a_directory_names_import() {
+        let Err(fault) = for_put(Some(Path::new("/tmp"))) else { panic!("accepted") };
         assert_eq!(fault.code, FaultCode::Io);
         assert!(fault.hint.is_some_and(|h| h.contains("brain import /tmp")));
     }
@@ -282,10 +281,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("brain-secret-{}", std::process::id()));
         let read = |text: &str| {
             std::fs::write(&path, text).expect("write");
-            secret(&path, "way out").map_err(|fault| (fault.code, fault.hint))
+            secret(&path, "the hint").map_err(|fault| (fault.code, fault.hint))
         };
         assert_eq!(read(" two words/%\r\n"), Ok(Secret::new("two words/%")));
-        let refused = Err((FaultCode::InvalidRequest, Some("way out".to_owned())));
+        let refused = Err((FaultCode::InvalidRequest, Some("the hint".to_owned())));
         for text in ["", " \n", "one\ntwo", &"x".repeat(5000)] {
             assert_eq!(read(text), refused, "{}", text.len());
         }

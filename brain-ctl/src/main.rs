@@ -36,9 +36,9 @@ fn main() -> ExitCode {
         return output::finish(&output::Outcome::text(args::version_line()), false);
     }
     match args::parse(&args) {
-        args::Parsed::Done(outcome) => output::finish(&outcome, false),
-        args::Parsed::Wrong { fault, json } => output::finish_fault(&fault, json),
-        args::Parsed::Run { context, run } => match run(&context) {
+        args::CommandLine::Print(outcome) => output::finish(&outcome, false),
+        args::CommandLine::Invalid { fault, json } => output::finish_fault(&fault, json),
+        args::CommandLine::Run { context, run } => match run(&context) {
             Ok(outcome) => output::finish(&outcome, context.quiet),
             Err(fault) => output::finish_fault(&fault, context.json),
         },

@@ -9,19 +9,19 @@ use brain_protocol::Event;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Delay before the bar appears.
-const QUIET: Duration = Duration::from_secs(1);
+const DELAY: Duration = Duration::from_secs(1);
 
 /// A progress bar that appears after a delay.
 pub(crate) struct Progress {
-    begun: Instant,
-    wanted: bool,
+    started_at: Instant,
+    is_enabled: bool,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     /// Returns a bar for work that starts now; it stays hidden if `quiet`.
     pub(crate) fn new(quiet: bool) -> Self {
-        Self { begun: Instant::now(), wanted: !quiet, bar: None }
+        Self { started_at: Instant::now(), is_enabled: !quiet, bar: None }
     }
 
     /// Updates the bar. Lines and pieces of prose go to `on_text` while the bar is hidden.
@@ -36,12 +36,12 @@ impl Progress {
             }
         };
         // Without a total, it only shows activity.
-        if !self.wanted || total == 0 || self.begun.elapsed() < QUIET {
+        if !self.is_enabled || total == 0 || self.started_at.elapsed() < DELAY {
             return;
         }
         if self.bar.is_none() {
             if !io::stderr().is_terminal() {
-                self.wanted = false;
+                self.is_enabled = false;
                 return;
             }
             let bar =

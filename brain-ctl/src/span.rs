@@ -5,17 +5,18 @@
 /// # Errors
 /// Returns a message about the invalid text with an example.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
-    let wrong = || {
+    let invalid = || {
         format!(
-            "\"{text}\" is not a duration; use a number with s, m, h, d or w, for example 90d or 1h30m"
+            "\"{text}\" is not a duration; \
+             use a number with s, m, h, d or w, for example 90d or 1h30m"
         )
     };
     let mut total = 0_u64;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
-        let mut unit = rest[digits..].chars();
+    let mut unparsed = text;
+    while !unparsed.is_empty() {
+        let digits = unparsed.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = unparsed[..digits].parse().map_err(|_| invalid())?;
+        let mut unit = unparsed[digits..].chars();
         let length = match unit.next() {
             Some('s') => 1,
             Some('m') => 60,
@@ -27,10 +28,11 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
                     "\"{text}\" has no unit; use {text}s, {text}m, {text}h, {text}d or {text}w"
                 ));
             }
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        total = number.checked_mul(length).and_then(|n| total.checked_add(n)).ok_or_else(wrong)?;
-        rest = unit.as_str();
+        total =
+            number.checked_mul(length).and_then(|n| total.checked_add(n)).ok_or_else(invalid)?;
+        unparsed = unit.as_str();
     }
     match total {
         0 => Err(format!("\"{text}\" is zero; use a longer duration")),
@@ -39,13 +41,13 @@ pub(crate) fn seconds(text: &str) -> Result<u64, String> {
 }
 
 /// Formats seconds for [`seconds`], in the largest exact units.
-pub(crate) fn shown(seconds: u64) -> String {
+pub(crate) fn format(seconds: u64) -> String {
     let mut text = String::new();
-    let mut rest = seconds;
+    let mut remaining = seconds;
     for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
-        if rest >= length {
-            text.push_str(&format!("{}{unit}", rest / length));
-            rest %= length;
+        if remaining >= length {
+            text.push_str(&format!("{}{unit}", remaining / length));
+            remaining %= length;
         }
     }
     if text.is_empty() { "0s".into() } else { text }
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_read_and_shown() {
+    fn durations_are_parsed_and_formatted() {
         for (text, want) in [
             ("90d", 7_776_000),
             ("1h", 3600),
@@ -66,13 +68,13 @@ mod tests {
             ("1d1s", 86_401),
         ] {
             assert_eq!(seconds(text), Ok(want), "{text}");
-            assert_eq!(seconds(&shown(want)), Ok(want), "{text}");
+            assert_eq!(seconds(&format(want)), Ok(want), "{text}");
         }
-        assert_eq!(shown(7_776_000), "90d");
+        assert_eq!(format(7_776_000), "90d");
     }
 
     #[test]
-    fn what_is_none_is_refused_with_an_example() {
+    fn invalid_durations_are_refused_with_an_example() {
         for text in [
             "",
             "d",

@@ -27,14 +27,14 @@ use crate::{
 /// The daemon's program.
 const PROGRAM: &str = "brain-daemon";
 
-/// Time after which the user is told that the client still waits.
-const NOTICE: Duration = Duration::from_secs(10);
+/// Time after which a notice says that the client still waits.
+const NOTICE_DELAY: Duration = Duration::from_secs(10);
 
 /// Time limit for the daemon's first answer; the daemon keeps running.
-const GIVE_UP: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time limit while another process holds the store; a stopping daemon needs up to 5 s.
-const LOCKED: Duration = Duration::from_secs(7);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(7);
 
 /// Maximum size of the log; a larger one is renamed to `daemon.log.1`.
 const LOG_LIMIT: u64 = 1024 * 1024;
@@ -64,7 +64,7 @@ pub(crate) fn no_program() -> Fault {
 ///
 /// # Errors
 /// The program's fault; `internal` if it gave no answer.
-pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
+pub(crate) fn run_program(arguments: &[&OsStr]) -> Result<serde_json::Value, Fault> {
     let program = program().ok_or_else(no_program)?;
     let home = Home::find()?;
     let output = Command::new(&program)
@@ -80,8 +80,8 @@ pub(crate) fn run_beside(arguments: &[&OsStr]) -> Result<serde_json::Value, Faul
             )
         })?;
     let no_answer = || {
-        let words = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
-        let last = words.lines().last().unwrap_or("no output").to_owned();
+        let errors = output::clean_lines(&String::from_utf8_lossy(&output.stderr));
+        let last = errors.lines().last().unwrap_or("no output").to_owned();
         Fault::new(
             FaultCode::Internal,
             format!("{PROGRAM} ended ({}) without an answer: {last}", output.status),
@@ -116,9 +116,9 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
         .open(&lock_path)
         .map_err(|e| fail::file("open", &lock_path, &e))?;
 
-    let begun = Instant::now();
-    let mut turn = false;
-    let mut noticed = false;
+    let started_at = Instant::now();
+    let mut has_lock = false;
+    let mut is_noticed = false;
     let mut daemon: Option<StartingDaemon> = None;
     loop {
         match connect::open(&home.socket()) {
@@ -131,16 +131,16 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 return Ok(stream);
             }
             Err(ConnectError::Absent | ConnectError::Gone) => {}
-            Err(missed) => return Err(missed.into_fault(&home.socket())),
+            Err(error) => return Err(error.into_fault(&home.socket())),
         }
         match &mut daemon {
             // The former holder of the lock may have started a daemon, so try to connect once more.
-            None if !turn => turn = lock.try_lock().is_ok(),
+            None if !has_lock => has_lock = lock.try_lock().is_ok(),
             None => daemon = Some(StartingDaemon::new(&program, home)?),
-            Some(started) => {
-                if let Some(end) = started.ended(home) {
-                    if !(end.store_was_locked && begun.elapsed() < LOCKED) {
-                        return Err(end.fault);
+            Some(starting) => {
+                if let Some(failure) = starting.failure(home) {
+                    if !(failure.store_was_locked && started_at.elapsed() < LOCK_TIMEOUT) {
+                        return Err(failure.fault);
                     }
                     // The former daemon is still stopping.
                     daemon = None;
@@ -148,17 +148,17 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 }
             }
         }
-        if begun.elapsed() > NOTICE && !noticed {
-            noticed = true;
+        if started_at.elapsed() > NOTICE_DELAY && !is_noticed {
+            is_noticed = true;
             output::notice(&format!(
                 "still waiting for {PROGRAM}; its log: {}",
                 home.log().display()
             ));
         }
-        if begun.elapsed() > GIVE_UP {
+        if started_at.elapsed() > START_TIMEOUT {
             return Err(Fault::new(
                 FaultCode::Unreachable,
-                format!("{PROGRAM} did not answer within {} s", GIVE_UP.as_secs()),
+                format!("{PROGRAM} did not answer within {} s", START_TIMEOUT.as_secs()),
             )
             .hint(format!("see {}", home.log().display())));
         }
@@ -169,10 +169,11 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
 /// A started daemon that does not answer yet.
 struct StartingDaemon {
     child: Child,
-    log_from: u64,
+    /// The size of the log before this start.
+    log_offset: u64,
 }
 
-/// The end of a daemon that did not start.
+/// Why a daemon did not start.
 struct StartFailure {
     fault: Fault,
     store_was_locked: bool,
@@ -182,14 +183,13 @@ impl StartingDaemon {
     fn new(program: &Path, home: &Home) -> Result<Self, Fault> {
         let log_path = home.log();
         let log = open_log(&log_path).map_err(|e| fail::file("write", &log_path, &e))?;
-        let log_from = log.metadata().map_or(0, |m| m.len());
+        let log_offset = log.metadata().map_or(0, |m| m.len());
         let mut command = Command::new(program);
-        // Its own process group, so that Ctrl-C does not reach it. The root as directory, so that
-        // it keeps no file system busy.
+        // With a separate process group, Ctrl-C does not reach the daemon. With the root as working
+        // directory, no file system is kept busy.
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // Variables of a service manager are removed, because it would report its state for our
-        // unit.
+        // Without these variables, the daemon does not report its state for the unit of the client.
         for variable in [
             "NOTIFY_SOCKET",
             "WATCHDOG_USEC",
@@ -210,22 +210,22 @@ impl StartingDaemon {
             )
             .hint("install brain-daemon in the directory of brain, or on PATH")
         })?;
-        Ok(Self { child, log_from })
+        Ok(Self { child, log_offset })
     }
 
     /// Returns why the daemon ended, if it did.
-    fn ended(&mut self, home: &Home) -> Option<StartFailure> {
-        let how = match self.child.try_wait() {
+    fn failure(&mut self, home: &Home) -> Option<StartFailure> {
+        let status = match self.child.try_wait() {
             Ok(None) => return None,
             Ok(Some(status)) => status.to_string(),
             Err(e) => fail::reason(&e),
         };
-        let words = log_tail(&home.log(), self.log_from);
-        let store_was_locked = words.contains(LOCKED_MESSAGE);
+        let log_lines = log_tail(&home.log(), self.log_offset);
+        let store_was_locked = log_lines.contains(LOCKED_MESSAGE);
         let log = format!("see the log: {}", home.log().display());
-        let (message, hint) = match reason_and_hint(&words) {
+        let (message, hint) = match reason_and_hint(&log_lines) {
             (reason, _) if reason.is_empty() => {
-                (format!("{PROGRAM} ended at once ({how}) without a message"), log)
+                (format!("{PROGRAM} ended at once ({status}) without a message"), log)
             }
             (reason, None) => (format!("{PROGRAM} could not start: {reason}"), log),
             (reason, Some(hint)) => {
@@ -250,12 +250,12 @@ fn open_log(path: &Path) -> std::io::Result<File> {
 const LOCKED_MESSAGE: &str = "in use by another brain-daemon";
 
 /// Returns reason and hint from the log, or its last lines.
-fn reason_and_hint(words: &str) -> (String, Option<String>) {
-    let said = format!("{PROGRAM}: error: ");
-    let Some(at) = words.rfind(&said) else {
-        return (words.lines().collect::<Vec<_>>().join("; "), None);
+fn reason_and_hint(log: &str) -> (String, Option<String>) {
+    let marker = format!("{PROGRAM}: error: ");
+    let Some(at) = log.rfind(&marker) else {
+        return (log.lines().collect::<Vec<_>>().join("; "), None);
     };
-    let mut lines = words[at + said.len()..].lines();
+    let mut lines = log[at + marker.len()..].lines();
     let reason = lines.next().unwrap_or_default().to_owned();
     (reason, lines.find_map(|line| line.strip_prefix("hint: ")).map(str::to_owned))
 }
@@ -283,19 +283,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_are_those_of_this_start() {
+    fn the_log_tail_starts_after_the_offset() {
         let log = env::temp_dir().join(format!("brain-words-{}.log", std::process::id()));
         let old = "old noise\n";
         assert!(fs::write(&log, format!("{old}one\n\ntwo\nthree\n\u{1b}[31mfour\n")).is_ok());
-        let words = log_tail(&log, old.len() as u64);
-        assert!(words.starts_with("two\nthree\n") && words.ends_with("four"), "{words}");
-        assert!(!words.contains('\u{1b}'));
+        let log_lines = log_tail(&log, old.len() as u64);
+        assert!(log_lines.starts_with("two\nthree\n"), "{log_lines}");
+        assert!(log_lines.ends_with("four") && !log_lines.contains('\u{1b}'), "{log_lines}");
         let _ = fs::remove_file(&log);
         assert_eq!(log_tail(&log, 0), "");
     }
 
     #[test]
-    fn a_daemons_reason_and_hint_are_its_own() {
+    fn reason_and_hint_come_from_the_log() {
         let words = "noise\nbrain-daemon: error: the store is damaged\nhint: restore a backup";
         assert_eq!(
             reason_and_hint(words),

@@ -22,13 +22,13 @@ pub(crate) fn data_home() -> Result<PathBuf, Fault> {
 
 fn base(variable: &str, default: &str) -> Result<PathBuf, Fault> {
     // The specification says to ignore relative paths.
-    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let configured = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || {
         env::var_os("HOME")
             .filter(|home| !home.is_empty())
             .map(|home| PathBuf::from(home).join(default))
     };
-    named.or_else(home).ok_or_else(|| {
+    configured.or_else(home).ok_or_else(|| {
         Fault::new(FaultCode::InvalidConfig, format!("neither {variable} nor HOME is set"))
             .hint("set HOME to your home directory")
     })

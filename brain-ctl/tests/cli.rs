@@ -1,8 +1,8 @@
-//! The whole program against a daemon of the tests' own: what is printed where, exit statuses,
-//! start and stop. The real daemon has its tests in the workspace's `tests` crate.
+//! Tests of the program `brain` with a fake daemon: output, exit statuses, start and stop. The
+//! workspace's `tests` crate tests it with the real daemon.
 //!
-//! Each test has a directory with a copy of `brain` and a `brain-daemon` beside it. The latter is a
-//! script that runs this very test program as [`fake_daemon`].
+//! Each test has a directory with a copy of `brain` and a `brain-daemon`. This `brain-daemon` is a
+//! script that runs this test program as [`fake_daemon`].
 
 #![allow(clippy::expect_used)]
 
@@ -27,30 +27,35 @@ use brain_protocol::{
     write_frame,
 };
 
-/// The length of the page that the fake daemon has: more than any pipe holds.
-const BIG: usize = 3_000_000;
+/// The length of the fake daemon's page: more than the buffer of a pipe.
+const PAGE_LENGTH: usize = 3_000_000;
 
-struct Place(PathBuf);
+struct Installation(PathBuf);
 
-impl Place {
-    /// A directory with both programs; the daemon runs `script`.
+impl Installation {
+    /// Creates a directory with both programs; the daemon runs `script`.
     fn with(script: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
         let dir = env::temp_dir().join(format!("brain-cli-{}-{n}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir_all(&dir).expect("directory");
-        // Written by children: a file that this process had open for writing while another thread
-        // forked could not be run ("text file busy").
-        let made = Command::new("sh")
-            .args(["-c", r#"cp "$1" "$2/brain" && printf '#!/bin/sh\n%s\n' "$3" > "$2/brain-daemon" && chmod 755 "$2"/*"#])
+        // A child process writes the files. If this process had them open for writing while another
+        // thread forks, running them would fail ("text file busy").
+        let status = Command::new("sh")
+            .args([
+                "-c",
+                r#"cp "$1" "$2/brain" &&
+                printf '#!/bin/sh\n%s\n' "$3" > "$2/brain-daemon" &&
+                chmod 755 "$2"/*"#,
+            ])
             .args(["sh", env!("CARGO_BIN_EXE_brain"), &dir.to_string_lossy(), script])
             .status();
-        assert!(made.expect("sh").success());
+        assert!(status.expect("sh").success());
         Self(dir)
     }
 
-    /// A directory whose daemon is [`fake_daemon`].
+    /// Creates a directory whose daemon is [`fake_daemon`].
     fn new() -> Self {
         let this = env::current_exe().expect("this program");
         Self::with(&format!("exec '{}' --ignored --exact --nocapture fake_daemon", this.display()))
@@ -68,7 +73,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Installation {
     fn drop(&mut self) {
         let _ = self.brain(&["stop", "--quiet"]).output();
         let _ = fs::remove_dir_all(&self.0);
@@ -87,9 +92,9 @@ fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("one JSON value")
 }
 
-/// Not a test: the daemon that the tests' `brain-daemon` runs.
+/// Not a test: runs the fake daemon, if the script `brain-daemon` calls it.
 #[test]
-#[ignore = "it is the daemon of the others"]
+#[ignore = "it is the daemon of the other tests"]
 fn fake_daemon() {
     let home = PathBuf::from(env::var_os("BRAIN_HOME").expect("a home"));
     let store = File::create(home.join("store")).expect("store");
@@ -155,7 +160,7 @@ fn answers(request: Request) -> Vec<Answer> {
             aliases: Vec::new(),
             frontmatter: String::new(),
             body: String::new(),
-            content: "line\u{1b}\n".repeat(BIG / 6),
+            content: "line\u{1b}\n".repeat(PAGE_LENGTH / 6),
             content_hash: String::new(),
             chunks: 1,
             created_at: String::new(),
@@ -194,24 +199,24 @@ fn answers(request: Request) -> Vec<Answer> {
 }
 
 #[test]
-fn a_daemon_is_started_told_about_once_and_stopped() {
-    let place = Place::new();
-    let refused = place.run(&["get", "big", "--no-start"]);
+fn a_daemon_is_started_reported_once_and_stopped() {
+    let installation = Installation::new();
+    let refused = installation.run(&["get", "big", "--no-start"]);
     assert_eq!(refused.status.code(), Some(6));
     assert!(err(&refused).contains("brain serve"), "{}", err(&refused));
-    let refused =
-        place.brain(&["get", "big", "--json"]).env("BRAIN_NO_START", "1").output().expect("runs");
+    let mut command = installation.brain(&["get", "big", "--json"]);
+    let refused = command.env("BRAIN_NO_START", "1").output().expect("runs");
     assert_eq!(
         (refused.status.code(), json(&refused)["error"]["code"].as_str()),
         (Some(6), Some("unreachable"))
     );
     for never in [&["status"][..], &["stop"]] {
-        let output = place.run(never);
+        let output = installation.run(never);
         assert_eq!(output.status.code(), Some(if never == ["stop"] { 0 } else { 6 }));
     }
-    assert!(!place.0.join("home").exists(), "nothing was started");
+    assert!(!installation.0.join("home").exists(), "nothing was started");
 
-    let first = place.run(&["capture", "hello"]);
+    let first = installation.run(&["capture", "hello"]);
     assert_eq!(first.status.code(), Some(0), "{}", err(&first));
     assert_eq!(
         err(&first).lines().filter(|l| l.starts_with("brain: started brain-daemon (pid ")).count(),
@@ -219,25 +224,25 @@ fn a_daemon_is_started_told_about_once_and_stopped() {
     );
     assert!(err(&first).contains("brain: warning: the type is \u{FFFD}[31modd"), "{}", err(&first));
     assert!(out(&first).starts_with("created inbox/2026-11-21-1a2b3c4d\n"), "{}", out(&first));
-    let mode = fs::metadata(place.0.join("home/run")).expect("run").permissions().mode();
+    let mode = fs::metadata(installation.0.join("home/run")).expect("run").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    let second = place.run(&["capture", "hello", "-q"]);
+    let second = installation.run(&["capture", "hello", "-q"]);
     assert_eq!(out(&second), "inbox/2026-11-21-1a2b3c4d\n");
     assert!(!err(&second).contains("started"));
 
-    let stopped = place.run(&["stop"]);
+    let stopped = installation.run(&["stop"]);
     assert_eq!(stopped.status.code(), Some(0), "{}", err(&stopped));
     assert!(out(&stopped).starts_with("stopped brain-daemon (pid "));
-    // At once again: the store is free, or the start waits until it is.
-    assert_eq!(place.run(&["capture", "again"]).status.code(), Some(0));
+    // A start directly after a stop waits until the store is free.
+    assert_eq!(installation.run(&["capture", "again"]).status.code(), Some(0));
 }
 
 #[test]
-fn clients_that_start_at_once_all_succeed_and_start_one_daemon() {
-    let place = Place::new();
+fn concurrent_clients_start_one_daemon() {
+    let installation = Installation::new();
     let clients: Vec<_> = (0..8)
         .map(|_| {
-            let mut command = place.brain(&["capture", "hello"]);
+            let mut command = installation.brain(&["capture", "hello"]);
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("spawn")
         })
         .collect();
@@ -250,11 +255,11 @@ fn clients_that_start_at_once_all_succeed_and_start_one_daemon() {
 }
 
 #[test]
-fn a_daemon_that_cannot_start_is_quoted() {
-    let place = Place::with(
+fn the_error_of_a_daemon_that_cannot_start_is_reported() {
+    let installation = Installation::with(
         "echo 'starting' >&2; echo 'invalid_config: key colour is unknown' >&2; exit 1",
     );
-    let output = place.run(&["capture", "x", "--json"]);
+    let output = installation.run(&["capture", "x", "--json"]);
     assert_eq!(output.status.code(), Some(6));
     assert_eq!(err(&output), "");
     let error = &json(&output)["error"];
@@ -263,7 +268,7 @@ fn a_daemon_that_cannot_start_is_quoted() {
     assert!(message.contains("invalid_config: key colour is unknown"), "{message}");
     assert!(error["hint"].as_str().is_some_and(|h| h.contains("daemon.log")));
 
-    let report = place.run(&["doctor", "--json"]);
+    let report = installation.run(&["doctor", "--json"]);
     assert_eq!(report.status.code(), Some(1));
     assert_eq!(json(&report)["status"], "unhealthy");
     assert_eq!(json(&report)["checks"][0]["name"], "daemon");
@@ -271,18 +276,18 @@ fn a_daemon_that_cannot_start_is_quoted() {
 }
 
 #[test]
-fn large_output_arrives_whole_and_write_errors_are_told() {
-    let place = Place::new();
-    let whole = place.run(&["get", "big"]);
-    assert_eq!((whole.status.code(), whole.stdout.len()), (Some(0), BIG));
+fn large_output_is_whole_and_write_errors_are_reported() {
+    let installation = Installation::new();
+    let whole = installation.run(&["get", "big"]);
+    assert_eq!((whole.status.code(), whole.stdout.len()), (Some(0), PAGE_LENGTH));
     assert!(whole.stdout.starts_with(b"line\x1b\n"), "a pipe gets the page verbatim");
 
     let full = File::options().write(true).open("/dev/full").expect("/dev/full");
-    let output = place.brain(&["get", "big"]).stdout(full).output().expect("runs");
+    let output = installation.brain(&["get", "big"]).stdout(full).output().expect("runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("ENOSPC"), "{}", err(&output));
 
-    let mut closed = place
+    let mut closed = installation
         .brain(&["get", "big"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -296,9 +301,9 @@ fn large_output_arrives_whole_and_write_errors_are_told() {
 
 #[test]
 fn json_is_one_value_with_the_fields_of_the_contract() {
-    let place = Place::new();
-    let _ = place.run(&["capture", "start the daemon"]);
-    let output = place.run(&["capture", "x", "--json"]);
+    let installation = Installation::new();
+    let _ = installation.run(&["capture", "start the daemon"]);
+    let output = installation.run(&["capture", "x", "--json"]);
     assert_eq!((output.status.code(), err(&output).as_str()), (Some(0), ""));
     assert_eq!(out(&output).lines().count(), 1);
     let value = json(&output);
@@ -317,12 +322,12 @@ fn json_is_one_value_with_the_fields_of_the_contract() {
     ] {
         assert!(value.get(field).is_some(), "{field}");
     }
-    let missing = place.run(&["--json", "get", "nothing"]);
+    let missing = installation.run(&["--json", "get", "nothing"]);
     assert_eq!((missing.status.code(), err(&missing).as_str()), (Some(4), ""));
     let expected =
         r#"{"error":{"code":"not_found","message":"no such page","hint":"see: brain list"}}"#;
     assert_eq!(out(&missing).trim_end(), expected);
-    let usage = place.run(&["get", "--json", "--sorce", "x"]);
+    let usage = installation.run(&["get", "--json", "--sorce", "x"]);
     assert_eq!(
         (usage.status.code(), json(&usage)["error"]["code"].as_str()),
         (Some(2), Some("usage"))
@@ -331,9 +336,9 @@ fn json_is_one_value_with_the_fields_of_the_contract() {
 
 #[test]
 fn a_partial_import_fails_and_names_the_files() {
-    let place = Place::new();
-    let dir = place.0.to_string_lossy().into_owned();
-    let output = place.run(&["import", &dir]);
+    let installation = Installation::new();
+    let dir = installation.0.to_string_lossy().into_owned();
+    let output = installation.run(&["import", &dir]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("b.md: line 2: no YAML"), "{}", err(&output));
     assert!(
@@ -341,14 +346,14 @@ fn a_partial_import_fails_and_names_the_files() {
         "{}",
         out(&output)
     );
-    let quiet = place.run(&["import", &dir, "--json"]);
+    let quiet = installation.run(&["import", &dir, "--json"]);
     assert_eq!((quiet.status.code(), err(&quiet).as_str()), (Some(1), ""));
-    assert_eq!(place.run(&["import", "/no/such"]).status.code(), Some(1));
+    assert_eq!(installation.run(&["import", "/no/such"]).status.code(), Some(1));
 }
 
 #[test]
-fn input_is_judged_before_the_daemon_is_asked() {
-    let place = Place::with("exit 1");
+fn input_is_checked_before_the_daemon_starts() {
+    let installation = Installation::with("exit 1");
     for (args, code, word) in [
         (&["capture"][..], 2, "--stdin"),
         (&["capture", "  "], 2, "--file PATH"),
@@ -360,18 +365,18 @@ fn input_is_judged_before_the_daemon_is_asked() {
         (&["put", "x", "--file", "/no/such"], 1, "/no/such"),
         (&["get", "No Slug"], 2, "no-slug"),
     ] {
-        let output = place.run(args);
+        let output = installation.run(args);
         assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert!(err(&output).contains(word), "{args:?}: {}", err(&output));
         assert_eq!(out(&output), "");
     }
-    assert!(!place.0.join("home").exists());
+    assert!(!installation.0.join("home").exists());
 }
 
 #[test]
 fn a_daemon_of_another_protocol_is_named_and_can_be_stopped() {
-    let place = Place::new();
-    let run = place.0.join("home/run");
+    let installation = Installation::new();
+    let run = installation.0.join("home/run");
     fs::create_dir_all(&run).expect("run");
     let listener = UnixListener::bind(run.join("brain.sock")).expect("bind");
     let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
@@ -381,22 +386,22 @@ fn a_daemon_of_another_protocol_is_named_and_can_be_stopped() {
             let _ = stream.write_all(&hello.to_bytes());
         }
     });
-    let output = place.run(&["list", "--json"]);
+    let output = installation.run(&["list", "--json"]);
     assert_eq!(output.status.code(), Some(6));
     assert_eq!(json(&output)["error"]["code"], "protocol_mismatch");
     let message = json(&output)["error"]["message"].to_string();
     assert!(message.contains("9.8.7.6") && message.contains("99"), "{message}");
-    assert_eq!(place.run(&["stop"]).status.code(), Some(0));
+    assert_eq!(installation.run(&["stop"]).status.code(), Some(0));
     assert!(!sleeper.wait().expect("ended").success());
 }
 
 #[test]
-fn a_stale_socket_is_no_daemon() {
-    let place = Place::new();
-    let run = place.0.join("home/run");
+fn a_stale_socket_counts_as_no_daemon() {
+    let installation = Installation::new();
+    let run = installation.0.join("home/run");
     fs::create_dir_all(&run).expect("run");
     drop(UnixListener::bind(run.join("brain.sock")).expect("bind"));
-    assert_eq!(place.run(&["status"]).status.code(), Some(6));
-    let output = place.run(&["capture", "x"]);
+    assert_eq!(installation.run(&["status"]).status.code(), Some(6));
+    let output = installation.run(&["capture", "x"]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
 }

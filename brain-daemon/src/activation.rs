@@ -15,7 +15,7 @@ const CONTROL: &str = "control";
 const HTTP_LOCAL: &str = "http-local";
 const HTTP_PUBLIC: &str = "http-public";
 
-/// Hints for sockets that cannot be used.
+/// The hints for unusable sockets.
 const UNIX_HINT: &str = "the socket unit needs `ListenStream=` with a path and \
                          `FileDescriptorName=control`: `systemctl cat brain-daemon.socket`";
 const HTTP_HINT: &str = "the socket unit needs `ListenStream=` with an address and a port, and \
@@ -69,7 +69,7 @@ pub fn take() -> Result<Sockets, Fault> {
     }
     let mut passed = ListenFd::from_env();
     for (at, (_, name)) in names.enumerate() {
-        let taken = match name.as_str() {
+        let is_duplicate = match name.as_str() {
             CONTROL => sockets.control.is_some(),
             HTTP_LOCAL => sockets.http_local.is_some(),
             HTTP_PUBLIC => sockets.http_public.is_some(),
@@ -78,7 +78,7 @@ pub fn take() -> Result<Sockets, Fault> {
                 continue;
             }
         };
-        if taken {
+        if is_duplicate {
             tracing::warn!(name, "second socket of this name from systemd; ignored");
             continue;
         }
@@ -98,9 +98,9 @@ pub fn take() -> Result<Sockets, Fault> {
     Ok(sockets)
 }
 
-fn take_socket<T>(taken: std::io::Result<Option<T>>, hint: &str) -> Result<T, Fault> {
-    let taken = taken.map_err(|error| unusable(&error.to_string(), hint))?;
-    taken.ok_or_else(|| unusable("there are fewer sockets than names", hint))
+fn take_socket<T>(socket: std::io::Result<Option<T>>, hint: &str) -> Result<T, Fault> {
+    let socket = socket.map_err(|error| unusable(&error.to_string(), hint))?;
+    socket.ok_or_else(|| unusable("there are fewer sockets than names", hint))
 }
 
 fn with_path(listener: UnixListener) -> Result<PassedSocket, Fault> {
@@ -112,6 +112,6 @@ fn with_path(listener: UnixListener) -> Result<PassedSocket, Fault> {
 }
 
 fn unusable(why: &str, hint: &str) -> Fault {
-    Fault::new(FaultCode::InvalidConfig, format!("what systemd passed in cannot be used: {why}"))
+    Fault::new(FaultCode::InvalidConfig, format!("sockets from systemd cannot be used: {why}"))
         .hint(hint)
 }

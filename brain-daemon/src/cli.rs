@@ -50,7 +50,7 @@ enum Sub {
     },
 }
 
-/// What to do with the configuration.
+/// An action on the configuration.
 #[derive(Subcommand)]
 pub enum Action {
     /// Print every key, its value and where the value comes from
@@ -131,7 +131,7 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
             if !file.exists() {
                 let message = format!("{}: ENOENT: no such file", file.display());
                 return Err(Fault::new(FaultCode::InvalidConfig, message)
-                    .hint("without a file the defaults hold"));
+                    .hint("without a file, the defaults apply"));
             }
             Config::load(file, |_| None)?;
             let shown = file.display().to_string();
@@ -159,24 +159,28 @@ pub fn restore(
     write_sources: &[String],
     json: bool,
 ) -> Result<String, Fault> {
-    let named: Result<Vec<_>, _> =
+    let sources: Result<Vec<_>, _> =
         write_sources.iter().map(|id| SourceId::parse(id.as_str())).collect();
-    let named = named.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
-    let place = home.root().display().to_string();
+    let sources = sources.map_err(|e| Fault::new(FaultCode::InvalidSource, e.message))?;
+    let root = home.root().display().to_string();
     // The standard library's hasher has random keys, so two stores get different ids.
-    let fresh_id = RandomState::new().hash_one(std::process::id());
-    let restored = brain::restore(home, config, file, &named, Arc::new(SystemClock), fresh_id)?;
+    let new_store_id = RandomState::new().hash_one(std::process::id());
+    let restored =
+        brain::restore(home, config, file, &sources, Arc::new(SystemClock), new_store_id)?;
     if json {
         let line = serde_json::to_string(&restored);
         return line.map(|line| line + "\n").map_err(|e| {
-            Fault::new(FaultCode::Internal, format!("restored, but it cannot be told: {e}"))
+            Fault::new(
+                FaultCode::Internal,
+                format!("restored, but the summary cannot be written: {e}"),
+            )
         });
     }
     for warning in &restored.warnings {
         tracing::warn!("{warning}");
     }
     Ok(format!(
-        "restored {} pages, {} deleted ones and {} former versions of {} into {place}\n",
+        "restored {} pages, {} deleted ones and {} former versions of {} into {root}\n",
         restored.pages,
         restored.deleted,
         restored.versions,
@@ -191,9 +195,13 @@ pub fn restore(
 pub fn verify(file: &Path, json: bool) -> Result<String, Fault> {
     let (reply, directories) = brain::verify_backup(file)?;
     if json {
-        let broken =
-            |e| Fault::new(FaultCode::Internal, format!("it is sound, but it cannot be told: {e}"));
-        let mut value = serde_json::to_value(&reply).map_err(broken)?;
+        let json_fault = |e| {
+            Fault::new(
+                FaultCode::Internal,
+                format!("the backup is sound, but the summary cannot be written: {e}"),
+            )
+        };
+        let mut value = serde_json::to_value(&reply).map_err(json_fault)?;
         value["sources"] = directories
             .into_iter()
             .map(|(id, path)| serde_json::json!({ "id": id, "path": path }))
@@ -253,20 +261,20 @@ pub fn start_log(level: LogLevel) {
         LogLevel::Info => tracing::Level::INFO,
         LogLevel::Debug => tracing::Level::DEBUG,
     };
-    let ours = tracing_subscriber::filter::filter_fn(move |meta| {
+    let by_level = tracing_subscriber::filter::filter_fn(move |meta| {
         // Libraries log warnings only. rmcp logs refused calls with their content as warnings.
-        let least = match meta.target() {
-            ours if ours.starts_with("brain") => level,
-            rmcp if rmcp.starts_with("rmcp") => tracing::Level::ERROR,
+        let max_level = match meta.target() {
+            target if target.starts_with("brain") => level,
+            target if target.starts_with("rmcp") => tracing::Level::ERROR,
             _ => tracing::Level::WARN,
         };
-        *meta.level() <= least
+        *meta.level() <= max_level
     });
     use tracing_subscriber::layer::SubscriberExt as _;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);
-    let subscriber = tracing_subscriber::registry().with(lines).with(ours);
+    let subscriber = tracing_subscriber::registry().with(lines).with(by_level);
     let _ = tracing::subscriber::set_global_default(subscriber);
 }

@@ -21,7 +21,7 @@ use brain_http as http;
 use brain_tunnel::SystemStarter;
 
 /// The time for requests in progress at shutdown. The whole shutdown takes less than 5 seconds.
-const DRAIN: Duration = Duration::from_millis(3500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(3500);
 /// How often a long start, such as a migration, extends the start timeout of the service manager.
 const START_NOTICE_INTERVAL: Duration = Duration::from_secs(10);
 /// Threads for blocking work, which limits concurrent commits and searches.
@@ -30,9 +30,9 @@ const BLOCKING_THREADS: usize = 128;
 /// Serves the brain at `home` until SIGTERM, SIGINT or a `stop` request.
 ///
 /// # Errors
-/// Why the daemon cannot start, with a hint what to do.
+/// The reason why the daemon cannot start, with a hint.
 pub fn run(home: Home, config: Config) -> Result<(), Fault> {
-    // Before anything else opens files.
+    // Must come before this process opens files.
     let sockets = activation::take()?;
     raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -63,14 +63,16 @@ async fn serve(home: Home, config: Config, sockets: Sockets) -> Result<(), Fault
     let _hangup = listen_for(SignalKind::hangup())?;
 
     let (stop, tracker) = (CancellationToken::new(), TaskTracker::new());
-    // Before a request can start an agent.
-    let watched = Arc::downgrade(&brain);
-    let on_end = move || {
-        if let Some(brain) = watched.upgrade() {
+    // Must come before a request can start an agent.
+    let weak_brain = Arc::downgrade(&brain);
+    let on_agent_exit = move || {
+        if let Some(brain) = weak_brain.upgrade() {
             brain.tunnel.wake_tunnel_watchdog();
         }
     };
-    brain.tunnel.set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_end))));
+    brain
+        .tunnel
+        .set_starter(Arc::new(SystemStarter::supervised().on_exit(Arc::new(on_agent_exit))));
     tracker.spawn(ipc::serve(listener, Arc::clone(&brain), tracker.clone(), stop.clone()));
     tracker.spawn(listeners.serve(Arc::clone(&brain), stop.clone()));
     let runner = workers::Runner {
@@ -112,7 +114,7 @@ fn with_usable_socket(home: &Home, config: Config, sockets: &Sockets) -> Result<
                 let message =
                     format!("{} is on a read-only file system: {e}", home.root().display());
                 Err(Fault::new(FaultCode::ReadOnly, message)
-                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a place that can be written"))
+                    .hint("set XDG_RUNTIME_DIR or BRAIN_SOCKET to a writable path"))
             }
         },
         None => Ok(config),
@@ -124,9 +126,9 @@ async fn open(home: &Home, config: &Config) -> Result<Arc<Brain>, Fault> {
     let mut opening = {
         let (home, config) = (home.clone(), config.clone());
         // The standard library's hasher has random keys, so two stores get different ids.
-        let fresh_id = RandomState::new().hash_one(std::process::id());
+        let new_store_id = RandomState::new().hash_one(std::process::id());
         tokio::task::spawn_blocking(move || {
-            Brain::open(home, config, Arc::new(SystemClock), fresh_id)
+            Brain::open(home, config, Arc::new(SystemClock), new_store_id)
         })
     };
     let opened = loop {
@@ -164,7 +166,7 @@ fn control_listener(
     ipc::Listener::bind(path)
 }
 
-/// Waits for requests and workers in progress, and puts derived data on disk.
+/// Waits for requests and workers in progress, then flushes derived data to disk.
 async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     brain.begin_stop();
     let stopping = Arc::clone(&brain);
@@ -172,7 +174,7 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
     // process.
     tracker.spawn_blocking(move || stopping.tunnel.stop_tunnel_agent());
     tracker.close();
-    if tokio::time::timeout(DRAIN, tracker.wait()).await.is_err() {
+    if tokio::time::timeout(DRAIN_TIMEOUT, tracker.wait()).await.is_err() {
         let workers = brain.workers.list().into_iter();
         let busy: Vec<String> =
             workers.filter(|it| it.state == WorkerState::Running).map(|it| it.name).collect();
@@ -181,8 +183,8 @@ async fn shut_down(brain: Arc<Brain>, tracker: &TaskTracker) {
             "requests not finished before shutdown; acknowledged writes are safe"
         );
     }
-    let settling = tokio::task::spawn_blocking(move || brain.settle());
-    if tokio::time::timeout(Duration::from_millis(800), settling).await.is_err() {
+    let flush = tokio::task::spawn_blocking(move || brain.settle());
+    if tokio::time::timeout(Duration::from_millis(800), flush).await.is_err() {
         tracing::warn!("index not committed before shutdown; the next start catches up");
     }
 }
@@ -212,7 +214,7 @@ fn notify(state: &[sd_notify::NotifyState<'_>]) {
 /// Adds the id of the process that holds the store, if it answers.
 fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
     use std::io::{Read, Write};
-    let ask = |socket: &Path| -> std::io::Result<Hello> {
+    let greet = |socket: &Path| -> std::io::Result<Hello> {
         let mut stream = std::os::unix::net::UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         stream.write_all(&Hello::ours(std::process::id()).to_bytes())?;
@@ -220,13 +222,13 @@ fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    // That process recorded its socket's path, which may differ from ours. A socket that systemd
-    // passed in leads to this process.
+    // That process recorded its socket's path, which may differ from ours. A client of a socket that
+    // systemd passed in would reach this process.
     let recorded = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
     let ours = config.socket(home);
     let paths = [ours.clone(), recorded.trim().into(), home.default_socket()];
     let mut paths = paths.iter().filter(|path| !(config.socket_is_passed() && **path == ours));
-    match paths.find_map(|path| ask(path).ok()) {
+    match paths.find_map(|path| greet(path).ok()) {
         Some(hello) => {
             Fault { message: format!("{} (process {})", fault.message, hello.pid), ..fault }
         }

@@ -28,7 +28,7 @@ pub struct ClientRegister {
 /// `brain clients list`: lists the registered clients.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ClientList {
-    /// Whether to include revoked ones.
+    /// Whether to include revoked clients.
     pub all: bool,
 }
 
@@ -63,8 +63,8 @@ pub struct TokenCreate {
     pub scopes: Scopes,
     /// The only sources that it can see and write; all if empty.
     pub sources: Vec<SourceId>,
-    /// Its lifetime in seconds; 0 for no end. If absent 90 days, or 30 with the scope
-    /// `admin`.
+    /// Its lifetime in seconds; 0 if it never expires. If absent, 90 days; with the scope `admin`
+    /// 30 days.
     pub expires_in: Option<u64>,
 }
 

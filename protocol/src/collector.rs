@@ -69,8 +69,8 @@ pub struct CollectorSetupReply {
     pub status: String,
     /// The account's id.
     pub user_id: Option<String>,
-    /// `token`, `user`, `directories`, `collect`, `enrichment`, `schedule`, `heartbeat`; none after
-    /// a failure.
+    /// The steps `token`, `user`, `directories`, `collect`, `enrichment`, `schedule`, `heartbeat`;
+    /// those after a failure are missing.
     pub steps: Vec<Step>,
 }
 
@@ -133,7 +133,7 @@ pub struct SkippedStream {
 pub struct CollectorStatusReply {
     /// Whether it runs on schedule.
     pub enabled: bool,
-    /// Why it does not, and what to do.
+    /// Why it does not run on schedule, and what to do.
     pub off_because: Option<String>,
     /// The account's handle.
     pub handle: Option<String>,
@@ -258,8 +258,8 @@ pub struct CollectorEnrichReply {
     pub pages: Vec<EnrichedPage>,
     /// The number of people without a page who are below the notability threshold.
     pub below_gate: u64,
-    /// Pages with a person's name that state no account, so nothing was written. Each says what to
-    /// add.
+    /// Pages with a person's name but without an account, so nothing was written. Each text says
+    /// what to add to the page.
     pub unclaimed: Vec<String>,
     /// Partial failures.
     pub failures: Vec<String>,

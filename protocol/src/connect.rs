@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Secret, Step};
 
-/// Tests the MCP endpoint at `url` as an AI client would use it.
+/// `brain connect test`: tests an MCP endpoint as an AI client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectTest {
     /// The endpoint as it is typed into a client, for example `https://brain.example.org/mcp`.
@@ -34,7 +34,7 @@ pub enum Credentials {
 pub struct ConnectReport {
     /// The endpoint.
     pub url: String,
-    /// `passed`, or `failed` with the last step being the one that failed.
+    /// `passed` or `failed`. The last step is the one that failed.
     pub status: String,
     /// The steps in order; those after a failure are missing.
     pub steps: Vec<Step>,

@@ -20,9 +20,9 @@ pub struct Spending {
 /// `brain costs`: shows the costs of paid services.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct Costs {
-    /// Only at or after this day or time.
+    /// Only calls at or after this day or time.
     pub since: Option<String>,
-    /// Only at or before this day or time.
+    /// Only calls at or before this day or time.
     pub until: Option<String>,
     /// The maximum number of single calls, 0 to 1000.
     pub limit: u32,
@@ -39,8 +39,8 @@ pub struct CostsReply {
     pub calls: Vec<CostCall>,
     /// The number of unreadable lines in the ledger.
     pub damaged: u64,
-    /// Calls of which the service counted more tokens than they can have had; they count at their
-    /// worst.
+    /// The number of calls for which the service reported more tokens than possible. They are
+    /// counted at their maximum cost.
     pub implausible: u64,
 }
 
@@ -58,7 +58,7 @@ pub struct CostSum {
 /// A call to a paid service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CostCall {
-    /// When it was created.
+    /// When it began.
     pub at: String,
     /// The purpose.
     pub purpose: String,
@@ -74,8 +74,8 @@ pub struct CostCall {
 #[must_use]
 pub fn usd(millionths: u64) -> String {
     let mut text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
-    let least = text.len() - 4;
-    while text.len() > least && text.ends_with('0') {
+    let min_length = text.len() - 4;
+    while text.len() > min_length && text.ends_with('0') {
         text.pop();
     }
     text

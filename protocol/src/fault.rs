@@ -36,8 +36,8 @@ impl std::fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 /// The hint for errors of the file size limit.
-pub const SIZE_LIMIT_HINT: &str = "raise the limit in the shell that starts brain, `ulimit -f unlimited`, or \
-    `LimitFSIZE=` in the unit of the service, and try again";
+pub const SIZE_LIMIT_HINT: &str = "raise the limit in the shell that starts brain, \
+    `ulimit -f unlimited`, or `LimitFSIZE=` in the unit of the service, and try again";
 
 /// The exit status of the programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -211,14 +211,14 @@ mod tests {
             assert_eq!(row.len(), 4, "{row:?}");
             assert!(row.iter().all(|cell| !cell.is_empty()), "{row:?}");
         }
-        let written: Vec<(String, String)> = rows
+        let documented: Vec<(String, String)> = rows
             .iter()
             .map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned()))
             .collect();
-        let known: Vec<(String, String)> = FaultCode::ALL
+        let declared: Vec<(String, String)> = FaultCode::ALL
             .iter()
             .map(|code| (code.as_str().to_owned(), (code.exit() as u8).to_string()))
             .collect();
-        assert_eq!(written, known, "docs/errors.md and FaultCode, in the same order");
+        assert_eq!(documented, declared, "docs/errors.md and FaultCode, in the same order");
     }
 }

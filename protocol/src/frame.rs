@@ -11,7 +11,7 @@ pub const MAX_FRAME: usize = 16 * 1024 * 1024;
 /// Why a frame could not be read or written.
 #[derive(Debug)]
 pub enum FrameError {
-    /// The stream ended before a frame.
+    /// The stream ended before the first byte of a frame.
     Closed,
     /// The length exceeds [`MAX_FRAME`].
     TooLarge(usize),
@@ -69,8 +69,8 @@ pub fn read_frame(stream: &mut impl Read) -> Result<Vec<u8>, FrameError> {
     }
     // The length is untrusted, so the buffer grows with the received bytes.
     let mut payload = Vec::with_capacity(length.min(64 * 1024));
-    let got = stream.take(length as u64).read_to_end(&mut payload)?;
-    if got < length {
+    let received = stream.take(length as u64).read_to_end(&mut payload)?;
+    if received < length {
         return Err(FrameError::Io(io::ErrorKind::UnexpectedEof.into()));
     }
     Ok(payload)

@@ -91,7 +91,7 @@ pub struct Check {
     pub status: CheckStatus,
     /// The observation.
     pub message: String,
-    /// A command that helps.
+    /// What to do, usually a command.
     pub hint: Option<String>,
 }
 

@@ -1,6 +1,7 @@
-//! The greeting that client and daemon exchange: 20 bytes, the same in all versions.
+//! The greeting that client and daemon exchange: 20 bytes.
 //!
-//! So programs with different protocols can still detect the mismatch.
+//! Its format is the same in all versions, so that programs can detect that their protocols
+//! differ.
 //!
 //! `b"brain\0"`, protocol `u16`, version 4 × `u16`, process id `u32`; all big endian. The client
 //! sends its greeting and its first request together; the daemon answers with its own greeting
@@ -13,10 +14,10 @@ pub const HELLO_LEN: usize = 20;
 
 const MAGIC: &[u8; 6] = b"brain\0";
 
-/// One side's greeting.
+/// The greeting of the client or the daemon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// The wire format spoken; see [`PROTOCOL`].
+    /// The number of the sender's wire format; see [`PROTOCOL`].
     pub protocol: u16,
     /// The program's version in four parts.
     pub version: [u16; 4],
@@ -24,7 +25,7 @@ pub struct Hello {
     pub pid: u32,
 }
 
-/// The bytes are not a greeting: the other end is another program.
+/// The bytes are not a greeting, so the other end is another program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HelloError;
 
@@ -76,7 +77,7 @@ impl Hello {
     /// Decodes a greeting.
     ///
     /// # Errors
-    /// [`HelloError`] when the bytes do not begin with the magic.
+    /// [`HelloError`] if the bytes do not begin with the magic bytes.
     pub fn from_bytes(bytes: &[u8; HELLO_LEN]) -> Result<Self, HelloError> {
         if &bytes[..6] != MAGIC {
             return Err(HelloError);

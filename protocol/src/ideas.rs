@@ -43,7 +43,7 @@ pub struct Ideas {
     pub max_cost: Option<u64>,
     /// The model for ideas; the configured one if absent.
     pub model: Option<String>,
-    /// The model for judging; the one for ideas if absent.
+    /// The model that judges; the model for ideas if absent.
     pub judge_model: Option<String>,
     /// The number of close pages, 1 to 12; the profile's if absent.
     pub close: Option<u32>,
@@ -82,7 +82,7 @@ pub struct IdeasReply {
     pub close_set: Vec<ClosePage>,
     /// The pages distant from it.
     pub far_set: Vec<FarPage>,
-    /// Whether too few groups of pages exist, so that distant pages came from all pages.
+    /// Whether the distant pages came from all pages, because there are too few groups of pages.
     pub short_of_target: bool,
     /// Whether judging failed. Then all ideas are returned without scores.
     pub judge_failed: bool,

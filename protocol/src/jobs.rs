@@ -51,12 +51,12 @@ impl JobId {
     /// The message for people, if `text` is not an id.
     pub fn parse(text: &str) -> Result<Self, String> {
         let digits = text.strip_prefix("job_").unwrap_or_default();
-        let plain =
+        let is_valid =
             !digits.is_empty() && digits.len() <= 19 && digits.bytes().all(|b| b.is_ascii_digit());
-        let number = plain.then(|| digits.parse().ok()).flatten();
+        let number = is_valid.then(|| digits.parse().ok()).flatten();
         number.map(Self).ok_or_else(|| {
-            let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
-            format!("\"{shown}\" is not the id of a job, such as job_17")
+            let escaped: String = text.chars().take(40).flat_map(char::escape_debug).collect();
+            format!("\"{escaped}\" is not the id of a job, such as job_17")
         })
     }
 }

@@ -46,9 +46,9 @@ impl Slug {
         match violation(&text) {
             None => Ok(Self(text)),
             Some(violation) => {
-                let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+                let escaped: String = text.chars().take(80).flat_map(char::escape_debug).collect();
                 Err(NameError {
-                    message: format!("\"{shown}\" is not a slug: {violation}"),
+                    message: format!("\"{escaped}\" is not a slug: {violation}"),
                     suggestion: Self::from_path(&text).ok().map(|s| s.0),
                 })
             }
@@ -67,10 +67,10 @@ impl Slug {
             _ => path,
         };
         let mut segments = Vec::new();
-        // A path of another system keeps its structure.
+        // Windows paths have backslashes.
         for part in stem.split(['/', '\\']) {
             let mut segment = String::with_capacity(part.len());
-            // NFC again: lower-casing can leave a decomposed letter (İ).
+            // The second NFC is needed because lower-casing can decompose a letter (İ).
             for c in part.trim().nfc().flat_map(char::to_lowercase).nfc() {
                 if c.is_whitespace() {
                     segment.push('-');
@@ -122,8 +122,8 @@ fn is_slug_char(c: char) -> bool {
 /// joiner, Hangul and Khmer fillers, tag characters. Two slugs that look the same must be the same.
 fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}' | '\u{3164}'
-        | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
+        '\u{034F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' | '\u{180B}'..='\u{180F}'
+        | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FFA0}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
 /// Returns the first violation of the grammar.
@@ -210,19 +210,20 @@ impl SourceId {
     /// [`NameError`] if `text` violates the grammar.
     pub fn parse(text: impl Into<String>) -> Result<Self, NameError> {
         let text = text.into();
-        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let is_alphanumeric = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
         let bytes = text.as_bytes();
         let valid = (1..=32).contains(&bytes.len())
-            && bytes.iter().all(|&b| inner(b) || b == b'-')
-            && inner(bytes[0])
-            && inner(bytes[bytes.len() - 1]);
+            && bytes.iter().all(|&b| is_alphanumeric(b) || b == b'-')
+            && is_alphanumeric(bytes[0])
+            && is_alphanumeric(bytes[bytes.len() - 1]);
         if valid {
             return Ok(Self(text));
         }
-        let shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
+        let escaped: String = text.chars().take(80).flat_map(char::escape_debug).collect();
         Err(NameError {
             message: format!(
-                "\"{shown}\" is not a source id: 1 to 32 of a-z, 0-9 and -, not beginning or ending with -"
+                "\"{escaped}\" is not a source id: \
+                 1 to 32 of a-z, 0-9 and -, not beginning or ending with -"
             ),
             suggestion: None,
         })
@@ -276,8 +277,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_breaks_the_grammar_is_refused_and_named() {
-        for (text, what) in [
+    fn invalid_slugs_are_refused_with_a_reason() {
+        for (text, reason) in [
             ("", "empty"),
             ("a//b", "empty segment"),
             ("/a", "empty segment"),
@@ -297,14 +298,14 @@ mod tests {
             ("😀", "U+1F600"),
         ] {
             let error = Slug::parse(text).unwrap_err();
-            assert!(error.message.contains(what), "{text:?}: {}", error.message);
+            assert!(error.message.contains(reason), "{text:?}: {}", error.message);
         }
         assert!(Slug::parse("a".repeat(MAX_SLUG_BYTES)).is_ok());
         assert!(Slug::parse("a".repeat(MAX_SLUG_BYTES + 1)).is_err());
     }
 
     #[test]
-    fn letters_of_every_script_are_fine() {
+    fn letters_of_every_script_are_valid() {
         for text in [
             "people/ann-lee",
             "読書/日本語",
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_becomes_the_slug_that_people_expect() {
+    fn a_path_becomes_a_slug() {
         for (path, slug) in [
             ("./People/Ann Lee.md", "people/ann-lee"),
             ("notes.MARKDOWN", "notes"),
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn source_ids_obey_their_pattern() {
+    fn source_ids_match_their_pattern() {
         for good in ["default", "a", "a-b", "0", &"a".repeat(32)] {
             assert!(SourceId::parse(good).is_ok(), "{good}");
         }
@@ -353,17 +354,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slug_from_any_path_obeys_the_grammar_and_stays(path in "\\PC{0,40}|[a-zA-Z./ \\\\%-]{0,40}|.{0,60}") {
+        fn a_slug_from_any_path_is_valid_and_stable(path in "\\PC{0,40}|[a-zA-Z./ \\\\%-]{0,40}|.{0,60}") {
             if let Ok(slug) = Slug::from_path(&path) {
                 prop_assert_eq!(&Slug::parse(slug.as_str()).unwrap(), &slug);
                 prop_assert_eq!(&Slug::from_path(&format!("{slug}.md")).unwrap(), &slug);
-                prop_assert!(!slug.as_str().split('/').any(|s| s.is_empty() || s == "." || s == ".."));
-                prop_assert!(!slug.as_str().starts_with('/') && !slug.as_str().contains(['\\', '%', '\0']));
+                let mut segments = slug.as_str().split('/');
+                prop_assert!(!segments.any(|s| s.is_empty() || s == "." || s == ".."));
+                prop_assert!(!slug.as_str().starts_with('/'));
+                prop_assert!(!slug.as_str().contains(['\\', '%', '\0']));
             }
         }
 
         #[test]
-        fn parsing_never_changes_what_it_accepts(text in "\\PC{0,30}") {
+        fn parsing_never_changes_a_slug(text in "\\PC{0,30}") {
             if let Ok(slug) = Slug::parse(text.clone()) {
                 prop_assert_eq!(slug.as_str(), text.as_str());
             }

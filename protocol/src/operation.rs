@@ -1,4 +1,4 @@
-//! The table of operations, and what follows from it: [`Request`], names, scopes, reply types.
+//! The table of operations. [`Request`], names, scopes and reply types are generated from it.
 //!
 //! A row pairs an operation with its reply. `docs/development.md` shows how to add one.
 

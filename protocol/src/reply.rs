@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
-// Only one exists at a time, on its way to the wire, so boxes would cost more than they save.
+// Few values exist at a time, so boxes would cost more than they save.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
@@ -46,7 +46,7 @@ pub enum Event {
     Text(String),
 }
 
-/// The reply is of another type than the operation's.
+/// The daemon's reply belongs to another operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnexpectedReply;
 

@@ -24,11 +24,12 @@ mod tests {
 
     #[test]
     fn two_homes_have_two_directories() {
-        let place = |home: &str, runtime: Option<&str>| {
+        let run_dir = |home: &str, runtime: Option<&str>| {
             fallback_run_dir(Path::new(home), runtime.map(Path::new), 7)
         };
-        assert_eq!(place("/home/a", Some("/run/user/7")).parent(), Some(Path::new("/run/user/7")));
-        assert_ne!(place("/home/a", None), place("/home/b", None));
-        assert_eq!(place("/home/a", Some("relative")), place("/home/a", None));
+        let runtime = "/run/user/7";
+        assert_eq!(run_dir("/home/a", Some(runtime)).parent(), Some(Path::new(runtime)));
+        assert_ne!(run_dir("/home/a", None), run_dir("/home/b", None));
+        assert_eq!(run_dir("/home/a", Some("relative")), run_dir("/home/a", None));
     }
 }

@@ -54,7 +54,7 @@ impl Scopes {
                 None => {
                     return Err(format!(
                         "\"{}\" is not a scope: there are read, write and admin",
-                        shown(word)
+                        escape(word)
                     ));
                 }
             }
@@ -90,10 +90,10 @@ impl Scopes {
         (bits != 0).then_some(Self(bits))
     }
 
-    /// Returns whether these scopes include `asked`.
+    /// Returns whether these scopes include `requested`.
     #[must_use]
-    pub fn cover(self, asked: Self) -> bool {
-        asked.highest() <= self.highest()
+    pub fn cover(self, requested: Self) -> bool {
+        requested.highest() <= self.highest()
     }
 }
 
@@ -142,11 +142,11 @@ impl std::str::FromStr for Scopes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantType {
-    /// With the client's secret.
+    /// The client authenticates with its secret.
     ClientCredentials,
-    /// With the owner's consent in a browser, and PKCE.
+    /// The owner consents in a browser; uses PKCE.
     AuthorizationCode,
-    /// With the refresh token of an earlier consent.
+    /// The client uses the refresh token of an earlier consent.
     RefreshToken,
 }
 
@@ -197,7 +197,7 @@ impl std::fmt::Debug for Secret {
 }
 
 /// Returns at most 40 characters of untrusted text, escaped for printing.
-fn shown(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).collect()
 }
 
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scopes_are_granted_as_they_were_asked_for() {
+    fn scopes_are_printed_as_requested() {
         for (text, shown) in [
             ("read write", "read write"),
             ("write,read", "read write"),

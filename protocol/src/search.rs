@@ -31,7 +31,7 @@ pub struct Search {
 pub struct Hits {
     /// The query.
     pub query: String,
-    /// Best first, one for each page.
+    /// The hits, best first; one for each page.
     pub hits: Vec<Hit>,
     /// Whether there are more matches than the limit.
     pub truncated: bool,

@@ -16,30 +16,30 @@ pub struct TunnelStart;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelStop;
 
-/// `brain tunnel status`.
+/// `brain tunnel status`: shows the state of the tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelStatus;
 
-/// `brain tunnel requests`.
+/// `brain tunnel requests`: lists the requests through the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct TunnelRequests {
-    /// Only those that failed (status 400 and above).
+    /// Only requests that failed (status 400 and above).
     pub failed: bool,
-    /// How many, newest first, 1 to 1000.
+    /// The maximum number of requests, newest first, 1 to 1000.
     pub limit: u32,
 }
 
-/// `brain tunnel replay`: ingests the body of `POST /ingest` again.
+/// `brain tunnel replay`: processes the item of an ingest job again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelReplay {
-    /// The item.
+    /// The job.
     pub job_id: JobId,
 }
 
 /// The result of `brain tunnel setup`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelSetupReply {
-    /// `passed`, or `failed` with the last step being the one that failed.
+    /// `passed` or `failed`. The last step is the one that failed.
     pub status: String,
     /// The steps: `provider`, `agent`, `authtoken`, `start`, `reachable`, `telephone`, `heartbeat`;
     /// those after a failure are missing.
@@ -52,8 +52,8 @@ pub struct TunnelStatusReply {
     /// `none`, `ngrok`, `cloudflared` or `tailscale`.
     pub provider: String,
     /// `off`, `stopped` (by `brain tunnel stop`), `up`, `agent_missing`, `agent_down`,
-    /// `not_connected`, `wrong_domain`, `service_down`, `unreachable` (up by its own word, but not
-    /// from outside), `refused` (by the platform).
+    /// `not_connected`, `wrong_domain`, `service_down`, `unreachable` (the agent reports that it is
+    /// up, but requests from outside fail), `refused` (by the platform).
     pub state: String,
     /// The last observation, for people.
     pub message: String,
@@ -61,15 +61,15 @@ pub struct TunnelStatusReply {
     pub hint: Option<String>,
     /// The public address, if there is one.
     pub url: Option<String>,
-    /// Since when the tunnel is up at this address.
+    /// The time since which the tunnel is up at this address.
     pub up_since: Option<String>,
     /// When it was last checked.
     pub checked_at: Option<String>,
     /// When it is checked or restarted next.
     pub next_at: Option<String>,
-    /// Starts of the agent since the daemon started.
+    /// The number of starts of the agent since the daemon started.
     pub starts: u64,
-    /// Whether another program started the agent. It is then not stopped.
+    /// Whether another program started the agent. The daemon does not stop such an agent.
     pub adopted: bool,
     /// The local port of the tunnel.
     pub forward: u16,
@@ -77,12 +77,12 @@ pub struct TunnelStatusReply {
     pub telephone: Option<String>,
 }
 
-/// To `TunnelRequests`.
+/// The requests through the tunnel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelRequestsReply {
-    /// Newest first; those of this run of the daemon, at most 1000.
+    /// Newest first; only requests since the daemon started, at most 1000.
     pub requests: Vec<TunnelRequest>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub truncated: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct TunnelRequest {
     pub path: String,
     /// The status of its response.
     pub status: u16,
-    /// How long the response took, in microseconds.
+    /// Its duration in microseconds.
     pub took_us: u64,
     /// The sender: a client's id, `token:<name>`, `telephone`, or `-` if unknown.
     pub client: String,
@@ -107,7 +107,7 @@ pub struct TunnelRequest {
     pub job_id: Option<JobId>,
 }
 
-/// To `TunnelReplay`.
+/// The result of `brain tunnel replay`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TunnelReplayReply {
     /// The replayed job.

@@ -1,4 +1,4 @@
-//! Wire types of telephone calls: what a caller did, and the reply.
+//! Wire types of telephone calls.
 //!
 //! The HTTP interface translates them for the telephony provider.
 
@@ -13,15 +13,15 @@ pub struct VoiceTurn {
     pub turn: u32,
     /// The caller as the provider reports it, usually a number in E.164.
     pub from: String,
-    /// What the caller did.
+    /// The event.
     pub event: VoiceEvent,
-    /// What the previous turn asked for: `note` or `question`; `None` at the beginning.
+    /// The input that the previous turn requested: `note` or `question`; `None` at the beginning.
     pub asked: Option<String>,
-    /// Number of consecutive silent turns before this one.
+    /// The number of consecutive silent turns before this one.
     pub silences: u32,
 }
 
-/// What a caller did.
+/// An event of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoiceEvent {
     /// The call begins.
@@ -62,24 +62,24 @@ pub enum VoiceEvent {
 pub struct VoiceReply {
     /// Sentences to speak, in order. Plain text.
     pub say: Vec<String>,
-    /// What to do afterwards.
+    /// The action afterwards.
     pub then: VoiceAction,
 }
 
-/// What happens after the sentences.
+/// The action after the sentences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum VoiceAction {
     /// Listen to the caller.
     Listen {
-        /// `note` or `question`; `None` when the caller may choose.
+        /// The requested input: `note` or `question`; `None` if the caller can choose.
         asked: Option<String>,
-        /// Number of consecutive silent turns, this one included.
+        /// The number of consecutive silent turns, including this one.
         silences: u32,
     },
     /// Record a message.
     Record,
     /// End the call.
     HangUp,
-    /// Nothing: the turn was only to be recorded.
+    /// Do nothing, because the turn only had to be recorded.
     Nothing,
 }

@@ -8,7 +8,7 @@ use brain_tests::{Daemon, TestHome, texts};
 
 use crate::terminal::on_a_terminal;
 
-/// A home whose daemon serves HTTP on a port of its own.
+/// A home with a daemon that serves HTTP on a free port.
 fn home() -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_LOCAL".into(), "127.0.0.1:0".into()));
@@ -17,7 +17,7 @@ fn home() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// Posts `body` to `path` with a bearer; the status and the answer's body.
+/// Posts `body` to `path` with a bearer token. Returns the status and the body of the response.
 fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) {
     let address = home.json(["status"])["http_local"].as_str().unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
@@ -34,7 +34,7 @@ fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) 
 }
 
 #[test]
-fn a_client_is_registered_changed_and_revoked() {
+fn clients_can_be_registered_changed_and_revoked() {
     let (home, _daemon) = home();
     let none = home.brain(["clients"]).expect(0);
     assert!(
@@ -114,7 +114,7 @@ fn a_client_is_registered_changed_and_revoked() {
 }
 
 #[test]
-fn a_token_is_made_used_and_taken_back() {
+fn tokens_can_be_created_used_and_revoked() {
     let (home, _daemon) = home();
     let made = home
         .brain(["token", "create", "shortcut", "--scope", "write", "--expires", "90d"])
@@ -160,7 +160,7 @@ fn a_token_is_made_used_and_taken_back() {
 }
 
 #[test]
-fn a_token_ends_by_itself_unless_it_is_made_not_to() {
+fn tokens_expire_unless_created_without_expiry() {
     let (home, _daemon) = home();
     let lives = |name: &str, more: &[&str]| {
         let args = ["token", "create", name, "--scope"].into_iter().chain(more.iter().copied());
@@ -170,12 +170,12 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
         let token = token.unwrap();
         let at = |key: &str| token[key].as_str().map(|at| parse_instant(at, false).unwrap());
         let days = at("expires_at").map(|end| (end - at("created_at").unwrap()) / 86_400_000);
-        let said = made
+        let message = made
             .stderr
             .lines()
             .find(|line| line.contains("it expires on") || line.contains("never expires"));
         let day = token["expires_at"].as_str().map_or("never expires", |end| &end[..10]);
-        assert!(said.is_some_and(|line| line.contains(day)), "{made:?}");
+        assert!(message.is_some_and(|line| line.contains(day)), "{made:?}");
         days
     };
     assert_eq!(lives("phone", &["write"]), Some(90));
@@ -186,7 +186,7 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
     home.brain(["token", "create", "x", "--scope", "read", "--days", "0"]).expect(2);
     home.brain(["token", "create", "x", "--scope", "read", "--days", "1", "--expires", "1d"])
         .expect(2);
-    let told = home.json(["doctor"])["checks"]
+    let checks = home.json(["doctor"])["checks"]
         .as_array()
         .unwrap()
         .iter()
@@ -195,11 +195,11 @@ fn a_token_ends_by_itself_unless_it_is_made_not_to() {
         .as_str()
         .unwrap()
         .to_owned();
-    assert!(told.contains("personal tokens: 5; without an end: endless"), "{told}");
+    assert!(checks.contains("personal tokens: 5; without an end: endless"), "{checks}");
 }
 
 #[test]
-fn what_comes_in_is_in_the_queue_the_status_and_the_audit() {
+fn ingested_items_appear_in_queue_status_and_audit() {
     let (home, _daemon) = home();
     let token =
         home.brain(["token", "create", "hook", "--scope", "write", "--quiet"]).expect(0).stdout;
@@ -263,7 +263,7 @@ fn what_comes_in_is_in_the_queue_the_status_and_the_audit() {
 }
 
 #[test]
-fn the_admin_token_is_for_eyes_only() {
+fn the_admin_token_is_shown_on_terminals_only() {
     let (home, _daemon) = home();
     let file = home.path().join("secrets/admin-token");
     let kept = std::fs::read_to_string(&file).unwrap();
@@ -287,7 +287,7 @@ fn the_admin_token_is_for_eyes_only() {
 }
 
 #[test]
-fn every_mistake_names_the_way_out() {
+fn every_error_has_a_hint() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     for (args, way_out) in [

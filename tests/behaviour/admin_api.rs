@@ -1,19 +1,19 @@
-//! Administration over HTTP: clients, tokens, the record of calls, the queue, the state, and the
-//! document about all of it.
+//! Administration over HTTP: clients, tokens, audit, queue, status, and the OpenAPI document.
 
 use std::time::Instant;
 
 use brain_tests::PATIENCE;
 use serde_json::{Value, json};
 
-use crate::web::{Ask, CALLBACK, Site, text};
+use crate::web::{CALLBACK, HttpRequest, Site, text};
 
 const REGISTER: &str = "/admin/api/register-client";
 
 #[test]
-fn the_granted_scope_is_exactly_the_one_asked_for() {
+fn the_granted_scope_equals_the_requested_scope() {
     let site = Site::new();
-    let make = |client: &Value| site.local(&Ask::json(REGISTER, client).bearer(&site.admin));
+    let make =
+        |client: &Value| site.local(&HttpRequest::json(REGISTER, client).bearer(&site.admin));
     for (name, value, granted) in [
         ("scope", json!("read"), "read"),
         ("scope", json!("write"), "write"),
@@ -83,7 +83,8 @@ fn the_granted_scope_is_exactly_the_one_asked_for() {
         let refused = make(&client).refused(400, error);
         assert!(text(&refused.json(), "message").contains(told), "{client} → {}", refused.body);
     }
-    let known = site.local(&Ask::get("/admin/api/clients").bearer(&site.admin)).expect(200).json();
+    let known =
+        site.local(&HttpRequest::get("/admin/api/clients").bearer(&site.admin)).expect(200).json();
     assert_eq!(known["clients"].as_array().unwrap().len(), 10, "what was refused is not there");
 }
 
@@ -99,7 +100,7 @@ fn absent_fields_may_be_null() {
 }
 
 #[test]
-fn clients_are_listed_changed_and_revoked() {
+fn clients_can_be_listed_changed_and_revoked() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read write" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -109,64 +110,69 @@ fn clients_are_listed_changed_and_revoked() {
         ("client_secret", secret.as_str()),
     ];
     let token = text(&site.token(&grant).expect(200).json(), "access_token");
-    assert_eq!(site.writing(&token), 202);
+    assert_eq!(site.write_status(&token), 202);
 
-    let list = || site.local(&Ask::get("/admin/api/clients").bearer(&site.admin)).expect(200);
+    let list =
+        || site.local(&HttpRequest::get("/admin/api/clients").bearer(&site.admin)).expect(200);
     assert!(!list().body.contains(&secret));
     assert_eq!(list().json()["clients"][0]["client_name"], "machine");
 
     let at = format!("/admin/api/clients/{id}");
-    let patch =
-        |value: &Value| site.local(&Ask::json(&at, value).method("PATCH").bearer(&site.admin));
+    let patch = |value: &Value| {
+        site.local(&HttpRequest::json(&at, value).method("PATCH").bearer(&site.admin))
+    };
     let changed = patch(&json!({ "scope": "read", "token_ttl": 120 })).expect(200).json();
     assert_eq!(
         (&changed["status"], &changed["client"]["scope"]),
         (&json!("updated"), &json!("read"))
     );
-    assert_eq!(site.writing(&token), 403, "tokens follow at once");
+    assert_eq!(site.write_status(&token), 403, "tokens follow at once");
     assert_eq!(patch(&json!({ "scopes": null })).expect(200).json()["status"], "unchanged");
     patch(&json!({ "name": "other" })).refused(400, "invalid_request");
     patch(&json!({ "scope": "owner" })).refused(400, "invalid_scope");
     patch(&json!({ "token_ttl": 1 })).refused(400, "invalid_request");
     patch(&json!({ "sources": ["default"], "scope": "read write" })).expect(200);
-    assert_eq!(site.writing(&token), 202);
+    assert_eq!(site.write_status(&token), 202);
 
-    let gone = site.local(&Ask::new("DELETE", &at).bearer(&site.admin)).expect(200).json();
+    let gone = site.local(&HttpRequest::new("DELETE", &at).bearer(&site.admin)).expect(200).json();
     assert_eq!((&gone["status"], &gone["tokens_revoked"]), (&json!("revoked"), &json!(1)));
-    assert_eq!(site.writing(&token), 401);
+    assert_eq!(site.write_status(&token), 401);
     site.token(&grant).refused(401, "invalid_client");
     assert_eq!(list().json()["clients"], json!([]));
-    let all =
-        site.local(&Ask::get("/admin/api/clients?all=true").bearer(&site.admin)).expect(200).json();
+    let all = site
+        .local(&HttpRequest::get("/admin/api/clients?all=true").bearer(&site.admin))
+        .expect(200)
+        .json();
     assert_eq!(all["clients"].as_array().unwrap().len(), 1);
     patch(&json!({ "scope": "write" })).refused(409, "conflict");
-    let none = Ask::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
+    let none = HttpRequest::new("DELETE", "/admin/api/clients/none%2f%20").bearer(&site.admin);
     site.local(&none).refused(404, "unknown_client");
 }
 
 #[test]
-fn tokens_are_made_listed_and_revoked() {
+fn tokens_can_be_created_listed_and_revoked() {
     let site = Site::new();
     let new = json!({ "name": "phone", "scope": ["read", "write"], "expires_in": 3600 });
-    let make = |new: &Value| site.local(&Ask::json("/admin/api/tokens", new).bearer(&site.admin));
+    let make =
+        |new: &Value| site.local(&HttpRequest::json("/admin/api/tokens", new).bearer(&site.admin));
     let made = make(&new).expect(201).json();
     let token = text(&made, "token");
     assert!(token.starts_with("brain_pt_"));
     assert_eq!(made["info"]["scope"], "read write");
-    assert_eq!(site.writing(&token), 202);
+    assert_eq!(site.write_status(&token), 202);
     make(&new).refused(409, "conflict");
     make(&json!({ "name": "x", "scope": "read", "expires_in": 1 })).refused(400, "invalid_request");
     make(&json!({ "name": "x", "scope": "read", "expires": "90d" }))
         .refused(400, "invalid_request");
 
-    let list = site.local(&Ask::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
+    let list = site.local(&HttpRequest::get("/admin/api/tokens").bearer(&site.admin)).expect(200);
     assert!(!list.body.contains(&token));
     let id = text(&list.json()["tokens"][0], "id");
-    let revoke = Ask::new("DELETE", &format!("/admin/api/tokens/{id}")).bearer(&site.admin);
+    let revoke = HttpRequest::new("DELETE", &format!("/admin/api/tokens/{id}")).bearer(&site.admin);
     assert_eq!(site.local(&revoke).expect(200).json()["status"], "revoked");
     assert_eq!(site.local(&revoke).expect(200).json()["status"], "already_revoked");
-    assert_eq!(site.writing(&token), 401);
-    let none = Ask::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
+    assert_eq!(site.write_status(&token), 401);
+    let none = HttpRequest::new("DELETE", "/admin/api/tokens/none").bearer(&site.admin);
     site.local(&none).refused(404, "unknown_token");
 }
 
@@ -198,7 +204,7 @@ fn only_the_owner_administers() {
         ("POST", "/admin/api/jobs/retry"),
         ("GET", "/admin/api/status"),
     ] {
-        let ask = Ask::new(method, path);
+        let ask = HttpRequest::new(method, path);
         let nobody = site.local(&ask).refused(401, "invalid_token");
         assert!(nobody.header("www-authenticate").unwrap().starts_with("Bearer"), "{nobody:?}");
         let less = site.local(&ask.clone().bearer(&writer)).refused(403, "insufficient_scope");
@@ -208,18 +214,18 @@ fn only_the_owner_administers() {
         let owner = site.local(&ask.bearer(&admin));
         assert!(![401, 403, 405, 500].contains(&owner.status), "{method} {path}: {owner:?}");
     }
-    let wrong = site.local(&Ask::get("/admin/api/status").bearer("brain_ad_wrong"));
+    let wrong = site.local(&HttpRequest::get("/admin/api/status").bearer("brain_ad_wrong"));
     let wrong = wrong.refused(401, "invalid_token");
     assert!(wrong.header("www-authenticate").unwrap().contains("invalid_token"));
-    site.local(&Ask::get(&format!("/admin/api/status?access_token={}", site.admin)))
+    site.local(&HttpRequest::get(&format!("/admin/api/status?access_token={}", site.admin)))
         .refused(401, "invalid_token");
 }
 
 #[test]
-fn bodies_and_queries_are_read_strictly() {
+fn invalid_bodies_and_queries_are_rejected() {
     let site = Site::new();
     let post = |kind: Option<&str>, body: &str| {
-        let ask = Ask::new("POST", REGISTER).bearer(&site.admin).body(body);
+        let ask = HttpRequest::new("POST", REGISTER).bearer(&site.admin).body(body);
         site.local(&kind.map_or(ask.clone(), |kind| ask.header("Content-Type", kind)))
     };
     let good = r#"{"name":"c","scope":"read"}"#;
@@ -244,7 +250,7 @@ fn bodies_and_queries_are_read_strictly() {
     {
         post(other, good).refused(415, "unsupported_content_type");
     }
-    let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
+    let get = |path: &str| site.local(&HttpRequest::get(path).bearer(&site.admin));
     for query in [
         "limit=0",
         "limit=1001",
@@ -266,14 +272,14 @@ fn bodies_and_queries_are_read_strictly() {
 }
 
 #[test]
-fn the_queue_and_the_state_are_seen() {
+fn queue_and_status_are_readable() {
     let site = Site::new();
     let made = site.local(
-        &Ask::json("/admin/api/tokens", &json!({ "name": "t", "scope": "write" }))
+        &HttpRequest::json("/admin/api/tokens", &json!({ "name": "t", "scope": "write" }))
             .bearer(&site.admin),
     );
-    assert_eq!(site.writing(&text(&made.expect(201).json(), "token")), 202);
-    let get = |path: &str| site.local(&Ask::get(path).bearer(&site.admin));
+    assert_eq!(site.write_status(&text(&made.expect(201).json(), "token")), 202);
+    let get = |path: &str| site.local(&HttpRequest::get(path).bearer(&site.admin));
     let patience = Instant::now() + PATIENCE;
     let job = loop {
         let job = get("/admin/api/jobs?limit=10").expect(200).json()["jobs"][0].clone();
@@ -287,10 +293,11 @@ fn the_queue_and_the_state_are_seen() {
     assert_eq!(get(&format!("/admin/api/jobs/{id}")).expect(200).json(), job);
     assert_eq!(get("/admin/api/jobs?state=failed").expect(200).json()["jobs"], json!([]));
     get("/admin/api/jobs/job_999").refused(404, "unknown_job");
-    let retry =
-        |body: &Value| site.local(&Ask::json("/admin/api/jobs/retry", body).bearer(&site.admin));
+    let retry = |body: &Value| {
+        site.local(&HttpRequest::json("/admin/api/jobs/retry", body).bearer(&site.admin))
+    };
     assert_eq!(retry(&json!({})).expect(200).json()["retried"], 0);
-    let bare = Ask::new("POST", "/admin/api/jobs/retry").bearer(&site.admin);
+    let bare = HttpRequest::new("POST", "/admin/api/jobs/retry").bearer(&site.admin);
     assert_eq!(site.local(&bare).expect(200).json()["retried"], 0);
     retry(&json!({ "job_id": "17" })).refused(400, "invalid_request");
     retry(&json!({ "job_id": "job_999" })).refused(404, "unknown_job");
@@ -299,7 +306,7 @@ fn the_queue_and_the_state_are_seen() {
 }
 
 #[test]
-fn calls_are_on_record_without_what_was_sent() {
+fn the_audit_lists_calls_without_their_content() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -315,10 +322,13 @@ fn calls_are_on_record_without_what_was_sent() {
         ("client_secret", "guess"),
     ])
     .expect(401);
-    site.local(&Ask::get("/authorize?client_id=private-words&state=secret-state")).expect(400);
-    site.local(&Ask::json("/admin/login", &json!({ "token": "guessed-token" }))).expect(401);
+    site.local(&HttpRequest::get("/authorize?client_id=private-words&state=secret-state"))
+        .expect(400);
+    site.local(&HttpRequest::json("/admin/login", &json!({ "token": "guessed-token" })))
+        .expect(401);
     let get = |query: &str| {
-        site.local(&Ask::get(&format!("/admin/api/audit{query}")).bearer(&site.admin)).expect(200)
+        site.local(&HttpRequest::get(&format!("/admin/api/audit{query}")).bearer(&site.admin))
+            .expect(200)
     };
     let patience = Instant::now() + PATIENCE;
     let record = loop {
@@ -363,11 +373,11 @@ fn calls_are_on_record_without_what_was_sent() {
 }
 
 #[test]
-fn the_document_is_of_what_is_served() {
+fn the_openapi_document_matches_the_served_paths() {
     let site = Site::new();
     for (address, administers) in [(&site.local, true), (&site.public, false)] {
         let document = crate::web::Browser::default()
-            .go(address, Ask::get("/openapi.json"))
+            .go(address, HttpRequest::get("/openapi.json"))
             .expect(200)
             .json();
         assert!(text(&document, "openapi").starts_with("3.1"));
@@ -383,7 +393,7 @@ fn the_document_is_of_what_is_served() {
         for scheme in ["bearer", "client", "session"] {
             assert!(document["components"]["securitySchemes"][scheme].is_object(), "{scheme}");
         }
-        // Whatever it names is in it, and whatever is in it is served, with a status that it knows.
+        // Every reference resolves, and every documented path is served with a documented status.
         let mut names = Vec::new();
         references(&document, &mut names);
         assert!(names.len() > 50);
@@ -395,7 +405,7 @@ fn the_document_is_of_what_is_served() {
             for (method, operation) in
                 item.as_object().unwrap().iter().filter(|(key, _)| *key != "parameters")
             {
-                let ask = Ask::new(&method.to_uppercase(), &path.replace(['{', '}'], ""));
+                let ask = HttpRequest::new(&method.to_uppercase(), &path.replace(['{', '}'], ""));
                 let answer = crate::web::Browser::default().go(address, ask);
                 let known = &operation["responses"][answer.status.to_string()];
                 assert!(known.is_object(), "{method} {path} answers {answer:?}");
@@ -421,7 +431,7 @@ fn references(value: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// A browser client for people: what the owner registers by hand works for consent, too.
+/// Clients that the owner registers can ask for consent, too.
 #[test]
 fn a_confidential_client_may_ask_for_consent() {
     let site = Site::new();
@@ -439,7 +449,7 @@ fn a_confidential_client_may_ask_for_consent() {
         ("code_verifier", crate::web::VERIFIER),
     ];
     let tokens = site
-        .public(&Ask::form("/token", &form).basic(&format!("{id}:{secret}")))
+        .public(&HttpRequest::form("/token", &form).basic(&format!("{id}:{secret}")))
         .expect(200)
         .json();
     assert_eq!(tokens["scope"], "read");

@@ -1,18 +1,18 @@
-//! Attacks on administration: pages that act in the owner's name, sessions that are worth too much,
-//! the public side, guesses.
+//! Attacks on administration: cross-site requests, stolen sessions, the public listener, and
+//! guessed tokens.
 
 use std::time::Instant;
 
 use brain_tests::PATIENCE;
 use serde_json::json;
 
-use crate::web::{Ask, Browser, Site, text};
+use crate::web::{Browser, HttpRequest, Site, text};
 
 #[test]
-fn administration_cannot_be_done_by_another_page() {
+fn cross_site_requests_cannot_administer() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
-    let login = Ask::json("/admin/login", &json!({ "token": site.admin }));
+    let login = HttpRequest::json("/admin/login", &json!({ "token": site.admin }));
     browser.go(&site.local, login.clone().header("Origin", "https://evil.example")).expect(403);
     browser
         .go(&site.local, login.clone().header("Sec-Fetch-Site", "cross-site"))
@@ -27,12 +27,12 @@ fn administration_cannot_be_done_by_another_page() {
     );
 
     let new = json!({ "name": "made in a browser", "scope": "read" });
-    let make = Ask::json("/admin/api/register-client", &new);
-    browser.go(&site.local, Ask::get("/admin/api/clients")).expect(200);
+    let make = HttpRequest::json("/admin/api/register-client", &new);
+    browser.go(&site.local, HttpRequest::get("/admin/api/clients")).expect(200);
     browser.go(&site.local, make.clone()).refused(403, "csrf");
     browser.go(&site.local, make.clone().header("X-Brain-Csrf", "")).refused(403, "csrf");
     let other = Browser::default()
-        .go(&site.local, Ask::json("/admin/login", &json!({ "token": site.admin })));
+        .go(&site.local, HttpRequest::json("/admin/login", &json!({ "token": site.admin })));
     let others = text(&other.json(), "csrf_token");
     browser.go(&site.local, make.clone().header("X-Brain-Csrf", &others)).refused(403, "csrf");
     let sealed = make.header("X-Brain-Csrf", &seal);
@@ -40,31 +40,31 @@ fn administration_cannot_be_done_by_another_page() {
         .go(&site.local, sealed.clone().header("Sec-Fetch-Site", "cross-site"))
         .refused(403, "csrf");
     browser.go(&site.local, sealed.clone().header("Origin", &site.issuer())).expect(201);
-    let delete = Ask::new("DELETE", &format!("/admin/api/clients/{client}"));
+    let delete = HttpRequest::new("DELETE", &format!("/admin/api/clients/{client}"));
     browser.go(&site.local, delete).refused(403, "csrf");
 
-    // What agrees on the consent page administers nothing.
+    // The consent session does not authorize administration.
     let mut agreeing = Browser::default();
     agreeing.agree(&site, &client, "read");
     let consent =
         agreeing.cookies.iter().find(|(name, _)| name == "brain-consent").unwrap().1.clone();
     let mut weak = Browser { cookies: vec![("brain-admin".into(), consent)] };
-    weak.go(&site.local, Ask::get("/admin/api/clients")).refused(401, "invalid_token");
+    weak.go(&site.local, HttpRequest::get("/admin/api/clients")).refused(401, "invalid_token");
 
-    // Another service on this machine gets the cookie; it does not get the seal for it.
-    let session = browser.go(&site.local, Ask::get("/admin/api/session")).expect(200);
+    // Another service on this machine receives the cookie but not the matching CSRF token.
+    let session = browser.go(&site.local, HttpRequest::get("/admin/api/session")).expect(200);
     assert!(
         !session.body.contains(&seal) && session.json().get("csrf_token").is_none(),
         "{session:?}"
     );
     let kept = browser.cookies.clone();
-    browser.go(&site.local, Ask::new("POST", "/admin/logout")).refused(403, "csrf");
+    browser.go(&site.local, HttpRequest::new("POST", "/admin/logout")).refused(403, "csrf");
     browser
-        .go(&site.local, Ask::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal))
+        .go(&site.local, HttpRequest::new("POST", "/admin/logout").header("X-Brain-Csrf", &seal))
         .expect(204);
     assert_eq!(browser.cookies, []);
     Browser { cookies: kept }
-        .go(&site.local, Ask::get("/admin/api/clients"))
+        .go(&site.local, HttpRequest::get("/admin/api/clients"))
         .refused(401, "invalid_token");
 }
 
@@ -72,18 +72,19 @@ fn administration_cannot_be_done_by_another_page() {
 fn a_new_admin_token_ends_every_session() {
     let site = Site::new();
     let mut browser = Browser::default();
-    let login = Ask::json("/admin/login", &json!({ "token": site.admin }));
+    let login = HttpRequest::json("/admin/login", &json!({ "token": site.admin }));
     browser.go(&site.local, login.clone()).expect(200);
-    browser.go(&site.local, Ask::get("/admin/api/status")).expect(200);
+    browser.go(&site.local, HttpRequest::get("/admin/api/status")).expect(200);
     let rotate = brain_protocol::Request::AdminToken(brain_protocol::AdminToken { rotate: true });
     site.home.connect().unwrap().ask(&rotate).unwrap();
-    browser.go(&site.local, Ask::get("/admin/api/status")).refused(401, "invalid_token");
+    browser.go(&site.local, HttpRequest::get("/admin/api/status")).refused(401, "invalid_token");
     browser.go(&site.local, login).refused(401, "invalid_token");
-    site.local(&Ask::get("/admin/api/status").bearer(&site.admin)).refused(401, "invalid_token");
+    site.local(&HttpRequest::get("/admin/api/status").bearer(&site.admin))
+        .refused(401, "invalid_token");
 }
 
 #[test]
-fn the_public_side_has_no_administration() {
+fn the_public_listener_has_no_administration() {
     let site = Site::new();
     for (method, path) in [
         ("POST", "/admin/api/register-client"),
@@ -102,7 +103,7 @@ fn the_public_side_has_no_administration() {
         ("GET", "/health/../admin/api/clients"),
         ("GET", "/%61dmin/api/clients"),
     ] {
-        let ask = Ask::new(method, path)
+        let ask = HttpRequest::new(method, path)
             .bearer(&site.admin)
             .header("Content-Type", "application/json")
             .body("{}");
@@ -111,11 +112,11 @@ fn the_public_side_has_no_administration() {
 }
 
 #[test]
-fn wrong_admin_tokens_are_limited_and_the_right_one_is_not() {
+fn only_wrong_admin_tokens_are_rate_limited() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
-    let login = |token: &str| Ask::json("/admin/login", &json!({ "token": token }));
-    let page = browser.asked(&site, &client, "read").expect(200);
+    let login = |token: &str| HttpRequest::json("/admin/login", &json!({ "token": token }));
+    let page = browser.consent_page(&site, &client, "read").expect(200);
     for at in 0..10 {
         if at % 2 == 0 {
             let answer = site.local(&login("guess")).refused(401, "invalid_token");
@@ -137,20 +138,20 @@ fn wrong_admin_tokens_are_limited_and_the_right_one_is_not() {
     let wrong = [("decision", "approve"), ("admin_token", "guess")];
     let limited = browser.submit(&site, &page, &wrong).expect(429);
     assert!(limited.header("location").is_none() && limited.header("retry-after").is_some());
-    // Whoever guesses does not lock the owner out.
+    // Wrong guesses do not lock the owner out.
     site.local(&login(&site.admin)).expect(200);
-    site.local(&Ask::get("/admin/api/status").bearer(&site.admin)).expect(200);
+    site.local(&HttpRequest::get("/admin/api/status").bearer(&site.admin)).expect(200);
     let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     assert!(browser.submit(&site, &page, &right).expect(303).header("location").is_some());
 }
 
 #[test]
-fn wrong_bearers_are_limited_by_token_and_the_right_one_is_not() {
+fn only_wrong_bearer_tokens_are_rate_limited() {
     let site = Site::new();
-    let status = |token: &str| site.local(&Ask::get("/admin/api/status").bearer(token));
+    let status = |token: &str| site.local(&HttpRequest::get("/admin/api/status").bearer(token));
     for _ in 0..10 {
         status(&site.admin).expect(200);
-        site.local(&Ask::get("/admin/api/status").basic("admin:guess"))
+        site.local(&HttpRequest::get("/admin/api/status").basic("admin:guess"))
             .refused(401, "invalid_token");
         status("brain_ad_guess").refused(401, "invalid_token");
     }
@@ -162,13 +163,14 @@ fn wrong_bearers_are_limited_by_token_and_the_right_one_is_not() {
     assert!((1..=60).contains(&limited.header("retry-after").unwrap().parse::<u64>().unwrap()));
     status("brain_ad_another").refused(401, "invalid_token");
     status(&site.admin).expect(200);
-    site.local(&Ask::json("/admin/login", &json!({ "token": site.admin }))).expect(200);
+    site.local(&HttpRequest::json("/admin/login", &json!({ "token": site.admin }))).expect(200);
 }
 
 #[test]
-fn the_admin_token_opens_nothing_on_the_public_side() {
+fn the_public_listener_rejects_the_admin_token() {
     let site = Site::new();
-    let write = Ask::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought");
+    let write =
+        HttpRequest::new("POST", "/ingest").header("Content-Type", "text/plain").body("a thought");
     let unknown =
         site.public(&write.clone().bearer("brain_ad_guess")).refused(401, "invalid_token");
     let refused = site.public(&write.clone().bearer(&site.admin)).refused(401, "invalid_token");

@@ -1,4 +1,4 @@
-//! The crates are as `ARCHITECTURE.md` draws them.
+//! The crates match the table in `ARCHITECTURE.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The crates of the daemon that a row of the table stands for, by the name used there.
+/// A row of the table of crates, with the names used there.
 struct Row {
     name: String,
     uses: BTreeSet<String>,
@@ -17,7 +17,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The rows of the table of crates.
+/// Reads the rows of the table of crates.
 fn table() -> Vec<Row> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let names = |cell: &str| -> BTreeSet<String> {
@@ -33,7 +33,7 @@ fn table() -> Vec<Row> {
         .collect()
 }
 
-/// The name that the table has for a package: `brain-store` is `store`.
+/// Returns the table's name of a package: `brain-store` is `store`.
 fn short(package: &str) -> &str {
     match package {
         "brain-ctl" | "brain-daemon" => package,
@@ -41,7 +41,7 @@ fn short(package: &str) -> &str {
     }
 }
 
-/// The packages of the workspace with what each depends on, without what only its tests need.
+/// Returns the packages of the workspace and their dependencies without dev-dependencies.
 fn packages() -> BTreeMap<String, BTreeSet<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
@@ -65,7 +65,7 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn crates_use_each_other_as_the_table_says() {
+fn crate_dependencies_match_the_table() {
     let (table, packages) = (table(), packages());
     let ours: BTreeSet<&String> = packages.keys().collect();
     assert_eq!(
@@ -81,7 +81,7 @@ fn crates_use_each_other_as_the_table_says() {
 }
 
 #[test]
-fn a_library_with_an_owner_is_named_by_no_other_crate() {
+fn owned_libraries_are_used_by_their_owner_only() {
     let (table, packages) = (table(), packages());
     for row in &table {
         for library in &row.owns {

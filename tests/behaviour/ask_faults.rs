@@ -1,14 +1,14 @@
-//! `brain ask` when the model is too dear, stalls, breaks off, limits, or talks nonsense; and what
-//! each of these costs.
+//! `brain ask` when the model is too expensive, stalls, disconnects, limits requests, or returns
+//! garbage; and the recorded costs.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use brain_tests::PATIENCE;
-use brain_tests::model::{FakeModel, Manner, Said};
+use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::Value;
 
-use crate::ask_lab::{fill, home, home_in, ledger, set};
+use crate::ask_fixture::{fill, home, home_in, ledger, set};
 use crate::terminal::on_a_terminal;
 
 const QUESTION: &str = "who drew the analytical engine?";
@@ -22,8 +22,9 @@ fn paid(lines: &[Value]) -> Vec<u64> {
 }
 
 #[test]
-fn what_may_be_too_dear_is_not_asked() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Text("Babbage [1].".into()));
+fn questions_over_the_budget_are_not_asked() {
+    let model =
+        FakeModel::new(ModelOptions::default(), |_| ModelResponse::Text("Babbage [1].".into()));
     let mut home = home(&model);
     set(&mut home, "BRAIN_LLM_MAX_COST", "0.001");
     let daemon = home.daemon();
@@ -33,12 +34,12 @@ fn what_may_be_too_dear_is_not_asked() {
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("of 0.001 USD"), "{message}");
     assert!(refused["hint"].as_str().unwrap().contains("--max-cost"), "{refused}");
-    assert_eq!((model.called(), ledger(&home).len()), (0, 0), "not even tried");
+    assert_eq!((model.call_count(), ledger(&home).len()), (0, 0), "not even tried");
     assert_eq!(home.fault(["ask", QUESTION, "--max-cost", "0"], 3)["code"], "over_budget");
-    assert_eq!(model.called(), 0);
+    assert_eq!(model.call_count(), 0);
     assert_eq!(home.json(["ask", QUESTION, "--max-cost", "0.50"])["answer"], "Babbage [1].");
     assert_eq!(home.fault(["ask", QUESTION, "--max-cost", "much"], 2)["code"], "usage");
-    // What costs nothing needs no budget.
+    // A free model needs no budget.
     assert!(daemon.terminate().0.success());
     set(&mut home, "BRAIN_LLM_PRICE_IN", "0");
     set(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
@@ -47,41 +48,42 @@ fn what_may_be_too_dear_is_not_asked() {
 }
 
 #[test]
-fn an_answer_that_ends_in_the_middle_is_kept_and_is_a_failure() {
-    type Way = fn(String) -> Said;
-    let ways: [(Way, &str); 3] = [
-        (Said::Stalls, "within 1 seconds"),
-        (Said::Breaks, "connection lost"),
-        (Said::GivesUp, "stopped in the middle"),
+fn partial_answers_are_returned_as_failures() {
+    type ResponseKind = fn(String) -> ModelResponse;
+    let ways: [(ResponseKind, &str); 3] = [
+        (ModelResponse::Stall, "within 1 seconds"),
+        (ModelResponse::Disconnect, "connection lost"),
+        (ModelResponse::StreamError, "stopped in the middle"),
     ];
-    for (way, why) in ways {
-        let model = FakeModel::new(Manner::default(), move |_| way("Babbage [1] and ".into()));
+    for (response, why) in ways {
+        let model =
+            FakeModel::new(ModelOptions::default(), move |_| response("Babbage [1] and ".into()));
         for shape in ["openai", "anthropic"] {
             let home = home_in(shape, &model);
             let _daemon = home.daemon();
             fill(&home);
-            let before = model.called();
-            let asked = home.brain(["ask", "--json", QUESTION]).expect(1).json();
+            let before = model.call_count();
+            let reply = home.brain(["ask", "--json", QUESTION]).expect(1).json();
             assert_eq!(
-                (asked["answer"].as_str(), &asked["partial"]),
+                (reply["answer"].as_str(), &reply["partial"]),
                 (Some("Babbage [1] and"), &true.into())
             );
-            assert_eq!(asked["citations"].as_array().map(Vec::len), Some(1), "{asked}");
-            let hint = asked["hint"].as_str().unwrap();
-            assert!(hint.contains("not whole") && hint.contains(why), "{shape}: {hint}");
-            assert_eq!(model.called(), before + 1, "not asked again after text came");
+            assert_eq!(reply["citations"].as_array().map(Vec::len), Some(1), "{reply}");
+            let hint = reply["hint"].as_str().unwrap();
+            assert!(hint.contains("incomplete") && hint.contains(why), "{shape}: {hint}");
+            assert_eq!(model.call_count(), before + 1, "not asked again after text came");
             let lines = ledger(&home);
             assert_eq!(states(&lines), ["enter", "failed"]);
             assert_eq!(paid(&lines)[0], paid(&lines)[1], "at its worst");
-            assert_eq!(asked["cost"]["actual_usd"], asked["cost"]["estimated_usd"]);
+            assert_eq!(reply["cost"]["actual_usd"], reply["cost"]["estimated_usd"]);
         }
     }
 }
 
 #[test]
-fn what_came_before_the_end_is_on_the_terminal_once() {
-    let model = FakeModel::new(Manner::default(), |_| {
-        Said::Breaks("Babbage drew the engine [1] and then he".into())
+fn partial_answers_are_printed_once() {
+    let model = FakeModel::new(ModelOptions::default(), |_| {
+        ModelResponse::Disconnect("Babbage drew the engine [1] and then he".into())
     });
     let home = home(&model);
     let _daemon = home.daemon();
@@ -93,32 +95,32 @@ fn what_came_before_the_end_is_on_the_terminal_once() {
     assert_eq!(code, 1, "{shown}");
     assert_eq!(shown.matches("Babbage drew the engine [1] and then he").count(), 1, "{shown}");
     assert!(
-        shown.contains("failed: the answer is not whole") && shown.contains("[1] people/"),
+        shown.contains("failed: the answer is incomplete") && shown.contains("[1] people/"),
         "{shown}"
     );
 }
 
 #[test]
-fn nonsense_and_refusals_are_faults_with_a_way_out() {
-    for (said, code, state) in [
-        (Said::Nonsense, "service_failed", "failed"),
-        (Said::Refused, "service_failed", "done"),
-        (Said::Text(String::new()), "service_failed", "done"),
-        (Said::Text("<think>and never says a word".into()), "service_failed", "done"),
-        (Said::Cut("<think>and never ends".into()), "service_failed", "done"),
+fn invalid_answers_and_refusals_are_faults_with_hints() {
+    for (response, code, state) in [
+        (ModelResponse::Garbage, "service_failed", "failed"),
+        (ModelResponse::Refusal, "service_failed", "done"),
+        (ModelResponse::Text(String::new()), "service_failed", "done"),
+        (ModelResponse::Text("<think>and never says a word".into()), "service_failed", "done"),
+        (ModelResponse::Truncated("<think>and never ends".into()), "service_failed", "done"),
         (
-            Said::Fault(401, "{\"error\":{\"message\":\"bad key\"}}".into(), None),
+            ModelResponse::Status(401, "{\"error\":{\"message\":\"bad key\"}}".into(), None),
             "not_set_up",
             "failed",
         ),
         (
-            Said::Fault(404, "{\"error\":{\"message\":\"no such model\"}}".into(), None),
+            ModelResponse::Status(404, "{\"error\":{\"message\":\"no such model\"}}".into(), None),
             "service_failed",
             "failed",
         ),
     ] {
-        let shown = format!("{said:?}");
-        let model = FakeModel::new(Manner::default(), move |_| said.clone());
+        let shown = format!("{response:?}");
+        let model = FakeModel::new(ModelOptions::default(), move |_| response.clone());
         let home = home(&model);
         let _daemon = home.daemon();
         fill(&home);
@@ -127,42 +129,49 @@ fn nonsense_and_refusals_are_faults_with_a_way_out() {
         assert!(fault["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{fault}");
         let lines = ledger(&home);
         assert_eq!(states(&lines), ["enter", state], "{shown}");
-        assert_eq!(model.called(), 1);
+        assert_eq!(model.call_count(), 1);
     }
 }
 
 #[test]
-fn a_service_that_limits_is_asked_again_when_it_says() {
+fn rate_limited_questions_are_retried() {
     let calls = AtomicUsize::new(0);
-    let model =
-        FakeModel::new(Manner::default(), move |_| match calls.fetch_add(1, Ordering::SeqCst) {
-            0 => Said::Fault(429, "{\"error\":{\"message\":\"slow down\"}}".into(), Some(0)),
-            1 => Said::Fault(529, "{}".into(), Some(0)),
-            _ => Said::Text("Babbage [1].".into()),
-        });
+    let model = FakeModel::new(ModelOptions::default(), move |_| {
+        match calls.fetch_add(1, Ordering::SeqCst) {
+            0 => ModelResponse::Status(
+                429,
+                "{\"error\":{\"message\":\"slow down\"}}".into(),
+                Some(0),
+            ),
+            1 => ModelResponse::Status(529, "{}".into(), Some(0)),
+            _ => ModelResponse::Text("Babbage [1].".into()),
+        }
+    });
     let home = home(&model);
     let _daemon = home.daemon();
     fill(&home);
-    let asked = home.json(["ask", QUESTION]);
+    let reply = home.json(["ask", QUESTION]);
     assert_eq!(
-        (asked["answer"].as_str(), &asked["partial"]),
+        (reply["answer"].as_str(), &reply["partial"]),
         (Some("Babbage [1]."), &false.into())
     );
     let lines = ledger(&home);
     assert_eq!(states(&lines), ["enter", "failed", "enter", "failed", "enter", "done"]);
     assert_eq!((paid(&lines)[1], paid(&lines)[3]), (0, 0), "a refusal costs nothing");
 
-    let model = FakeModel::new(Manner::default(), |_| Said::Fault(429, "{}".into(), Some(3600)));
-    let home = crate::ask_lab::home(&model);
+    let model = FakeModel::new(ModelOptions::default(), |_| {
+        ModelResponse::Status(429, "{}".into(), Some(3600))
+    });
+    let home = crate::ask_fixture::home(&model);
     let _daemon = home.daemon();
     fill(&home);
     assert_eq!(home.fault(["ask", QUESTION], 1)["code"], "rate_limited");
-    assert_eq!(model.called(), 1, "nobody waits an hour for an answer");
+    assert_eq!(model.call_count(), 1, "nobody waits an hour for an answer");
 }
 
 #[test]
-fn a_service_that_is_not_there_costs_nothing() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Nonsense);
+fn an_unreachable_service_costs_nothing() {
+    let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Garbage);
     let mut home = home(&model);
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     set(&mut home, "BRAIN_LLM_BASE_URL", &format!("http://{nobody}/v1"));
@@ -172,7 +181,7 @@ fn a_service_that_is_not_there_costs_nothing() {
     assert!(fault["hint"].as_str().unwrap().contains("llm.base_url"), "{fault}");
     assert_eq!((states(&ledger(&home)), paid(&ledger(&home))[1]), (vec!["enter", "failed"], 0));
     assert!(daemon.terminate().0.success());
-    // The provider's own service, without a key: nobody is called at all.
+    // Without a key, the provider is not called.
     set(&mut home, "BRAIN_LLM_BASE_URL", "");
     let _daemon = home.daemon();
     let fault = home.fault(["ask", QUESTION], 1);
@@ -182,8 +191,8 @@ fn a_service_that_is_not_there_costs_nothing() {
 }
 
 #[test]
-fn whoever_goes_away_ends_the_question() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Stalls("Bab".into()));
+fn a_disconnecting_client_cancels_the_question() {
+    let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Stall("Bab".into()));
     let mut home = home(&model);
     set(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let _daemon = home.daemon();
@@ -195,7 +204,7 @@ fn whoever_goes_away_ends_the_question() {
         .spawn()
         .unwrap();
     let until = Instant::now() + PATIENCE;
-    while model.called() == 0 {
+    while model.call_count() == 0 {
         assert!(Instant::now() < until, "nobody asks");
         std::thread::sleep(Duration::from_millis(10));
     }

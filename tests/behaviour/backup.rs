@@ -1,4 +1,4 @@
-//! Backups: taken while writers write, read back, restored. Damage is refused, and nothing is ever
+//! Backups: made under load, verified, restored. Damaged backups are rejected, and nothing is
 //! overwritten.
 
 use std::collections::BTreeMap;
@@ -12,21 +12,21 @@ use brain_protocol::{Origin, PageRef, Put, Reply, Request, Slug};
 use brain_tests::{Client, PATIENCE, Run, TestHome, run, slugs};
 use redb::{Database, TableDefinition};
 
-/// Writers that write until they are told to stop: writer `w` puts `w<w>/p<n>` and then
-/// `w<w>/count`, which says `n`, for n = 0, 1, 2 …
+/// Writers that run until they are stopped: writer `w` puts `w<w>/p<n>` and then `w<w>/count` with
+/// the text `n`, for n = 0, 1, 2 …
 pub(crate) struct Writers {
     acknowledged: Vec<AtomicUsize>,
     stop: AtomicBool,
 }
 
 impl Writers {
-    /// How many; none has written.
+    /// Creates writers that have not written yet.
     pub(crate) fn new(count: usize) -> Self {
         let acknowledged = (0..count).map(|_| AtomicUsize::new(0)).collect();
         Self { acknowledged, stop: AtomicBool::new(false) }
     }
 
-    /// Runs `work` while they write to this home.
+    /// Runs `work` while the writers write to this home.
     pub(crate) fn during<T>(&self, home: &TestHome, work: impl FnOnce() -> T) -> T {
         self.stop.store(false, Ordering::SeqCst);
         std::thread::scope(|scope| {
@@ -64,13 +64,14 @@ impl Writers {
         }
     }
 
-    /// How many writes of each are acknowledged.
+    /// Returns the number of acknowledged writes of each writer.
     pub(crate) fn acknowledged(&self) -> Vec<usize> {
         self.acknowledged.iter().map(|n| n.load(Ordering::SeqCst)).collect()
     }
 
-    /// Checks that `pages` (body by slug) are what is left of the first m writes of each writer,
-    /// where m lies between what was acknowledged before and what may have been sent after.
+    /// Checks that `pages` (body by slug) are the result of the first m writes of each writer,
+    /// where m is at least the number acknowledged before and at most the number that may have been
+    /// sent after.
     pub(crate) fn check(
         &self,
         pages: &BTreeMap<String, String>,
@@ -105,14 +106,14 @@ fn page(writer: usize, n: usize) -> String {
     format!("Page {n} of writer {writer}.\n\n{}\n", "Words about pumps and tides. ".repeat(n % 60))
 }
 
-/// `brain-daemon --restore` into this home.
+/// Runs `brain-daemon --restore` for this home.
 pub(crate) fn restore(home: &TestHome, file: &Path) -> Run {
     let mut command = home.command("brain-daemon");
     command.arg("--restore").arg(file).arg("--json");
     run(command, b"")
 }
 
-/// Body by slug of every active page, read over the socket.
+/// Returns the body of every active page by slug, read over the socket.
 pub(crate) fn bodies(home: &TestHome) -> BTreeMap<String, String> {
     let all = home.json(["list", "--all"]);
     let slugs = slugs(&all["pages"]);
@@ -125,7 +126,7 @@ pub(crate) fn bodies(home: &TestHome) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The files below a directory, hidden ones too, with their bytes.
+/// Returns all files below a directory, including hidden ones, with their bytes.
 pub(crate) fn tree(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     fn walk(root: &Path, dir: &Path, out: &mut BTreeMap<PathBuf, Vec<u8>>) {
         for entry in fs::read_dir(dir).into_iter().flatten() {
@@ -150,7 +151,7 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn backups_taken_under_load_are_sound_and_hold_a_prefix_of_every_writers_work() {
+fn backups_under_load_contain_a_prefix_of_every_writers_work() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let writers = Writers::new(6);
@@ -192,7 +193,7 @@ fn backups_taken_under_load_are_sound_and_hold_a_prefix_of_every_writers_work() 
 }
 
 #[test]
-fn what_is_no_sound_backup_is_named_and_not_restored() {
+fn damaged_backups_are_reported_and_not_restored() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..20 {
@@ -239,7 +240,7 @@ fn what_is_no_sound_backup_is_named_and_not_restored() {
         }
         assert!(!fresh.path().join("brain.redb").exists(), "{name}");
         assert!(fs::read(&path).unwrap() == before, "{name} is left as it is");
-        // The home is as good as before.
+        // The home is unchanged.
         restore(&fresh, &good).expect(0);
     }
     let pipe = home.outside().join("pipe");
@@ -280,7 +281,7 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
     let error = home.fault(["backup", place.join("no/dir.redb").to_str().unwrap()], 1);
     assert!(error["hint"].as_str().unwrap().starts_with("mkdir -p "), "{error}");
     assert_eq!(names(&place), ["dir", "link", "there"]);
-    // Two at once to one place: one is written, whole, and the other is told.
+    // Two concurrent backups to one path: one is written completely, the other fails.
     let target = place.join("both.redb");
     let outcomes: Vec<i32> = std::thread::scope(|scope| {
         let both: Vec<_> = (0..2)
@@ -294,7 +295,7 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
     );
     home.json(["backup", "verify", target.to_str().unwrap()]);
     assert_eq!(names(&place), ["both.redb", "dir", "link", "there"]);
-    // A relative path is relative to whoever asks.
+    // A relative path is relative to the client.
     let mut command = home.command("brain");
     command.args(["backup", "here.redb", "-q"]).current_dir(&place);
     assert_eq!(
@@ -304,7 +305,7 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
 }
 
 #[test]
-fn a_full_or_read_only_disk_is_named_and_nothing_is_left_on_it() {
+fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     let mut home = TestHome::new();
     let place = home.outside().join("disk");
     if !home.mount(&place, "size=300k") {
@@ -341,7 +342,7 @@ fn a_full_or_read_only_disk_is_named_and_nothing_is_left_on_it() {
 }
 
 #[test]
-fn a_backup_whose_daemon_is_killed_leaves_no_file_that_is_not_whole() {
+fn killing_the_daemon_leaves_no_partial_backup() {
     let home = TestHome::new();
     let place = home.outside().join("backups");
     fs::create_dir_all(&place).unwrap();
@@ -380,7 +381,7 @@ fn a_backup_whose_daemon_is_killed_leaves_no_file_that_is_not_whole() {
 }
 
 #[test]
-fn a_running_daemon_makes_the_backup_that_is_due() {
+fn the_daemon_makes_scheduled_backups() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(
@@ -391,7 +392,7 @@ fn a_running_daemon_makes_the_backup_that_is_due() {
     let _daemon = home.daemon();
     home.put("a", "walrus\n");
     let place = home.path().join("kept");
-    // Where another job has the minute of the first look, it is made in a minute after that.
+    // If another job occupies the first minute, the backup is made in a later one.
     let patience = std::time::Instant::now() + 2 * PATIENCE;
     let made = loop {
         let found = names_if_there(&place).into_iter().find(|name| !name.starts_with('.'));

@@ -1,11 +1,11 @@
-//! `brain capture`: the ways in, what is refused, and what is answered.
+//! `brain capture`: inputs, rejected inputs, and output.
 
 use std::fs;
 
 use brain_tests::TestHome;
 
 #[test]
-fn a_first_capture_starts_the_daemon_and_is_there() {
+fn the_first_capture_starts_the_daemon() {
     let home = TestHome::new();
     let page = home.json(["capture", "A first thought"]);
     assert_eq!(page["status"], "created");
@@ -14,7 +14,7 @@ fn a_first_capture_starts_the_daemon_and_is_there() {
 }
 
 #[test]
-fn words_file_and_standard_input_each_give_a_page_that_names_its_origin() {
+fn text_file_and_standard_input_pages_name_their_origin() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let words = home.json(["capture", "three", "words", "here"]);
@@ -36,7 +36,7 @@ fn words_file_and_standard_input_each_give_a_page_that_names_its_origin() {
 }
 
 #[test]
-fn two_ways_at_once_are_a_usage_error_and_store_nothing() {
+fn two_inputs_at_once_are_a_usage_error() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let file = home.outside().join("note.md");
@@ -53,7 +53,7 @@ fn two_ways_at_once_are_a_usage_error_and_store_nothing() {
 }
 
 #[test]
-fn nothing_or_only_white_space_ends_with_2_and_names_all_three_ways() {
+fn blank_input_exits_with_2_and_lists_all_inputs() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let blank = home.outside().join("blank.md");
@@ -76,7 +76,7 @@ fn nothing_or_only_white_space_ends_with_2_and_names_all_three_ways() {
 }
 
 #[test]
-fn frontmatter_without_content_is_nothing_to_capture() {
+fn frontmatter_without_content_is_rejected() {
     let home = TestHome::new();
     let error = home.fault_with(["capture", "--stdin"], b"---\ntitle: Only a head\n---\n\n", 2);
     assert_eq!(error["code"], "empty_content");
@@ -84,7 +84,7 @@ fn frontmatter_without_content_is_nothing_to_capture() {
 }
 
 #[test]
-fn a_missing_file_ends_with_1_and_names_enoent_and_the_path() {
+fn a_missing_file_exits_with_1_and_names_the_path() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let ran = home.brain(["capture", "--file", "/no/such/note.md"]).expect(1);
@@ -92,7 +92,7 @@ fn a_missing_file_ends_with_1_and_names_enoent_and_the_path() {
 }
 
 #[test]
-fn a_nul_byte_is_refused_with_the_input_and_the_offset() {
+fn nul_bytes_are_rejected_with_their_offset() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let file = home.outside().join("nul.md");
@@ -110,7 +110,7 @@ fn a_nul_byte_is_refused_with_the_input_and_the_offset() {
 }
 
 #[test]
-fn invalid_utf8_is_refused_with_the_input_and_the_offset() {
+fn invalid_utf8_is_rejected_with_its_offset() {
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
     let home = TestHome::new();
@@ -135,7 +135,7 @@ fn invalid_utf8_is_refused_with_the_input_and_the_offset() {
 }
 
 #[test]
-fn five_million_bytes_are_taken_and_one_more_is_not() {
+fn the_limit_is_five_million_bytes() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let mut text = "All work and no play makes a long page indeed. ".repeat(110_000).into_bytes();
@@ -157,7 +157,7 @@ fn five_million_bytes_are_taken_and_one_more_is_not() {
 }
 
 #[test]
-fn json_has_exactly_the_fields_of_the_contract() {
+fn json_output_has_exactly_the_documented_fields() {
     let home = TestHome::new();
     let page = home.json(["capture", "shape"]);
     let mut fields: Vec<&str> = page.as_object().unwrap().keys().map(String::as_str).collect();
@@ -194,7 +194,7 @@ fn json_has_exactly_the_fields_of_the_contract() {
 }
 
 #[test]
-fn quiet_prints_the_slug_and_nothing_else() {
+fn quiet_prints_only_the_slug() {
     let home = TestHome::new();
     let first = home.brain(["capture", "hush", "--quiet"]).expect(0);
     let slug = first.stdout.trim_end();
@@ -204,24 +204,24 @@ fn quiet_prints_the_slug_and_nothing_else() {
 }
 
 #[test]
-fn an_unregistered_source_ends_with_4_and_says_how_to_register_it() {
+fn an_unregistered_source_exits_with_4_and_a_hint() {
     let home = TestHome::new();
     let error = home.fault(["capture", "x", "--source", "work"], 4);
     assert_eq!(error["code"], "unknown_source");
-    let said = format!("{} {}", error["message"], error["hint"]);
+    let message = format!("{} {}", error["message"], error["hint"]);
     assert!(
-        said.contains("work") && said.contains("brain sources add work --path <path>"),
-        "{said}"
+        message.contains("work") && message.contains("brain sources add work --path <path>"),
+        "{message}"
     );
     assert!(
-        said.contains("register it first") && said.contains("default"),
-        "the registered ones are listed: {said}"
+        message.contains("register it first") && message.contains("default"),
+        "the registered ones are listed: {message}"
     );
     assert_eq!(home.fault(["capture", "x", "--source", "Bad_Source"], 2)["code"], "invalid_source");
 }
 
 #[test]
-fn an_unusual_type_is_taken_with_a_warning_and_no_word_is_refused() {
+fn unusual_types_give_a_warning_and_invalid_types_fail() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let ran = home.brain(["capture", "x marks", "--type", "recipe"]).expect(0);
@@ -239,7 +239,7 @@ fn an_unusual_type_is_taken_with_a_warning_and_no_word_is_refused() {
 }
 
 #[test]
-fn a_slug_of_ones_own_is_used_and_a_bad_one_is_refused_with_the_nearest() {
+fn a_given_slug_is_used_and_an_invalid_one_rejected() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let page = home.json(["capture", "mine", "--slug", "ideas/my-own"]);

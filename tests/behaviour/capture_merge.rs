@@ -1,4 +1,4 @@
-//! What a capture does with frontmatter, and when two captures are one.
+//! Merging of frontmatter, and duplicate captures.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn blocks(text: &str) -> usize {
 }
 
 #[test]
-fn the_files_frontmatter_is_merged_with_keys_order_and_comments_kept() {
+fn frontmatter_keeps_its_order_and_comments() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "---\n# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  deep: true\n---\n\nThe body.\n";
@@ -34,7 +34,7 @@ fn the_files_frontmatter_is_merged_with_keys_order_and_comments_kept() {
 }
 
 #[test]
-fn flags_win_over_the_file_and_the_file_over_the_defaults() {
+fn flags_override_the_file_and_the_file_the_defaults() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = |n: u32| {
@@ -55,7 +55,7 @@ fn flags_win_over_the_file_and_the_file_over_the_defaults() {
 }
 
 #[test]
-fn a_title_with_yaml_in_it_comes_back_as_it_was_given() {
+fn titles_with_yaml_syntax_are_preserved() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for title in [
@@ -90,7 +90,7 @@ fn captured_at_and_captured_via_of_the_file_are_kept() {
 }
 
 #[test]
-fn malformed_yaml_ends_with_1_names_line_and_column_and_stores_nothing() {
+fn malformed_yaml_is_rejected_with_line_and_column() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for yaml in [
@@ -139,7 +139,7 @@ fn crlf_bom_empty_block_and_rules_in_the_body_are_handled() {
 }
 
 #[test]
-fn unicode_arrives_to_the_byte() {
+fn unicode_is_stored_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "👩‍👩‍👧‍👦 naïve cafe\u{301} 日本語 ไทย العربية \u{1F1E9}\u{1F1EA} \u{200D} z̴͉̊a̷\n\tend  ";
@@ -168,7 +168,7 @@ fn a_long_first_line_gives_a_title_of_at_most_80_characters() {
 }
 
 #[test]
-fn one_text_has_one_slug_whatever_its_type_and_the_type_makes_a_version() {
+fn a_new_type_for_the_same_text_makes_a_version() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let first = captured(&home, "The same text", &[]);
@@ -188,7 +188,7 @@ fn one_text_has_one_slug_whatever_its_type_and_the_type_makes_a_version() {
 }
 
 #[test]
-fn a_duplicate_that_brings_something_new_adds_it_once() {
+fn duplicates_add_new_fields_once() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let first = captured(&home, "Growing note", &["--tag", "one"]);
@@ -212,7 +212,7 @@ fn a_duplicate_that_brings_something_new_adds_it_once() {
 }
 
 #[test]
-fn a_duplicate_is_recognised_after_the_daemon_was_killed() {
+fn duplicates_are_recognised_after_a_crash() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let first = captured(&home, "Remember me", &[]);
@@ -224,7 +224,7 @@ fn a_duplicate_is_recognised_after_the_daemon_was_killed() {
 }
 
 #[test]
-fn the_hash_is_one_for_every_door_and_every_way_to_write_the_text() {
+fn the_hash_is_equal_for_all_interfaces_and_spellings() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let hash = captured(&home, "Café au lait\nsecond line", &[])["content_hash"].clone();
@@ -254,7 +254,7 @@ fn the_hash_is_one_for_every_door_and_every_way_to_write_the_text() {
 }
 
 #[test]
-fn prose_of_2500_to_4000_characters_is_two_chunks_and_a_short_note_is_one() {
+fn texts_over_2500_characters_have_two_chunks() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let sentence = "The quick brown fox jumps over the lazy dog near the quiet river bank. ";
@@ -267,7 +267,7 @@ fn prose_of_2500_to_4000_characters_is_two_chunks_and_a_short_note_is_one() {
 }
 
 #[test]
-fn other_content_with_the_same_eight_digits_is_never_overwritten() {
+fn slug_collisions_never_overwrite_a_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "A text whose slug is taken";
@@ -285,7 +285,7 @@ fn other_content_with_the_same_eight_digits_is_never_overwritten() {
 }
 
 #[test]
-fn a_capture_onto_a_deleted_page_brings_it_back_and_says_so() {
+fn capturing_a_deleted_page_restores_it() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let page = captured(&home, "Gone and back", &[]);

@@ -1,5 +1,4 @@
-//! `brain collector …` as a person meets it: the real programs, and a platform behind a loopback
-//! port.
+//! `brain collector …` with the real programs and a fake platform on loopback.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -7,23 +6,25 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, USER_TOKEN, endpoint};
+use brain_tests::platform::{
+    APP_TOKEN, Fault, Platform, PlatformServer, Time, USER_TOKEN, endpoint,
+};
 use brain_tests::{PATIENCE, Run, TestHome, run};
 use serde_json::{Value, json};
 
 use crate::terminal::on_a_terminal;
 
-/// A home whose collector asks a platform of its own.
-struct Lab {
+/// A home whose collector uses a fake platform.
+struct Fixture {
     home: TestHome,
     platform: Platform,
-    _served: Served,
+    _server: PlatformServer,
     /// The account's id.
     ada: String,
 }
 
-impl Lab {
-    /// Ada has written twice, Eve has mentioned her once.
+impl Fixture {
+    /// Ada has written two posts, Eve has mentioned her once.
     fn new(settings: &str) -> Self {
         let platform = Platform::new(Time::System);
         let ada = platform.account("ada");
@@ -31,12 +32,12 @@ impl Lab {
         platform.post(&ada, "On latency");
         platform.post(&ada, "On \u{1b}[31mred\u{202e}\nlines");
         platform.post(&eve, "Look at @ada");
-        let served = Served::start(&platform, false);
+        let server = PlatformServer::start(&platform, false);
         let mut home = TestHome::new();
-        home.env.push(("BRAIN_COLLECTOR_PLATFORM_API".into(), served.url()));
+        home.env.push(("BRAIN_COLLECTOR_PLATFORM_API".into(), server.url()));
         fs::create_dir_all(home.path()).unwrap();
-        // Nothing runs by itself while a test looks: the only beginning of a day is a quarter of an
-        // hour off, at the least.
+        // Nothing runs by schedule during a test: the only scheduled time is at least a quarter of
+        // an hour away.
         let minute = (platform.time().now() / 60_000) % 60;
         let schedule = format!("every = \"24h\"\nat = {}", if minute < 30 { 45 } else { 15 });
         fs::write(
@@ -44,14 +45,14 @@ impl Lab {
             format!("[collector]\n{schedule}\n{settings}\n"),
         )
         .unwrap();
-        Self { home, platform, _served: served, ada }
+        Self { home, platform, _server: server, ada }
     }
 
-    /// The same, set up with the token of an app.
+    /// Creates a home that is set up with an app token.
     fn ready(settings: &str) -> Self {
-        let lab = Self::new(settings);
-        lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
-        lab
+        let fixture = Self::new(settings);
+        fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
+        fixture
     }
 
     fn setup(&self, token: &str, more: &[&str]) -> Run {
@@ -73,7 +74,7 @@ impl Lab {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Nothing that anybody can read has a token in it.
+    /// Asserts that no output or readable file contains a token.
     fn assert_no_token(&self, texts: &[&str]) {
         let log = self.home.log();
         for text in texts.iter().copied().chain([log.as_str()]) {
@@ -84,7 +85,7 @@ impl Lab {
     }
 }
 
-/// `name status` of each step.
+/// Returns `name status` of each step.
 fn steps(report: &Value) -> Vec<String> {
     let steps = report["steps"].as_array().unwrap().iter();
     steps
@@ -92,7 +93,7 @@ fn steps(report: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What the last step saw and what it says to do, when the setup stopped there.
+/// Returns the message and the hint of the last step, at which the setup stopped.
 fn stuck<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
@@ -108,30 +109,30 @@ const STEPS: [&str; 7] =
     ["token", "user", "directories", "collect", "enrichment", "schedule", "heartbeat"];
 
 #[test]
-fn setup_walks_seven_steps_and_can_be_walked_again() {
-    let lab = Lab::new("searches = [\"latency\"]");
-    let _daemon = lab.home.daemon();
-    let first = lab.setup(APP_TOKEN, &["--handle", "@Ada"]).expect(0);
+fn setup_has_seven_steps_and_can_be_repeated() {
+    let fixture = Fixture::new("searches = [\"latency\"]");
+    let _daemon = fixture.home.daemon();
+    let first = fixture.setup(APP_TOKEN, &["--handle", "@Ada"]).expect(0);
     let report = first.json();
     assert_eq!(steps(&report), STEPS.map(|name| format!("{name} passed")), "{report:#}");
-    assert_eq!((&report["status"], &report["user_id"]), (&json!("passed"), &json!(lab.ada)));
+    assert_eq!((&report["status"], &report["user_id"]), (&json!("passed"), &json!(fixture.ada)));
     let seen = report["steps"][0]["message"].as_str().unwrap();
     assert!(seen.contains("lookup of @Ada was the check"), "{seen}");
-    assert_eq!(fs::read_dir(lab.own()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
     for dir in ["tweets/mentions", "tweets/searches", "deletions", "engagement"] {
-        assert!(lab.home.path().join("collector/data").join(dir).is_dir(), "{dir}");
+        assert!(fixture.home.path().join("collector/data").join(dir).is_dir(), "{dir}");
     }
-    let beats = lab.heartbeats();
+    let beats = fixture.heartbeats();
     let events: Vec<&Value> = beats.iter().map(|beat| &beat["event"]).collect();
     assert_eq!(events, ["collect", "setup_complete"], "{beats:#?}");
     assert_eq!(beats[1]["source_version"], "0.8.1");
     assert_eq!(
         (&beats[1]["status"], &beats[1]["details"]),
-        (&json!("ok"), &json!({ "user_id": lab.ada }))
+        (&json!("ok"), &json!({ "user_id": fixture.ada }))
     );
 
-    // Everything is kept now: the second time needs nothing.
-    let second = lab.home.brain(["collector", "setup"]).expect(0);
+    // Everything is stored now, so the second setup needs no input.
+    let second = fixture.home.brain(["collector", "setup"]).expect(0);
     for name in STEPS {
         assert!(
             second.stdout.lines().any(|line| line.starts_with(&format!("ok   {name} "))),
@@ -140,44 +141,44 @@ fn setup_walks_seven_steps_and_can_be_walked_again() {
         );
     }
     assert!(second.stdout.ends_with("\npassed: the collector is set up\n"), "{}", second.stdout);
-    assert_eq!(lab.home.brain(["collector", "setup", "--quiet"]).expect(0).stdout, "passed\n");
-    lab.assert_no_token(&[&first.stdout, &first.stderr, &second.stdout]);
+    assert_eq!(fixture.home.brain(["collector", "setup", "--quiet"]).expect(0).stdout, "passed\n");
+    fixture.assert_no_token(&[&first.stdout, &first.stderr, &second.stdout]);
 }
 
 #[test]
-fn a_token_is_kept_only_after_the_platform_took_it() {
+fn only_accepted_tokens_are_stored() {
     use std::os::unix::fs::PermissionsExt;
-    let lab = Lab::ready("");
-    assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), APP_TOKEN);
-    assert_eq!(fs::metadata(lab.token_file()).unwrap().permissions().mode() & 0o777, 0o600);
-    let wrong = lab.setup("AAAAwrong-token", &[]).expect(1);
+    let fixture = Fixture::ready("");
+    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), APP_TOKEN);
+    assert_eq!(fs::metadata(fixture.token_file()).unwrap().permissions().mode() & 0o777, 0o600);
+    let wrong = fixture.setup("AAAAwrong-token", &[]).expect(1);
     let report = wrong.json();
     let (message, hint) = stuck(&report, "token");
     assert!(
         message.contains("does not take the token") && hint.contains("--token-file FILE"),
         "{report:#}"
     );
-    assert!(!wrong.stdout.contains("AAAAwrong") && !lab.home.log().contains("AAAAwrong"));
-    assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), APP_TOKEN);
-    lab.home.brain(["collector", "collect"]).expect(0);
-    // One that is a user's says whose it is.
-    let report = lab.setup(USER_TOKEN, &[]).expect(0).json();
+    assert!(!wrong.stdout.contains("AAAAwrong") && !fixture.home.log().contains("AAAAwrong"));
+    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), APP_TOKEN);
+    fixture.home.brain(["collector", "collect"]).expect(0);
+    // A user token identifies its account.
+    let report = fixture.setup(USER_TOKEN, &[]).expect(0).json();
     assert!(
         report["steps"][0]["message"].as_str().unwrap().contains("acts for @ada"),
         "{report:#}"
     );
-    assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), USER_TOKEN);
-    // A platform that cannot say is no reason to replace what was good.
-    lab.platform.fault(endpoint::ME, Fault::Server(503), 1);
-    stuck(&lab.setup(APP_TOKEN, &[]).expect(1).json(), "token");
-    assert_eq!(fs::read_to_string(lab.token_file()).unwrap().trim(), USER_TOKEN);
+    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
+    // If the platform does not answer, the stored token is kept.
+    fixture.platform.fault(endpoint::ME, Fault::Server(503), 1);
+    stuck(&fixture.setup(APP_TOKEN, &[]).expect(1).json(), "token");
+    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
 }
 
 #[test]
-fn a_token_from_a_better_place_is_told_of() {
-    let mut lab = Lab::new("");
-    lab.home.env.push(("BRAIN_PLATFORM_BEARER_TOKEN".into(), "AAAA-of-the-variable".into()));
-    let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
+fn setup_reports_which_token_is_used() {
+    let mut fixture = Fixture::new("");
+    fixture.home.env.push(("BRAIN_PLATFORM_BEARER_TOKEN".into(), "AAAA-of-the-variable".into()));
+    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
     assert_eq!(report["steps"][0]["status"], "warned");
     assert!(
         report["steps"][0]["hint"].as_str().unwrap().contains("BRAIN_PLATFORM_BEARER_TOKEN"),
@@ -187,10 +188,10 @@ fn a_token_from_a_better_place_is_told_of() {
 }
 
 #[test]
-fn setup_says_what_is_missing_or_wrong() {
-    let lab = Lab::new("");
+fn setup_reports_missing_and_wrong_settings() {
+    let fixture = Fixture::new("");
     let stopped = |more: &[&str]| {
-        lab.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
+        fixture.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
     };
     let report = stopped(&["--handle", "ada"]);
     let (message, hint) = stuck(&report, "token");
@@ -204,56 +205,58 @@ fn setup_says_what_is_missing_or_wrong() {
     }
     assert!(hint.contains("brain collector setup --token-file FILE"), "{hint}");
 
-    let report = lab.setup(APP_TOKEN, &[]).expect(1).json();
+    let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
     assert!(stuck(&report, "token").1.contains("--handle NAME"), "{report:#}");
-    assert!(!lab.token_file().exists(), "nobody knows yet whether it is good");
-    let report = lab.setup(APP_TOKEN, &["--handle", "nobody"]).expect(1).json();
+    assert!(!fixture.token_file().exists(), "nobody knows yet whether it is good");
+    let report = fixture.setup(APP_TOKEN, &["--handle", "nobody"]).expect(1).json();
     assert!(stuck(&report, "user").0.contains("@nobody"), "{report:#}");
 
-    assert_eq!(lab.home.fault(["collector", "setup", "--handle", "no/slash"], 2)["code"], "usage");
-    lab.home.fault(["collector", "setup", "--token-file", "/no/such"], 1);
     assert_eq!(
-        lab.home.fault_with(["collector", "setup", "--token-file", "-"], b" \n", 2)["code"],
+        fixture.home.fault(["collector", "setup", "--handle", "no/slash"], 2)["code"],
+        "usage"
+    );
+    fixture.home.fault(["collector", "setup", "--token-file", "/no/such"], 1);
+    assert_eq!(
+        fixture.home.fault_with(["collector", "setup", "--token-file", "-"], b" \n", 2)["code"],
         "invalid_request"
     );
-    // A token on the command line could be read by everybody on the machine: there is no way to put
-    // it there.
-    lab.home.fault(["collector", "setup", "--token", "x"], 2);
-    lab.home.fault(["collector", "setup", "x"], 2);
+    // There is no option for a token, because every user of the machine can read command lines.
+    fixture.home.fault(["collector", "setup", "--token", "x"], 2);
+    fixture.home.fault(["collector", "setup", "x"], 2);
 }
 
 #[test]
-fn an_account_that_shows_nothing_is_diagnosed() {
-    let lab = Lab::new("");
-    lab.platform.change_account(&lab.ada, |account| account.protected = true);
-    let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
+fn setup_diagnoses_accounts_without_visible_posts() {
+    let fixture = Fixture::new("");
+    fixture.platform.change_account(&fixture.ada, |account| account.protected = true);
+    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
     let (message, hint) = stuck(&report, "collect");
     assert!(message.contains("no posts of the own timeline"), "{message}");
-    for cause in [lab.ada.as_str(), "numeric id", "token valid", "protected"] {
+    for cause in [fixture.ada.as_str(), "numeric id", "token valid", "protected"] {
         assert!(hint.contains(cause), "{cause}: {hint}");
     }
-    assert!(lab.heartbeats().iter().all(|beat| beat["event"] == "collect"));
-    // Once it is mended, the next walk arrives.
-    lab.platform.change_account(&lab.ada, |account| account.protected = false);
-    lab.home.brain(["collector", "setup"]).expect(0);
+    assert!(fixture.heartbeats().iter().all(|beat| beat["event"] == "collect"));
+    // After the account is repaired, setup succeeds.
+    fixture.platform.change_account(&fixture.ada, |account| account.protected = false);
+    fixture.home.brain(["collector", "setup"]).expect(0);
 }
 
 #[test]
-fn the_configuration_and_the_command_must_mean_one_account() {
-    let lab = Lab::new("handle = \"eve\"");
-    let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
+fn configuration_and_command_must_name_one_account() {
+    let fixture = Fixture::new("handle = \"eve\"");
+    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
     assert!(stuck(&report, "user").1.contains("collector.handle"), "{report:#}");
-    let lab = Lab::new("handle = \"ada\"\nuser_id = \"17\"");
-    let report = lab.setup(APP_TOKEN, &[]).expect(1).json();
+    let fixture = Fixture::new("handle = \"ada\"\nuser_id = \"17\"");
+    let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
     let (message, _) = stuck(&report, "user");
-    assert!(message.contains(&lab.ada) && message.contains("17"), "{message}");
+    assert!(message.contains(&fixture.ada) && message.contains("17"), "{message}");
 }
 
 #[test]
-fn collect_prints_event_lines_and_nothing_else() {
-    let lab = Lab::ready("");
-    lab.platform.post(&lab.ada, "A third one");
-    let ran = lab.home.brain(["collector", "collect"]).expect(0);
+fn collect_prints_only_event_lines() {
+    let fixture = Fixture::ready("");
+    fixture.platform.post(&fixture.ada, "A third one");
+    let ran = fixture.home.brain(["collector", "collect"]).expect(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{}", ran.stdout);
     assert!(lines[0].starts_with("RUN_START:20") && lines[0].ends_with('Z'), "{lines:?}");
@@ -263,51 +266,52 @@ fn collect_prints_event_lines_and_nothing_else() {
             && lines[3].ends_with(":tweets_stored=4:deletions=0:velocity_alerts=0")
     );
 
-    let quiet = lab.home.brain(["collector", "collect", "--quiet"]).expect(0);
+    let quiet = fixture.home.brain(["collector", "collect", "--quiet"]).expect(0);
     assert_eq!(quiet.stdout.lines().count(), 1);
     assert!(quiet.stdout.starts_with("RUN_COMPLETE:") && quiet.stderr.is_empty(), "{quiet:?}");
-    let report = lab.home.json(["collector", "collect"]);
+    let report = fixture.home.json(["collector", "collect"]);
     assert_eq!(
         (&report["status"], &report["tweets_stored"]),
         (&json!("complete"), &json!(4)),
         "{report:#}"
     );
-    let beat = lab.heartbeats().pop().unwrap();
+    let beat = fixture.heartbeats().pop().unwrap();
     assert_eq!((&beat["event"], &beat["status"]), (&json!("collect"), &json!("ok")));
     assert_eq!(
         (&beat["details"]["user_id"], &beat["details"]["tweets_stored"]),
-        (&json!(lab.ada), &json!(4))
+        (&json!(fixture.ada), &json!(4))
     );
 }
 
 #[test]
-fn the_daemons_standard_output_has_the_lines_of_every_run() {
-    let lab = Lab::ready("");
-    lab.home.brain(["stop"]).expect(0);
-    let out = lab.home.outside().join("stdout");
-    let mut command = lab.home.command("brain-daemon");
+fn the_daemon_prints_the_lines_of_every_run() {
+    let fixture = Fixture::ready("");
+    fixture.home.brain(["stop"]).expect(0);
+    let out = fixture.home.outside().join("stdout");
+    let mut command = fixture.home.command("brain-daemon");
     let mut daemon =
         command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).spawn().unwrap();
     let patience = Instant::now() + PATIENCE;
-    while lab.home.connect().is_none() {
+    while fixture.home.connect().is_none() {
         assert!(Instant::now() < patience, "the daemon does not answer");
         std::thread::sleep(Duration::from_millis(2));
     }
-    let printed = lab.home.brain(["collector", "collect"]).expect(0).stdout;
-    lab.home.brain(["collector", "setup"]).expect(0);
-    lab.home.brain(["stop"]).expect(0);
+    let printed = fixture.home.brain(["collector", "collect"]).expect(0).stdout;
+    fixture.home.brain(["collector", "setup"]).expect(0);
+    fixture.home.brain(["stop"]).expect(0);
     daemon.wait().unwrap();
-    let told = fs::read_to_string(out).unwrap();
-    assert!(told.starts_with(&printed), "{told}");
-    let kinds: Vec<&str> = told.lines().map(|line| line.split(':').next().unwrap()).collect();
+    let daemon_output = fs::read_to_string(out).unwrap();
+    assert!(daemon_output.starts_with(&printed), "{daemon_output}");
+    let kinds: Vec<&str> =
+        daemon_output.lines().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(kinds, ["RUN_START", "OWN_TWEETS", "MENTIONS", "RUN_COMPLETE"].repeat(2));
 }
 
 #[test]
-fn a_run_that_fails_exits_1_with_the_reason_and_is_no_complete_run() {
-    let lab = Lab::ready("");
-    lab.platform.fault(endpoint::MENTIONS, Fault::CreditsDepleted, 2);
-    let ran = lab.home.brain(["collector", "collect"]).expect(1);
+fn failed_runs_exit_with_1_and_the_reason() {
+    let fixture = Fixture::ready("");
+    fixture.platform.fault(endpoint::MENTIONS, Fault::CreditsDepleted, 2);
+    let ran = fixture.home.brain(["collector", "collect"]).expect(1);
     let last = ran.stdout.lines().last().unwrap();
     assert!(
         last.starts_with("RUN_FAILED:20") && last.ends_with(":payment_required"),
@@ -320,35 +324,35 @@ fn a_run_that_fails_exits_1_with_the_reason_and_is_no_complete_run() {
         "{}",
         ran.stderr
     );
-    let mut command = lab.home.command("brain");
+    let mut command = fixture.home.command("brain");
     command.args(["collector", "collect", "--json"]);
     let report = run(command, b"").expect(1).json();
     assert_eq!(
         (&report["status"], &report["reason"]),
         (&json!("failed"), &json!("payment_required"))
     );
-    let beat = lab.heartbeats().pop().unwrap();
+    let beat = fixture.heartbeats().pop().unwrap();
     assert_eq!(
         (&beat["status"], &beat["details"]["reason"]),
         (&json!("failed"), &json!("payment_required"))
     );
-    let shown = lab.home.brain(["collector", "status"]).expect(0).stdout;
+    let shown = fixture.home.brain(["collector", "status"]).expect(0).stdout;
     assert!(shown.contains("last run  failed 20"), "{shown}");
-    // A stream that is skipped is no failure.
-    lab.platform.fault(endpoint::MENTIONS, Fault::Server(503), 1);
-    let ran = lab.home.brain(["collector", "collect"]).expect(0);
+    // A skipped stream is no failure.
+    fixture.platform.fault(endpoint::MENTIONS, Fault::Server(503), 1);
+    let ran = fixture.home.brain(["collector", "collect"]).expect(0);
     assert!(ran.stdout.contains("\nSTREAM_SKIPPED:mentions:server_error\n"), "{}", ran.stdout);
     assert!(ran.stderr.contains("mentions was skipped"), "{}", ran.stderr);
-    lab.assert_no_token(&[&ran.stdout, &ran.stderr, &shown, &report.to_string()]);
+    fixture.assert_no_token(&[&ran.stdout, &ran.stderr, &shown, &report.to_string()]);
 }
 
 #[test]
-fn a_platform_that_nobody_reaches_is_a_run_that_failed() {
-    let lab = Lab::ready("searches = [\"latency\"]");
+fn runs_fail_if_the_platform_is_unreachable() {
+    let fixture = Fixture::ready("searches = [\"latency\"]");
     for at in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
-        lab.platform.fault(at, Fault::Close, 4);
+        fixture.platform.fault(at, Fault::Close, 4);
     }
-    let ran = lab.home.brain(["collector", "collect"]).expect(1);
+    let ran = fixture.home.brain(["collector", "collect"]).expect(1);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(
         lines[1..4],
@@ -359,12 +363,12 @@ fn a_platform_that_nobody_reaches_is_a_run_that_failed() {
         "{lines:?}"
     );
     assert!(ran.stderr.contains("no stream had an answer: "), "{}", ran.stderr);
-    let beat = lab.heartbeats().pop().unwrap();
+    let beat = fixture.heartbeats().pop().unwrap();
     assert_eq!(
         (&beat["status"], &beat["details"]["reason"]),
         (&json!("failed"), &json!("unreachable"))
     );
-    let status = lab.home.json(["collector", "status"]);
+    let status = fixture.home.json(["collector", "status"]);
     assert_eq!(
         (&status["last_run"]["status"], &status["last_run"]["reason"]),
         (&json!("failed"), &json!("unreachable"))
@@ -372,10 +376,10 @@ fn a_platform_that_nobody_reaches_is_a_run_that_failed() {
 }
 
 #[test]
-fn setup_goes_on_without_names_where_a_platform_refuses_expansions() {
-    let lab = Lab::new("");
-    lab.platform.fault(endpoint::TIMELINE, Fault::BadRequest, 1);
-    let report = lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
+fn setup_continues_if_the_platform_rejects_expansions() {
+    let fixture = Fixture::new("");
+    fixture.platform.fault(endpoint::TIMELINE, Fault::BadRequest, 1);
+    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
     let step =
         report["steps"].as_array().unwrap().iter().find(|step| step["name"] == "collect").unwrap();
     assert_eq!(step["status"], "warned", "{step}");
@@ -384,61 +388,61 @@ fn setup_goes_on_without_names_where_a_platform_refuses_expansions() {
         hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""),
         "{hint}"
     );
-    assert_eq!(fs::read_dir(lab.own()).unwrap().count(), 2);
+    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
 }
 
 #[test]
-fn the_status_knows_of_a_token_as_soon_as_setup_has_kept_it() {
-    let lab = Lab::new("stream = true");
-    let _daemon = lab.home.daemon();
-    let stream = || lab.home.json(["collector", "status"])["stream"].clone();
+fn status_shows_a_stored_token_at_once() {
+    let fixture = Fixture::new("stream = true");
+    let _daemon = fixture.home.daemon();
+    let stream = || fixture.home.json(["collector", "status"])["stream"].clone();
     let patience = Instant::now() + Duration::from_secs(30);
     while stream()["state"] != "off" {
         assert!(Instant::now() < patience, "{}", stream());
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(stream()["message"].as_str().unwrap().contains("no bearer token"), "{}", stream());
-    lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
+    fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
     assert!(!stream()["message"].as_str().unwrap().contains("no bearer token"), "{}", stream());
 }
 
 #[test]
-fn what_is_not_set_up_says_so() {
-    let lab = Lab::new("");
-    let fault = lab.home.fault(["collector", "collect"], 1);
+fn commands_report_a_missing_setup() {
+    let fixture = Fixture::new("");
+    let fault = fixture.home.fault(["collector", "collect"], 1);
     assert_eq!(fault["code"], "not_set_up");
     assert!(
         fault["hint"].as_str().unwrap().contains("brain collector setup --token-file FILE"),
         "{fault}"
     );
-    let shown = lab.home.brain(["collector"]).expect(0).stdout;
+    let shown = fixture.home.brain(["collector"]).expect(0).stdout;
     assert!(shown.starts_with("off       there is no bearer token"), "{shown}");
     assert!(shown.contains("last run  none yet\n"), "{shown}");
-    let status = lab.home.json(["collector", "status"]);
+    let status = fixture.home.json(["collector", "status"]);
     assert_eq!((&status["enabled"], &status["next_run"]), (&json!(false), &Value::Null));
-    assert_eq!(lab.platform.requests(), 0, "nobody was asked");
-    fs::create_dir_all(lab.token_file().parent().unwrap()).unwrap();
-    fs::write(lab.token_file(), APP_TOKEN).unwrap();
-    // Others could read it.
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+    assert_eq!(fixture.platform.requests(), 0, "nobody was asked");
+    fs::create_dir_all(fixture.token_file().parent().unwrap()).unwrap();
+    fs::write(fixture.token_file(), APP_TOKEN).unwrap();
+    // The file is readable by other users.
+    fs::set_permissions(fixture.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();
-    assert_eq!(lab.home.fault(["collector", "collect"], 3)["code"], "forbidden");
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o600))
+    assert_eq!(fixture.home.fault(["collector", "collect"], 3)["code"], "forbidden");
+    fs::set_permissions(fixture.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o600))
         .unwrap();
-    let fault = lab.home.fault(["collector", "collect"], 1);
+    let fault = fixture.home.fault(["collector", "collect"], 1);
     assert!(fault["hint"].as_str().unwrap().contains("--handle NAME"), "{fault}");
 }
 
 #[test]
-fn status_says_what_is_on_and_fits_60_columns() {
-    let lab = Lab::ready("searches = [\"latency\"]");
-    let status = lab.home.json(["collector", "status"]);
+fn status_fits_60_columns() {
+    let fixture = Fixture::ready("searches = [\"latency\"]");
+    let status = fixture.home.json(["collector", "status"]);
     assert_eq!(
         (&status["enabled"], &status["off_because"]),
         (&json!(true), &Value::Null),
         "{status:#}"
     );
-    assert_eq!((&status["handle"], &status["user_id"]), (&json!("ada"), &json!(lab.ada)));
+    assert_eq!((&status["handle"], &status["user_id"]), (&json!("ada"), &json!(fixture.ada)));
     assert_eq!((&status["stored"]["own"], &status["stored"]["mentions"]), (&json!(2), &json!(1)));
     let next = status["next_run"].as_str().unwrap();
     assert!(next.ends_with("T00:15:00.000Z") || next.ends_with("T00:45:00.000Z"), "{next}");
@@ -451,7 +455,7 @@ fn status_says_what_is_on_and_fits_60_columns() {
         "{limits:?}"
     );
     if let Some((code, text)) =
-        on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "status"])
+        on_a_terminal(&fixture.home, 60, &[("NO_COLOR", "1")], &["collector", "status"])
     {
         assert_eq!(code, 0, "{text}");
         for line in text.lines() {
@@ -462,61 +466,64 @@ fn status_says_what_is_on_and_fits_60_columns() {
             "{text}"
         );
     }
-    assert_eq!(lab.home.brain(["collector", "status", "-q"]).expect(0).stdout, "on\n");
+    assert_eq!(fixture.home.brain(["collector", "status", "-q"]).expect(0).stdout, "on\n");
 }
 
 #[test]
-fn what_was_deleted_is_listed_once_and_cleaned() {
-    let lab = Lab::ready("");
-    let hostile = lab.platform.post(&lab.ada, "gone \u{1b}[2J\u{202e}soon\nand more");
-    lab.home.brain(["collector", "collect"]).expect(0);
-    lab.platform.delete(&hostile);
-    let ran = lab.home.brain(["collector", "collect"]).expect(0);
+fn deleted_posts_are_listed_once_and_cleaned() {
+    let fixture = Fixture::ready("");
+    let hostile = fixture.platform.post(&fixture.ada, "gone \u{1b}[2J\u{202e}soon\nand more");
+    fixture.home.brain(["collector", "collect"]).expect(0);
+    fixture.platform.delete(&hostile);
+    let ran = fixture.home.brain(["collector", "collect"]).expect(0);
     let line =
         ran.stdout.lines().find(|line| line.starts_with("DELETION_DETECTED:")).unwrap().to_owned();
     assert!(line.starts_with(&format!("DELETION_DETECTED:{hostile}:ada:gone ")), "{line}");
-    lab.home.brain(["collector", "collect"]).expect(0);
+    fixture.home.brain(["collector", "collect"]).expect(0);
 
-    let deletions = lab.home.json(["collector", "deletions"]);
+    let deletions = fixture.home.json(["collector", "deletions"]);
     assert_eq!(deletions["deletions"].as_array().unwrap().len(), 1, "{deletions:#}");
     let one = &deletions["deletions"][0];
     assert_eq!((&one["id"], &one["author"]), (&json!(hostile), &json!("ada")));
-    let alerts = lab.home.json(["collector", "alerts", "--since", "2020-01-01"]);
+    let alerts = fixture.home.json(["collector", "alerts", "--since", "2020-01-01"]);
     assert_eq!(
         (&alerts["alerts"][0]["kind"], &alerts["alerts"][0]["message"]),
         (&json!("deletion"), &json!(line))
     );
-    assert_eq!(lab.home.brain(["collector", "alerts", "-q"]).expect(0).stdout, format!("{line}\n"));
+    assert_eq!(
+        fixture.home.brain(["collector", "alerts", "-q"]).expect(0).stdout,
+        format!("{line}\n")
+    );
     for action in ["deletions", "alerts"] {
-        let shown = lab.home.brain(["collector", action]).expect(0);
+        let shown = fixture.home.brain(["collector", action]).expect(0);
         assert!(
             shown.stdout.contains(&hostile) && !shown.stdout.contains(['\u{1b}', '\u{202e}']),
             "{}",
             shown.stdout
         );
-        let later = lab.home.brain(["collector", action, "--since", "2100-01-01"]).expect(0);
+        let later = fixture.home.brain(["collector", action, "--since", "2100-01-01"]).expect(0);
         assert!(
             later.stdout.is_empty() && later.stderr.contains(&format!("no {action}")),
             "{later:?}"
         );
         assert_eq!(
-            lab.home.fault(["collector", action, "--since", "yesterday"], 2)["code"],
+            fixture.home.fault(["collector", action, "--since", "yesterday"], 2)["code"],
             "usage"
         );
-        lab.home.fault(["collector", action, "--limit", "0"], 2);
-        lab.home.fault(["collector", action, "--after", "x"], 2);
+        fixture.home.fault(["collector", action, "--limit", "0"], 2);
+        fixture.home.fault(["collector", action, "--after", "x"], 2);
     }
 }
 
 #[test]
-fn a_curve_is_drawn_as_wide_as_the_terminal() {
-    let lab = Lab::ready("");
-    let post = lab.platform.post(&lab.ada, "It grows");
+fn curves_fit_the_terminal_width() {
+    let fixture = Fixture::ready("");
+    let post = fixture.platform.post(&fixture.ada, "It grows");
     for likes in [0, 10, 40, 90, 160] {
-        lab.platform.likes(&post, likes);
-        lab.home.brain(["collector", "collect"]).expect(0);
+        fixture.platform.likes(&post, likes);
+        fixture.home.brain(["collector", "collect"]).expect(0);
     }
-    let curve = lab.home.json(["collector", "plot", &post]);
+    let curve = fixture.home.json(["collector", "plot", &post]);
     let likes: Vec<u64> = curve["snapshots"]
         .as_array()
         .unwrap()
@@ -524,35 +531,35 @@ fn a_curve_is_drawn_as_wide_as_the_terminal() {
         .map(|s| s["metrics"]["like_count"].as_u64().unwrap())
         .collect();
     assert_eq!(likes, [0, 10, 40, 90, 160], "{curve:#}");
-    let text = lab.home.brain(["collector", "plot", &post]).expect(0).stdout;
+    let text = fixture.home.brain(["collector", "plot", &post]).expect(0).stdout;
     assert!(text.starts_with(&format!("{post} ada\nIt grows\nlikes 0 -> 160\n160 ┤")), "{text}");
     assert!(text.contains("reposts 0 -> 0\n") && text.contains("replies 0 -> 0\n"), "{text}");
     if let Some((_, text)) =
-        on_a_terminal(&lab.home, 60, &[("NO_COLOR", "1")], &["collector", "plot", &post])
+        on_a_terminal(&fixture.home, 60, &[("NO_COLOR", "1")], &["collector", "plot", &post])
     {
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
-    // Both gains are told by the status, fastest first.
-    let shown = lab.home.brain(["collector", "status"]).expect(0).stdout;
+    // The status lists both gains, fastest first.
+    let shown = fixture.home.brain(["collector", "status"]).expect(0).stdout;
     assert!(
         shown.contains("0 -> 160  ada It grows")
             && shown.contains(&format!("brain collector plot {post}")),
         "{shown}"
     );
 
-    assert_eq!(lab.home.fault(["collector", "plot", "17"], 4)["code"], "unknown_post");
-    assert_eq!(lab.home.fault(["collector", "plot", "../state"], 2)["code"], "usage");
-    lab.home.fault(["collector", "plot"], 2);
-    lab.home.fault(["collector", "status", "17"], 2);
+    assert_eq!(fixture.home.fault(["collector", "plot", "17"], 4)["code"], "unknown_post");
+    assert_eq!(fixture.home.fault(["collector", "plot", "../state"], 2)["code"], "usage");
+    fixture.home.fault(["collector", "plot"], 2);
+    fixture.home.fault(["collector", "status", "17"], 2);
 }
 
 #[test]
-fn two_runs_never_overlap_and_one_goes_on_when_its_client_is_gone() {
-    let lab = Lab::ready("");
-    let _daemon = lab.home.daemon();
-    lab.platform.post(&lab.ada, "A third one");
-    lab.platform.fault(endpoint::MENTIONS, Fault::Slow(3000), 1);
-    let mut command = lab.home.command("brain");
+fn runs_never_overlap_and_survive_their_client() {
+    let fixture = Fixture::ready("");
+    let _daemon = fixture.home.daemon();
+    fixture.platform.post(&fixture.ada, "A third one");
+    fixture.platform.fault(endpoint::MENTIONS, Fault::Slow(3000), 1);
+    let mut command = fixture.home.command("brain");
     command
         .args(["collector", "collect"])
         .stdin(Stdio::null())
@@ -561,19 +568,19 @@ fn two_runs_never_overlap_and_one_goes_on_when_its_client_is_gone() {
     let mut first = command.spawn().unwrap();
     let mut lines = BufReader::new(first.stdout.take().unwrap());
     let mut line = String::new();
-    // Lines come while the run is under way.
+    // Lines are printed during the run.
     while !line.starts_with("OWN_TWEETS:") {
         line.clear();
         assert!(lines.read_line(&mut line).unwrap() > 0, "the run is over already");
     }
-    let fault = lab.home.fault(["collector", "collect"], 1);
+    let fault = fixture.home.fault(["collector", "collect"], 1);
     assert_eq!(fault["code"], "busy");
     assert!(
-        fault["message"].as_str().unwrap().contains("a run that was asked for is at work since 20"),
+        fault["message"].as_str().unwrap().contains("a requested run has been running since 20"),
         "{fault}"
     );
-    assert_eq!(lab.home.fault(["collector", "setup"], 1)["code"], "busy");
-    let status = lab.home.json(["collector", "status"]);
+    assert_eq!(fixture.home.fault(["collector", "setup"], 1)["code"], "busy");
+    let status = fixture.home.json(["collector", "status"]);
     assert_eq!(status["enabled"], true, "looking is allowed meanwhile");
     let before = status["last_run"]["finished_at"].as_str().unwrap().to_owned();
 
@@ -584,7 +591,7 @@ fn two_runs_never_overlap_and_one_goes_on_when_its_client_is_gone() {
     assert!(!rest.contains("RUN_COMPLETE"), "{rest}");
     let patience = Instant::now() + Duration::from_secs(30);
     loop {
-        let status = lab.home.json(["collector", "status"]);
+        let status = fixture.home.json(["collector", "status"]);
         if status["last_run"]["finished_at"] != before.as_str() {
             assert_eq!(
                 (&status["last_run"]["status"], &status["stored"]["own"]),
@@ -598,10 +605,10 @@ fn two_runs_never_overlap_and_one_goes_on_when_its_client_is_gone() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let lab = Lab::ready("");
-    lab.platform.fault(endpoint::TIMELINE, Fault::Slow(500), 1);
-    let mut command = lab.home.command("brain");
+fn a_closed_output_pipe_is_no_failure() {
+    let fixture = Fixture::ready("");
+    fixture.platform.fault(endpoint::TIMELINE, Fault::Slow(500), 1);
+    let mut command = fixture.home.command("brain");
     command
         .args(["collector", "collect"])
         .stdin(Stdio::null())
@@ -613,7 +620,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
-fn the_help_has_all_actions() {
+fn the_help_lists_all_actions() {
     let home = TestHome::new();
     let help = home.brain(["collector", "--help"]).expect(0).stdout;
     for action in ["setup", "collect", "status", "deletions", "alerts", "digest", "enrich", "plot"]
@@ -624,10 +631,10 @@ fn the_help_has_all_actions() {
 }
 
 #[test]
-fn doctor_knows_how_the_collector_is() {
-    let lab = Lab::new("");
+fn doctor_reports_collector_problems() {
+    let fixture = Fixture::new("");
     let check = || {
-        let doctor = lab.home.brain(["doctor", "--json"]).json();
+        let doctor = fixture.home.brain(["doctor", "--json"]).json();
         let checks = doctor["checks"].as_array().unwrap();
         checks.iter().find(|check| check["name"] == "collector").unwrap().clone()
     };
@@ -637,18 +644,18 @@ fn doctor_knows_how_the_collector_is() {
         assert!(check["message"].as_str().unwrap().contains(words), "{check}");
     };
     says("ok", "off: there is no token");
-    lab.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
+    fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0);
     says("ok", "on; the last run was at ");
-    lab.platform.fault(endpoint::MENTIONS, Fault::Unauthorized, 1);
-    assert_eq!(lab.home.brain(["collector", "collect"]).code, 1);
+    fixture.platform.fault(endpoint::MENTIONS, Fault::Unauthorized, 1);
+    assert_eq!(fixture.home.brain(["collector", "collect"]).code, 1);
     says("warn", "failed (unauthorized)");
     // With and without authors' names.
-    lab.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 2);
-    lab.home.brain(["collector", "collect"]).expect(0);
+    fixture.platform.fault(endpoint::MENTIONS, Fault::Forbidden, 2);
+    fixture.home.brain(["collector", "collect"]).expect(0);
     says("warn", " skipped mentions: ");
-    lab.home.brain(["collector", "collect"]).expect(0);
+    fixture.home.brain(["collector", "collect"]).expect(0);
     says("ok", "on; the last run was at ");
-    fs::set_permissions(lab.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+    fs::set_permissions(fixture.token_file(), std::os::unix::fs::PermissionsExt::from_mode(0o644))
         .unwrap();
     says("fail", "others can read the secret");
 }

@@ -1,6 +1,5 @@
-//! SIGKILL at random moments of runs, while posts come, are liked and go: no file is damaged, no
-//! alert is lost, nothing that was deleted is missed, nothing that is alive is called deleted, and
-//! the next run goes on.
+//! SIGKILL at random moments of runs, while posts are created, liked and deleted. No file is
+//! damaged, no alert is lost, no deletion is missed or invented, and the next run continues.
 //!
 //! `BRAIN_CRASH_ROUNDS` (25; the full run has 500) and `BRAIN_CRASH_SEED` as in `crash`.
 
@@ -12,18 +11,18 @@ use std::time::{Duration, Instant};
 
 use brain_collector::is_velocity_alert;
 use brain_protocol::{CollectorCollect, Reply, Request, encode, write_frame};
-use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, endpoint};
 use brain_tests::{PATIENCE, TestHome};
 use serde_json::{Value, json};
 
 use crate::collector_world::files;
 use crate::crash::{Dice, Run};
 
-/// A run of the default number of rounds ends after this, however slow the machine is.
-const ENOUGH: Duration = Duration::from_secs(40);
+/// Time limit of a run with the default number of rounds.
+const TIME_LIMIT: Duration = Duration::from_secs(40);
 
 #[test]
-fn nothing_is_lost_by_sigkill_within_runs() {
+fn sigkill_during_runs_loses_nothing() {
     let run = Run::new(25);
     let mut dice = run.dice();
     let mut world = World::new();
@@ -34,11 +33,11 @@ fn nothing_is_lost_by_sigkill_within_runs() {
     let mut daemon = world.daemon();
     let mut usual = world.collect();
     for _ in 0..run.rounds {
-        if run.is_default && run.began.elapsed() > ENOUGH {
+        if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
         for _ in 0..=dice.below(6) {
-            world.happens(&mut dice);
+            world.change_platform(&mut dice);
         }
         let mut client = world.home.connect().expect("the daemon answers");
         write_frame(
@@ -48,8 +47,8 @@ fn nothing_is_lost_by_sigkill_within_runs() {
         .unwrap();
         let moment = Duration::from_micros(dice.below(usual.as_micros() as u64 * 5 / 4));
         std::thread::sleep(moment / 2);
-        // Something happens in the middle of it.
-        world.happens(&mut dice);
+        // The platform changes during the run.
+        world.change_platform(&mut dice);
         std::thread::sleep(moment / 2);
         daemon.kill().unwrap();
         daemon.wait().unwrap();
@@ -58,12 +57,12 @@ fn nothing_is_lost_by_sigkill_within_runs() {
         world.check();
         daemon = world.daemon();
         if dice.one_in(4) {
-            // The first one was a new process's.
+            // The first run was in a new process.
             usual = usual.min(world.collect());
             world.check();
         }
     }
-    // Twice: what is deleted in the middle of a run is found by the one after it.
+    // Run twice: the second run finds posts that were deleted during the first.
     world.collect();
     world.collect();
     world.check();
@@ -79,19 +78,19 @@ fn nothing_is_lost_by_sigkill_within_runs() {
     ));
 }
 
-/// A home, a platform, and what is known of both.
+/// A home, a platform, and the expected state.
 struct World {
     home: TestHome,
     platform: Platform,
-    _served: Served,
+    _server: PlatformServer,
     authors: [String; 2],
     /// Every post and its likes.
     posts: BTreeMap<String, u64>,
-    /// Those that were deleted, at any time.
+    /// All deleted posts.
     deleted: BTreeSet<String>,
-    /// Those of them that the collector knew by a complete pull when they were deleted.
+    /// Deleted posts that a complete pull had seen before.
     gone: BTreeSet<String>,
-    /// When each file of a post said first that it was collected.
+    /// The first collection time in each post's file.
     collected: BTreeMap<String, Value>,
 }
 
@@ -102,14 +101,14 @@ impl World {
         for each in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH, endpoint::LOOKUP] {
             platform.limit(each, 10_000_000);
         }
-        let served = Served::start(&platform, false);
+        let server = PlatformServer::start(&platform, false);
         let mut home = TestHome::new();
         for (name, value) in [
-            ("BRAIN_COLLECTOR_PLATFORM_API", served.url().as_str()),
+            ("BRAIN_COLLECTOR_PLATFORM_API", server.url().as_str()),
             ("BRAIN_COLLECTOR_HANDLE", "ada"),
             ("BRAIN_COLLECTOR_USER_ID", &authors[0]),
             ("BRAIN_COLLECTOR_SEARCHES", r#"["owls", "birds"]"#),
-            // Nothing but what is asked for here.
+            // Only runs that the test starts.
             ("BRAIN_COLLECTOR_ENABLED", "false"),
             ("BRAIN_PLATFORM_BEARER_TOKEN", APP_TOKEN),
         ] {
@@ -119,7 +118,7 @@ impl World {
         Self {
             home,
             platform,
-            _served: served,
+            _server: server,
             authors,
             posts,
             deleted,
@@ -132,8 +131,8 @@ impl World {
         self.home.path().join("collector/data")
     }
 
-    /// What all daemons wrote to standard output.
-    fn told(&self) -> String {
+    /// Returns the standard output of all daemons.
+    fn daemon_output(&self) -> String {
         std::fs::read_to_string(self.home.outside().join("lines")).unwrap_or_default()
     }
 
@@ -152,7 +151,7 @@ impl World {
         daemon
     }
 
-    /// A run to its end; how long it took.
+    /// Runs the collector and returns the duration.
     fn collect(&self) -> Duration {
         let began = Instant::now();
         match self
@@ -167,10 +166,11 @@ impl World {
         began.elapsed()
     }
 
-    /// Whether the last run that began has told its end.
+    /// Returns whether the last started run has reported its end.
     fn is_over(&self) -> bool {
-        let told = self.told();
-        told.lines()
+        let daemon_output = self.daemon_output();
+        daemon_output
+            .lines()
             .rfind(|line| line.starts_with("RUN_"))
             .is_none_or(|line| line.starts_with("RUN_COMPLETE:"))
     }
@@ -182,17 +182,17 @@ impl World {
         self.posts.insert(id, 0);
     }
 
-    /// Something happens on the platform.
-    fn happens(&mut self, dice: &mut Dice) {
+    /// Makes a random change on the platform.
+    fn change_platform(&mut self, dice: &mut Dice) {
         let alive: Vec<String> =
             self.posts.keys().filter(|id| !self.deleted.contains(*id)).cloned().collect();
         let some = alive[dice.below(alive.len() as u64) as usize].clone();
-        // All of them fit on one page, so what is missing from it is gone.
+        // All posts fit on one page, so a missing post is deleted.
         let what = if alive.len() > 60 { 0 } else { dice.below(4) };
         match what {
             0 if alive.len() > 20 || dice.one_in(3) => {
-                // Before it is deleted, or a run that ends meanwhile could know it without having
-                // been told of.
+                // Record it before the deletion. Otherwise a run that ends meanwhile could find it
+                // first.
                 if self.previous_ids().contains(&some) {
                     self.gone.insert(some.clone());
                 }
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// The posts of the last complete pull of any stream.
+    /// Returns the posts of the last complete pull of any stream.
     fn previous_ids(&self) -> BTreeSet<String> {
         let Ok(text) = std::fs::read(self.data().join("state.json")) else {
             return BTreeSet::new();
@@ -220,9 +220,9 @@ impl World {
         ids.map(|id| id.as_str().unwrap().to_owned()).collect()
     }
 
-    /// What must hold at any time.
+    /// Checks the invariants that always hold.
     fn check(&mut self) {
-        let (told, mut found) = (self.told(), files(&self.data()));
+        let (daemon_output, mut found) = (self.daemon_output(), files(&self.data()));
         found.retain(|path, _| !path.ends_with(".tmp"));
         for (path, bytes) in &found {
             let value: Value = serde_json::from_slice(bytes)
@@ -241,17 +241,20 @@ impl World {
             let id = path.rsplit('/').next().unwrap().trim_end_matches(".json");
             if path.starts_with("deletions/") {
                 assert!(self.deleted.contains(id), "{id} is alive");
-                assert!(told.contains(&format!("DELETION_DETECTED:{id}:")), "{id} was not told of");
+                assert!(
+                    daemon_output.contains(&format!("DELETION_DETECTED:{id}:")),
+                    "{id} was not reported"
+                );
             }
             if path.starts_with("engagement/") {
                 let likes: Vec<u64> = value.as_array().unwrap().iter().map(likes).collect();
                 for step in likes.windows(2).filter(|step| is_velocity_alert(step[0], step[1])) {
                     let line = format!("VELOCITY_ALERT:{id}:likes:{}->{}:", step[0], step[1]);
-                    assert!(told.contains(&line), "{line} was not told");
+                    assert!(daemon_output.contains(&line), "{line} was not reported");
                 }
             }
         }
-        for line in told.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
+        for line in daemon_output.lines().filter(|line| line.starts_with("DELETION_DETECTED:")) {
             assert!(
                 self.deleted.contains(line.split(':').nth(1).unwrap()),
                 "{line}, which is alive"
@@ -259,15 +262,18 @@ impl World {
         }
     }
 
-    /// What must hold once runs have come to their end.
+    /// Checks the invariants after complete runs.
     fn check_nothing_is_missed(&self) {
-        let told = self.told();
+        let daemon_output = self.daemon_output();
         for id in &self.gone {
             assert!(
                 self.data().join(format!("deletions/{id}.json")).exists(),
                 "the deletion of {id} was missed"
             );
-            assert!(told.contains(&format!("DELETION_DETECTED:{id}:")), "{id} was not told of");
+            assert!(
+                daemon_output.contains(&format!("DELETION_DETECTED:{id}:")),
+                "{id} was not reported"
+            );
         }
         let found = files(&self.data());
         assert!(found.keys().all(|path| !path.ends_with(".tmp")), "leftovers are swept");

@@ -1,33 +1,34 @@
-//! Deletions, by the table of the specification: each condition on both sides, each answer of the
-//! lookup, and what proves nothing.
+//! Deletions: both sides of each condition, each answer of the lookup, and answers that prove
+//! nothing.
 
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{DAY, HOUR, Lab, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
 
-/// A lab whose first run stored `count` posts of the own timeline; their ids, oldest first.
-fn stored(count: i64) -> (Lab, Vec<String>) {
-    let lab = Lab::new();
-    let at = lab.now() - count;
-    let ids =
-        (0..count).map(|i| lab.platform.post_at(&lab.ada, &format!("post {i}"), at + i)).collect();
-    lab.collect();
-    (lab, ids)
+/// Returns a fixture whose first run stored `count` own posts, and their ids, oldest first.
+fn stored(count: i64) -> (Fixture, Vec<String>) {
+    let fixture = Fixture::new();
+    let at = fixture.now() - count;
+    let ids = (0..count)
+        .map(|i| fixture.platform.post_at(&fixture.ada, &format!("post {i}"), at + i))
+        .collect();
+    fixture.collect();
+    (fixture, ids)
 }
 
-fn lookups(lab: &Lab) -> u64 {
-    lab.platform.count(endpoint::LOOKUP)
+fn lookups(fixture: &Fixture) -> u64 {
+    fixture.platform.count(endpoint::LOOKUP)
 }
 
 #[test]
-fn a_deleted_post_is_looked_up_recorded_and_told_once() {
-    let (lab, ids) = stored(3);
-    let before = lab.own(&ids[1]).unwrap();
-    lab.platform.delete(&ids[1]);
-    lab.pass(30 * MINUTE);
-    let at = lab.stamp();
-    let lines = lab.collect();
+fn a_deleted_post_is_recorded_and_reported_once() {
+    let (fixture, ids) = stored(3);
+    let before = fixture.own(&ids[1]).unwrap();
+    fixture.platform.delete(&ids[1]);
+    fixture.pass(30 * MINUTE);
+    let at = fixture.stamp();
+    let lines = fixture.collect();
     assert_eq!(
         lines,
         [
@@ -38,22 +39,22 @@ fn a_deleted_post_is_looked_up_recorded_and_told_once() {
             format!("RUN_COMPLETE:{at}:tweets_stored=2:deletions=1:velocity_alerts=0"),
         ]
     );
-    let mut record = lab.deletion(&ids[1]).unwrap();
+    let mut record = fixture.deletion(&ids[1]).unwrap();
     assert_eq!((&record["detected_at"], &record["reason"]), (&json!(at), &json!("not_found")));
     let fields = record.as_object_mut().unwrap();
     fields.remove("detected_at");
     fields.remove("reason");
     assert_eq!(record, before, "the original record, as it was");
-    assert_eq!(lab.own(&ids[1]).unwrap(), before, "the stored post stays");
-    lab.pass(30 * MINUTE);
-    assert!(with(&lab.collect(), "DELETION_DETECTED").is_empty());
-    assert_eq!(lookups(&lab), 1, "asked once, told once");
+    assert_eq!(fixture.own(&ids[1]).unwrap(), before, "the stored post stays");
+    fixture.pass(30 * MINUTE);
+    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    assert_eq!(lookups(&fixture), 1, "asked once, told once");
 }
 
 #[test]
-fn seven_days_and_forty_eight_hours_to_the_millisecond() {
-    // Time between writing and the run that saw it last, time until the run that misses it, whether
-    // it is checked.
+fn age_limits_are_exact_to_the_millisecond() {
+    // The time between creation and the last run that saw the post, the time until the run that
+    // misses it, and whether the post is looked up.
     for (seen_after, missed_after, checked) in [
         (0, 48 * HOUR, true),
         (0, 48 * HOUR + 1, false),
@@ -63,105 +64,107 @@ fn seven_days_and_forty_eight_hours_to_the_millisecond() {
         (6 * DAY, 30 * MINUTE, true),
         (7 * DAY, MINUTE, false),
     ] {
-        let lab = Lab::new();
-        let id = lab.platform.post(&lab.ada, "for a while");
-        lab.pass(seen_after);
-        lab.collect();
-        lab.platform.delete(&id);
-        lab.pass(missed_after);
-        let lines = lab.collect();
+        let fixture = Fixture::new();
+        let id = fixture.platform.post(&fixture.ada, "for a while");
+        fixture.pass(seen_after);
+        fixture.collect();
+        fixture.platform.delete(&id);
+        fixture.pass(missed_after);
+        let lines = fixture.collect();
         let case = format!("seen after {seen_after} ms, missed after {missed_after} ms more");
-        assert_eq!(lookups(&lab), u64::from(checked), "{case}");
+        assert_eq!(lookups(&fixture), u64::from(checked), "{case}");
         assert_eq!(with(&lines, "DELETION_DETECTED").len(), usize::from(checked), "{case}");
-        assert_eq!(lab.deletion(&id).is_some(), checked, "{case}");
-        // What was not checked is not checked later either.
-        lab.pass(MINUTE);
-        lab.collect();
-        assert_eq!(lookups(&lab), u64::from(checked), "{case}");
+        assert_eq!(fixture.deletion(&id).is_some(), checked, "{case}");
+        // A post that was not checked is never checked later.
+        fixture.pass(MINUTE);
+        fixture.collect();
+        assert_eq!(lookups(&fixture), u64::from(checked), "{case}");
     }
 }
 
 #[test]
-fn a_post_of_the_future_is_young() {
-    let lab = Lab::new();
-    let id = lab.platform.post_at(&lab.ada, "by a clock that is ahead", lab.now() + HOUR);
-    lab.collect();
-    lab.platform.delete(&id);
-    lab.pass(MINUTE);
-    assert_eq!(with(&lab.collect(), "DELETION_DETECTED").len(), 1);
+fn posts_from_the_future_count_as_young() {
+    let fixture = Fixture::new();
+    let id =
+        fixture.platform.post_at(&fixture.ada, "by a clock that is ahead", fixture.now() + HOUR);
+    fixture.collect();
+    fixture.platform.delete(&id);
+    fixture.pass(MINUTE);
+    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1);
 }
 
 #[test]
-fn what_has_no_record_or_a_deletion_already_is_not_looked_up() {
-    let (lab, ids) = stored(3);
-    lab.platform.delete(&ids[0]);
-    lab.platform.delete(&ids[1]);
-    std::fs::remove_file(lab.data().join(format!("tweets/own/{}.json", ids[0]))).unwrap();
-    std::fs::write(lab.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#)
+fn unknown_and_deleted_posts_are_not_looked_up() {
+    let (fixture, ids) = stored(3);
+    fixture.platform.delete(&ids[0]);
+    fixture.platform.delete(&ids[1]);
+    std::fs::remove_file(fixture.data().join(format!("tweets/own/{}.json", ids[0]))).unwrap();
+    std::fs::write(fixture.data().join(format!("deletions/{}.json", ids[1])), r#"{"id": "kept"}"#)
         .unwrap();
-    lab.pass(MINUTE);
-    assert!(with(&lab.collect(), "DELETION_DETECTED").is_empty());
-    assert_eq!(lookups(&lab), 0);
-    assert_eq!(lab.deletion(&ids[1]).unwrap(), json!({"id": "kept"}));
+    fixture.pass(MINUTE);
+    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
+    assert_eq!(lookups(&fixture), 0);
+    assert_eq!(fixture.deletion(&ids[1]).unwrap(), json!({"id": "kept"}));
 }
 
 #[test]
-fn what_is_alive_is_no_deletion() {
-    // It left the page of the newest, it was edited, it is withheld, its errors are about something
-    // else.
-    let lab = Lab::new();
-    let old = lab.platform.post_at(&lab.ada, "soon beyond the page", lab.now() - HOUR);
-    let edited = lab.platform.post(&lab.ada, "first words");
-    let quoted = lab.platform.post(&lab.bob, "quoted");
-    lab.collect();
-    lab.pass(MINUTE);
-    lab.platform.change(&old, |post| {
+fn visible_posts_are_not_deletions() {
+    // The post left the newest page, was edited, is withheld, or has errors about another object.
+    let fixture = Fixture::new();
+    let old = fixture.platform.post_at(&fixture.ada, "soon beyond the page", fixture.now() - HOUR);
+    let edited = fixture.platform.post(&fixture.ada, "first words");
+    let quoted = fixture.platform.post(&fixture.bob, "quoted");
+    fixture.collect();
+    fixture.pass(MINUTE);
+    fixture.platform.change(&old, |post| {
         post.withheld = true;
         post.quotes = quoted.parse().ok();
     });
-    lab.platform.delete(&quoted);
-    let newer = lab.platform.edit(&edited, "second words");
+    fixture.platform.delete(&quoted);
+    let newer = fixture.platform.edit(&edited, "second words");
     for i in 0..100 {
-        lab.platform.post_at(&lab.ada, &format!("flood {i}"), lab.now() - 200 + i);
+        fixture.platform.post_at(&fixture.ada, &format!("flood {i}"), fixture.now() - 200 + i);
     }
-    let lines = lab.collect();
+    let lines = fixture.collect();
     assert!(with(&lines, "DELETION_DETECTED").is_empty(), "{lines:?}");
-    assert_eq!(lookups(&lab), 2, "the oldest one, and the version before the edit");
-    assert!(lab.own(&newer).is_some() && lab.own(&edited).unwrap()["text"] == "first words");
-    lab.pass(MINUTE);
-    lab.collect();
-    assert_eq!(lookups(&lab), 2, "what was found alive is not in the former pull any more");
+    assert_eq!(lookups(&fixture), 2, "the oldest one, and the version before the edit");
+    assert!(
+        fixture.own(&newer).is_some() && fixture.own(&edited).unwrap()["text"] == "first words"
+    );
+    fixture.pass(MINUTE);
+    fixture.collect();
+    assert_eq!(lookups(&fixture), 2, "what was found alive is not in the former pull any more");
 }
 
 #[test]
-fn a_post_that_another_stream_still_has_is_present() {
-    let lab = Lab::with(&[("searches", r#"["owls"]"#)]);
-    let id = lab.platform.post(&lab.bob, "owls, @ada");
-    lab.collect();
-    lab.platform.change(&id, |post| post.text = "owls for nobody".into());
-    lab.pass(MINUTE);
-    assert_eq!(lab.collect()[2], "MENTIONS:0 (0 new)");
-    assert_eq!(lookups(&lab), 0);
+fn a_post_in_another_stream_is_not_deleted() {
+    let fixture = Fixture::with(&[("searches", r#"["owls"]"#)]);
+    let id = fixture.platform.post(&fixture.bob, "owls, @ada");
+    fixture.collect();
+    fixture.platform.change(&id, |post| post.text = "owls for nobody".into());
+    fixture.pass(MINUTE);
+    assert_eq!(fixture.collect()[2], "MENTIONS:0 (0 new)");
+    assert_eq!(lookups(&fixture), 0);
 }
 
 #[test]
-fn deletions_of_mentions_and_search_results_are_found_too() {
-    let lab = Lab::with(&[("searches", r#"["owls"]"#)]);
-    let mention = lab.platform.post(&lab.bob, "hi @ada");
-    let found = lab.platform.post(&lab.bob, "owls");
-    lab.collect();
-    lab.platform.delete(&mention);
-    lab.platform.delete(&found);
-    lab.pass(MINUTE);
-    let lines = lab.collect();
+fn deleted_mentions_and_search_results_are_found() {
+    let fixture = Fixture::with(&[("searches", r#"["owls"]"#)]);
+    let mention = fixture.platform.post(&fixture.bob, "hi @ada");
+    let found = fixture.platform.post(&fixture.bob, "owls");
+    fixture.collect();
+    fixture.platform.delete(&mention);
+    fixture.platform.delete(&found);
+    fixture.pass(MINUTE);
+    let lines = fixture.collect();
     for (id, text) in [(mention, "hi @ada"), (found, "owls")] {
         assert!(lines.contains(&format!("DELETION_DETECTED:{id}:bob:{text}")), "{lines:?}");
-        assert!(lab.deletion(&id).is_some());
+        assert!(fixture.deletion(&id).is_some());
     }
 }
 
 #[test]
-fn each_proof_of_a_deletion_has_its_reason() {
+fn each_deletion_has_a_reason() {
     for (fault, reason) in [
         (Some(Fault::NotFound), "not_found_404"),
         (Some(Fault::NotFoundEmpty), "not_found_404"),
@@ -169,27 +172,27 @@ fn each_proof_of_a_deletion_has_its_reason() {
         (Some(Fault::EmptyObject), "no_data"),
         (Some(Fault::Exactly(r#"{"data": null}"#.into())), "no_data"),
     ] {
-        let (lab, ids) = stored(2);
-        lab.platform.delete(&ids[0]);
+        let (fixture, ids) = stored(2);
+        fixture.platform.delete(&ids[0]);
         if let Some(fault) = fault.clone() {
-            lab.platform.fault(endpoint::LOOKUP, fault, 1);
+            fixture.platform.fault(endpoint::LOOKUP, fault, 1);
         }
-        lab.platform.newer_host(true);
-        lab.pass(MINUTE);
-        assert_eq!(with(&lab.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
-        assert_eq!(lab.deletion(&ids[0]).unwrap()["reason"], reason, "{fault:?}");
+        fixture.platform.newer_host(true);
+        fixture.pass(MINUTE);
+        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        assert_eq!(fixture.deletion(&ids[0]).unwrap()["reason"], reason, "{fault:?}");
     }
-    let lab = Lab::new();
-    let (shy, banned) = (lab.platform.account("shy"), lab.platform.account("banned"));
-    let ids = [lab.platform.post(&shy, "hi @ada"), lab.platform.post(&banned, "ho @ada")];
-    lab.collect();
-    lab.platform.change_account(&shy, |account| account.protected = true);
-    lab.platform.change_account(&banned, |account| account.suspended = true);
-    lab.pass(MINUTE);
-    assert_eq!(with(&lab.collect(), "DELETION_DETECTED").len(), 2);
+    let fixture = Fixture::new();
+    let (shy, banned) = (fixture.platform.account("shy"), fixture.platform.account("banned"));
+    let ids = [fixture.platform.post(&shy, "hi @ada"), fixture.platform.post(&banned, "ho @ada")];
+    fixture.collect();
+    fixture.platform.change_account(&shy, |account| account.protected = true);
+    fixture.platform.change_account(&banned, |account| account.suspended = true);
+    fixture.pass(MINUTE);
+    assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 2);
     for id in ids {
         assert_eq!(
-            lab.deletion(&id).unwrap()["reason"],
+            fixture.deletion(&id).unwrap()["reason"],
             "not_authorized",
             "it is hidden, which is not the same"
         );
@@ -197,7 +200,7 @@ fn each_proof_of_a_deletion_has_its_reason() {
 }
 
 #[test]
-fn what_proves_nothing_is_asked_again() {
+fn inconclusive_lookups_are_repeated() {
     let other = r#"{"data": {"id": "17", "text": "x", "edit_history_tweet_ids": ["17"]}}"#;
     for fault in [
         Fault::BadRequest,
@@ -225,52 +228,52 @@ fn what_proves_nothing_is_asked_again() {
         Fault::Truncated,
         Fault::Cut,
     ] {
-        let (lab, ids) = stored(3);
-        lab.platform.delete(&ids[1]);
-        lab.platform.fault(endpoint::LOOKUP, fault.clone(), 1);
-        lab.pass(MINUTE);
-        let run = lab.run();
+        let (fixture, ids) = stored(3);
+        fixture.platform.delete(&ids[1]);
+        fixture.platform.fault(endpoint::LOOKUP, fault.clone(), 1);
+        fixture.pass(MINUTE);
+        let run = fixture.run();
         assert_eq!(
             (run.status.as_str(), run.deletions, run.unverified),
             ("complete", 0, 1),
             "{fault:?}: {run:?}"
         );
-        assert_eq!(with(&lab.lines(), "DELETION_DETECTED"), Vec::<&str>::new(), "{fault:?}");
-        assert!(lab.deletion(&ids[1]).is_none(), "{fault:?}");
-        assert!(lab.former("own").contains(&ids[1]), "{fault:?}: it is still in doubt");
-        // Windows are over by then.
-        lab.pass(16 * MINUTE);
-        assert_eq!(with(&lab.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
-        assert_eq!(lookups(&lab), 2, "{fault:?}");
+        assert_eq!(with(&fixture.lines(), "DELETION_DETECTED"), Vec::<&str>::new(), "{fault:?}");
+        assert!(fixture.deletion(&ids[1]).is_none(), "{fault:?}");
+        assert!(fixture.former("own").contains(&ids[1]), "{fault:?}: it is still in doubt");
+        // The rate-limit windows have ended.
+        fixture.pass(16 * MINUTE);
+        assert_eq!(with(&fixture.collect(), "DELETION_DETECTED").len(), 1, "{fault:?}");
+        assert_eq!(lookups(&fixture), 2, "{fault:?}");
     }
 }
 
 #[test]
-fn credit_and_token_end_the_run_at_a_lookup_and_it_is_asked_again() {
+fn lookups_without_credit_or_token_are_repeated() {
     for (fault, reason) in
         [(Fault::Unauthorized, "unauthorized"), (Fault::CreditsDepleted, "payment_required")]
     {
-        let (lab, ids) = stored(3);
-        lab.platform.delete(&ids[0]);
-        lab.platform.delete(&ids[1]);
-        lab.platform.fault_after(endpoint::LOOKUP, 1, fault, 1);
-        lab.pass(MINUTE);
-        lab.lines();
-        let run = lab.run();
+        let (fixture, ids) = stored(3);
+        fixture.platform.delete(&ids[0]);
+        fixture.platform.delete(&ids[1]);
+        fixture.platform.fault_after(endpoint::LOOKUP, 1, fault, 1);
+        fixture.pass(MINUTE);
+        fixture.lines();
+        let run = fixture.run();
         assert_eq!(
             (run.status.as_str(), run.reason.as_deref(), run.deletions),
             ("failed", Some(reason), 1)
         );
-        let lines = lab.lines();
+        let lines = fixture.lines();
         assert_eq!(
             with(&lines, "DELETION_DETECTED").len(),
             1,
             "what was proved is told: {lines:?}"
         );
-        assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", lab.stamp()));
-        lab.pass(MINUTE);
+        assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
+        fixture.pass(MINUTE);
         assert_eq!(
-            with(&lab.collect(), "DELETION_DETECTED").len(),
+            with(&fixture.collect(), "DELETION_DETECTED").len(),
             1,
             "and the other one by the next run"
         );
@@ -278,38 +281,38 @@ fn credit_and_token_end_the_run_at_a_lookup_and_it_is_asked_again() {
 }
 
 #[test]
-fn lookups_keep_a_reserve_of_their_own() {
-    let (lab, ids) = stored(6);
-    ids[..5].iter().for_each(|id| lab.platform.delete(id));
-    lab.platform.limit(endpoint::LOOKUP, 5);
-    lab.pass(MINUTE);
-    lab.lines();
-    let run = lab.run();
+fn lookups_have_their_own_reserve() {
+    let (fixture, ids) = stored(6);
+    ids[..5].iter().for_each(|id| fixture.platform.delete(id));
+    fixture.platform.limit(endpoint::LOOKUP, 5);
+    fixture.pass(MINUTE);
+    fixture.lines();
+    let run = fixture.run();
     assert_eq!((run.status.as_str(), run.deletions, run.unverified), ("complete", 3, 2), "{run:?}");
-    assert_eq!(lookups(&lab), 3, "two requests are left alone");
+    assert_eq!(lookups(&fixture), 3, "two requests are left alone");
     assert!(
         run.streams.iter().all(|stream| stream.skipped.is_none()),
         "streams have nothing to do with it: {run:?}"
     );
-    lab.pass(14 * MINUTE + 59_000);
-    assert_eq!((lab.run().deletions, lookups(&lab)), (0, 3), "the window is not over");
-    lab.pass(MINUTE);
-    assert_eq!((lab.run().deletions, lookups(&lab)), (2, 5));
+    fixture.pass(14 * MINUTE + 59_000);
+    assert_eq!((fixture.run().deletions, lookups(&fixture)), (0, 3), "the window is not over");
+    fixture.pass(MINUTE);
+    assert_eq!((fixture.run().deletions, lookups(&fixture)), (2, 5));
 }
 
 #[test]
-fn a_preview_is_one_line_of_eighty_characters() {
-    let lab = Lab::new();
+fn previews_are_one_line_of_80_characters() {
+    let fixture = Fixture::new();
     let text = format!(
         "first: {}\r\nRUN_COMPLETE:fake\u{2028}\u{1b}[31m {}",
         "ä".repeat(40),
         "x".repeat(80)
     );
-    let id = lab.platform.post(&lab.ada, &text);
-    lab.collect();
-    lab.platform.delete(&id);
-    lab.pass(MINUTE);
-    let lines = lab.collect();
+    let id = fixture.platform.post(&fixture.ada, &text);
+    fixture.collect();
+    fixture.platform.delete(&id);
+    fixture.pass(MINUTE);
+    let lines = fixture.collect();
     let line = with(&lines, "DELETION_DETECTED:")[0];
     let preview = line.strip_prefix(&format!("DELETION_DETECTED:{id}:ada:")).unwrap();
     assert_eq!(preview.chars().count(), 80, "{preview}");
@@ -318,18 +321,19 @@ fn a_preview_is_one_line_of_eighty_characters() {
         "{preview}"
     );
     assert!(!preview.chars().any(char::is_control), "{preview:?}");
-    assert_eq!(lab.deletion(&id).unwrap()["text"], json!(text), "the record has it as it was");
+    assert_eq!(fixture.deletion(&id).unwrap()["text"], json!(text), "the record has it as it was");
 }
 
 #[test]
-fn what_was_deleted_can_be_redacted() {
-    let lab = Lab::with(&[("deleted_posts", "redact"), ("searches", r#"["confidential"]"#)]);
-    let id = lab.platform.post(&lab.ada, "confidential words");
-    lab.platform.likes(&id, 3);
-    lab.collect();
-    lab.platform.delete(&id);
-    lab.pass(MINUTE);
-    let lines = lab.collect();
+fn deleted_posts_can_be_redacted() {
+    let fixture =
+        Fixture::with(&[("deleted_posts", "redact"), ("searches", r#"["confidential"]"#)]);
+    let id = fixture.platform.post(&fixture.ada, "confidential words");
+    fixture.platform.likes(&id, 3);
+    fixture.collect();
+    fixture.platform.delete(&id);
+    fixture.pass(MINUTE);
+    let lines = fixture.collect();
     assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1);
     assert!(lines.iter().all(|line| !line.contains("confidential")), "{lines:?}");
     for path in [
@@ -337,29 +341,29 @@ fn what_was_deleted_can_be_redacted() {
         format!("tweets/own/{id}.json"),
         format!("tweets/searches/{id}.json"),
     ] {
-        let record = lab.json(&path).unwrap_or_else(|| panic!("{path} is gone"));
+        let record = fixture.json(&path).unwrap_or_else(|| panic!("{path} is gone"));
         let keys: Vec<&String> = record.as_object().unwrap().keys().collect();
         assert_eq!(keys, ["_collected_at", "created_at", "detected_at", "id", "reason"], "{path}");
     }
-    let everything = crate::collector_world::files(&lab.home().join("collector"));
+    let everything = crate::collector_world::files(&fixture.home().join("collector"));
     for (path, bytes) in everything {
         assert!(!String::from_utf8_lossy(&bytes).contains("confidential words"), "{path}");
     }
-    lab.pass(MINUTE);
-    assert!(with(&lab.collect(), "DELETION_DETECTED").is_empty());
+    fixture.pass(MINUTE);
+    assert!(with(&fixture.collect(), "DELETION_DETECTED").is_empty());
 }
 
 #[test]
-fn deleting_one_version_deletes_them_all() {
-    let lab = Lab::new();
-    let first = lab.platform.post(&lab.ada, "one");
-    lab.collect();
-    lab.pass(MINUTE);
-    let second = lab.platform.edit(&first, "two");
-    lab.collect();
-    lab.platform.delete(&second);
-    lab.pass(MINUTE);
-    lab.collect();
-    let record: Value = lab.deletion(&second).expect("the version that was seen last");
+fn deleting_one_version_deletes_all_versions() {
+    let fixture = Fixture::new();
+    let first = fixture.platform.post(&fixture.ada, "one");
+    fixture.collect();
+    fixture.pass(MINUTE);
+    let second = fixture.platform.edit(&first, "two");
+    fixture.collect();
+    fixture.platform.delete(&second);
+    fixture.pass(MINUTE);
+    fixture.collect();
+    let record: Value = fixture.deletion(&second).expect("the version that was seen last");
     assert_eq!(record["text"], "two");
 }

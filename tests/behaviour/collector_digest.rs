@@ -1,10 +1,10 @@
-//! What an agent is told of what was collected.
+//! The collector's digest for agents.
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scopes};
 use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
-use brain_core::Silent;
+use brain_core::NoProgress;
 use brain_protocol::{
     CollectorDigest, Digest, DigestPost, FaultCode, NamedPage, Request, SourceId,
 };
@@ -12,8 +12,8 @@ use brain_tests::TestHome;
 use brain_tests::mcp::mcp;
 use serde_json::{Value, json};
 
-use crate::collector_lab::{ANN, BOB, DAY, EVE, Lab, post, tagged};
-use crate::hands::HOUR;
+use crate::collector_fixture::{ANN, BOB, DAY, EVE, Fixture, post, tagged};
+use crate::mock_clock::HOUR;
 
 fn all(limit: u32) -> CollectorDigest {
     CollectorDigest { limit, ..CollectorDigest::default() }
@@ -32,28 +32,29 @@ fn ids(digest: &Digest) -> Vec<&str> {
 }
 
 #[test]
-fn it_has_who_wrote_what_with_the_pages_about_them() {
-    let lab = Lab::new();
-    lab.put(
+fn the_digest_lists_posts_with_their_pages() {
+    let fixture = Fixture::new();
+    fixture.put(
         "people/ann-lee",
         "---\ntype: person\ntitle: Ann Lee\ntwitter: https://twitter.com/Ann_Lee\n---\n\nHello.\n",
     );
-    lab.put("companies/forge", "---\ntype: company\ntitle: Forge\n---\n\nFounded by Ann Lee.\n");
-    lab.put("notes/call", "---\ntype: note\ntitle: A call\n---\n\nAsked @bobray about it.\n");
-    lab.collect(
+    fixture
+        .put("companies/forge", "---\ntype: company\ntitle: Forge\n---\n\nFounded by Ann Lee.\n");
+    fixture.put("notes/call", "---\ntype: note\ntitle: A call\n---\n\nAsked @bobray about it.\n");
+    fixture.collect(
         Stream::Searches,
         tagged(post(1, ANN, "Forge is hiring, @bobray #jobs"), &["jobs"]),
     );
-    lab.hands.turn(HOUR);
-    lab.collect(Stream::Mentions, post(2, BOB, "thanks"));
-    lab.collect(Stream::Searches, post(2, BOB, "thanks"));
-    lab.collect(Stream::Mentions, post(3, BOB, "@me bye"));
-    lab.collect(Stream::Own, post(4, ("1", "Me", "My Self", 0, false), "mine"));
+    fixture.clock.advance(HOUR);
+    fixture.collect(Stream::Mentions, post(2, BOB, "thanks"));
+    fixture.collect(Stream::Searches, post(2, BOB, "thanks"));
+    fixture.collect(Stream::Mentions, post(3, BOB, "@me bye"));
+    fixture.collect(Stream::Own, post(4, ("1", "Me", "My Self", 0, false), "mine"));
     let id = PostId::parse("1").unwrap();
     let rating = json!({ "reach": 4.5, "rated_at": "2026-11-21T12:00:00.000Z" });
-    lab.data.put_attachment("ratings", &id, &rating).unwrap();
-    lab.data.put_attachment("images", &id, &json!({ "text": "a poster" })).unwrap();
-    let digest = lab.digest(all(100));
+    fixture.data.put_attachment("ratings", &id, &rating).unwrap();
+    fixture.data.put_attachment("images", &id, &json!({ "text": "a poster" })).unwrap();
+    let digest = fixture.digest(all(100));
     assert_eq!(
         (digest.since, digest.until),
         ("2026-11-20T13:00:00.000Z".into(), "2026-11-21T13:00:00.000Z".into())
@@ -92,25 +93,25 @@ fn it_has_who_wrote_what_with_the_pages_about_them() {
 }
 
 #[test]
-fn its_parts_make_the_whole_though_posts_come_meanwhile() {
-    let lab = Lab::new();
+fn pages_of_the_digest_are_consistent_despite_new_posts() {
+    let fixture = Fixture::new();
     for id in 1..=7 {
-        lab.collect(Stream::Searches, post(id, if id % 2 == 0 { ANN } else { BOB }, "words"));
+        fixture.collect(Stream::Searches, post(id, if id % 2 == 0 { ANN } else { BOB }, "words"));
         if id % 3 == 0 {
-            lab.hands.turn(1000);
+            fixture.clock.advance(1000);
         }
     }
-    lab.gone(1, "not_found", false);
+    fixture.gone(1, "not_found", false);
     let (mut seen, mut after, mut first) = (Vec::new(), None, true);
     loop {
-        let digest = lab.digest(CollectorDigest { limit: 2, after, since: None });
+        let digest = fixture.digest(CollectorDigest { limit: 2, after, since: None });
         assert!(posts(&digest).len() <= 2);
         assert_eq!(digest.deletions.len(), usize::from(first));
         first = false;
         seen.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
-        // New ones come while somebody reads.
-        lab.hands.turn(1000);
-        lab.collect(Stream::Searches, post(100 + seen.len() as u64, ANN, "new"));
+        // New posts arrive between two pages of the digest.
+        fixture.clock.advance(1000);
+        fixture.collect(Stream::Searches, post(100 + seen.len() as u64, ANN, "new"));
         match digest.next {
             Some(next) => after = Some(next),
             None => break,
@@ -119,32 +120,34 @@ fn its_parts_make_the_whole_though_posts_come_meanwhile() {
     seen.sort();
     assert_eq!(seen, ["1", "2", "3", "4", "5", "6", "7"]);
     let since = Some("2026-11-01".to_owned());
-    let next = lab.digest(CollectorDigest { limit: 1, after: None, since: since.clone() }).next;
+    let next = fixture.digest(CollectorDigest { limit: 1, after: None, since: since.clone() }).next;
     let other = CollectorDigest { limit: 1, after: next.clone(), since: Some("2026-11-02".into()) };
     for wrong in [other, CollectorDigest { limit: 1, after: Some("x".into()), since: None }] {
-        let refused = lab.ask(Request::CollectorDigest(wrong)).unwrap_err();
+        let refused = fixture.ask(Request::CollectorDigest(wrong)).unwrap_err();
         assert_eq!((refused.code, refused.hint.is_some()), (FaultCode::Usage, true));
     }
     assert!(
-        lab.ask(Request::CollectorDigest(CollectorDigest { limit: 1, after: next, since })).is_ok()
+        fixture
+            .ask(Request::CollectorDigest(CollectorDigest { limit: 1, after: next, since }))
+            .is_ok()
     );
 }
 
 #[test]
-fn what_came_by_another_stream_before_is_new_in_no_part() {
-    let lab = Lab::new();
-    lab.collect(Stream::Searches, post(1, ANN, "words"));
-    lab.hands.turn(3 * DAY);
+fn posts_known_from_another_stream_are_not_new() {
+    let fixture = Fixture::new();
+    fixture.collect(Stream::Searches, post(1, ANN, "words"));
+    fixture.clock.advance(3 * DAY);
     for id in 2..=4 {
-        lab.collect(Stream::Searches, post(id, BOB, "words"));
+        fixture.collect(Stream::Searches, post(id, BOB, "words"));
         if id == 2 {
-            lab.collect(Stream::Mentions, post(1, ANN, "words"));
+            fixture.collect(Stream::Mentions, post(1, ANN, "words"));
         }
-        lab.hands.turn(1000);
+        fixture.clock.advance(1000);
     }
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let digest = lab.digest(CollectorDigest { limit: 1, after, since: None });
+        let digest = fixture.digest(CollectorDigest { limit: 1, after, since: None });
         seen.extend(ids(&digest).into_iter().map(str::to_owned).collect::<Vec<_>>());
         after = digest.next;
         if after.is_none() {
@@ -155,28 +158,31 @@ fn what_came_by_another_stream_before_is_new_in_no_part() {
 }
 
 #[test]
-fn topics_look_back_a_week_and_no_longer() {
-    let lab = Lab::new();
+fn topics_cover_one_week() {
+    let fixture = Fixture::new();
     let week = 7 * DAY;
-    let start = lab.now();
+    let start = fixture.now();
     for (id, who) in [(1, ANN), (11, BOB)] {
-        lab.collect(Stream::Searches, tagged(post(id, who, "x"), &["Rust"]));
+        fixture.collect(Stream::Searches, tagged(post(id, who, "x"), &["Rust"]));
     }
-    // Written long ago, collected just now: no topic of this week.
+    // An old post that was collected just now is not a topic of this week.
     for id in 21..24 {
-        lab.collect_written(
+        fixture.collect_written(
             Stream::Searches,
             tagged(post(id, EVE, "x"), &["Rust"]),
             start - 60 * DAY,
         );
     }
-    lab.hands.turn(week - HOUR);
-    lab.collect(Stream::Searches, tagged(post(2, ANN, "x"), &["rust"]));
-    lab.collect(Stream::Searches, tagged(post(12, BOB, "x"), &["rust"]));
-    lab.hands.turn(HOUR);
-    lab.collect(Stream::Searches, tagged(post(3, ANN, "x"), &["RUST"]));
-    let digest =
-        lab.digest(CollectorDigest { since: Some(rfc3339(lab.now())), limit: 100, after: None });
+    fixture.clock.advance(week - HOUR);
+    fixture.collect(Stream::Searches, tagged(post(2, ANN, "x"), &["rust"]));
+    fixture.collect(Stream::Searches, tagged(post(12, BOB, "x"), &["rust"]));
+    fixture.clock.advance(HOUR);
+    fixture.collect(Stream::Searches, tagged(post(3, ANN, "x"), &["RUST"]));
+    let digest = fixture.digest(CollectorDigest {
+        since: Some(rfc3339(fixture.now())),
+        limit: 100,
+        after: None,
+    });
     assert_eq!(ids(&digest), ["3"]);
     assert_eq!(digest.topics.len(), 1);
     let topic = &digest.topics[0];
@@ -189,28 +195,28 @@ fn topics_look_back_a_week_and_no_longer() {
         ("Rust", "2026-11-21", "2026-11-28")
     );
     assert_eq!(topic.posts, ["1", "2", "3"]);
-    // A millisecond later the first of them is a week and a millisecond ago.
-    lab.hands.turn(1);
-    lab.collect(Stream::Searches, tagged(post(13, BOB, "x"), &["rust"]));
-    let digest = lab.digest(all(100));
+    // One millisecond later, the first post is older than a week.
+    fixture.clock.advance(1);
+    fixture.collect(Stream::Searches, tagged(post(13, BOB, "x"), &["rust"]));
+    let digest = fixture.digest(all(100));
     assert_eq!(digest.topics, []);
 }
 
 #[test]
-fn deletions_and_alerts_are_told_and_what_was_redacted_has_no_text() {
-    let lab = Lab::new();
-    lab.collect(Stream::Mentions, post(1, ANN, "first words"));
-    lab.collect(Stream::Mentions, post(2, ANN, "secret words"));
-    lab.gone(1, "not_found_404", false);
-    lab.gone(2, "not_found", true);
+fn the_digest_lists_deletions_and_alerts() {
+    let fixture = Fixture::new();
+    fixture.collect(Stream::Mentions, post(1, ANN, "first words"));
+    fixture.collect(Stream::Mentions, post(2, ANN, "secret words"));
+    fixture.gone(1, "not_found_404", false);
+    fixture.gone(2, "not_found", true);
     let alert = JournalEvent::Alert {
         alert: "velocity".into(),
         id: "1".into(),
         author: "ann_lee".into(),
         message: "VELOCITY_ALERT:1:likes:0->200:30min".into(),
     };
-    lab.journal.append(lab.now(), &[alert]).unwrap();
-    let digest = lab.digest(all(100));
+    fixture.journal.append(fixture.now(), &[alert]).unwrap();
+    let digest = fixture.digest(all(100));
     let deleted: Vec<(&str, &str, &str)> = digest
         .deletions
         .iter()
@@ -232,21 +238,22 @@ fn deletions_and_alerts_are_told_and_what_was_redacted_has_no_text() {
     assert_eq!(marked.len(), gone.iter().filter(|id| ids(&digest).contains(id)).count());
     let texts: Vec<&str> = posts(&digest).into_iter().map(|post| post.text.as_str()).collect();
     assert!(texts.contains(&"first words") && texts.contains(&"") && texts.len() == 2, "{texts:?}");
-    lab.hands.turn(DAY + 1);
-    let later = lab.digest(all(100));
+    fixture.clock.advance(DAY + 1);
+    let later = fixture.digest(all(100));
     assert_eq!((posts(&later).len(), later.deletions.len(), later.alerts.len()), (0, 0, 0));
 }
 
 #[test]
-fn who_sees_some_sources_only_is_refused() {
-    let lab = Lab::new();
+fn limited_callers_are_rejected() {
+    let fixture = Fixture::new();
     let caller =
         Caller::granted("agent", Scopes::ADMIN, Visibility::Only(vec![SourceId::default()]));
-    let refused = lab.brain.answer(&caller, Request::CollectorDigest(all(1)), &Silent).unwrap_err();
+    let refused =
+        fixture.brain.answer(&caller, Request::CollectorDigest(all(1)), &NoProgress).unwrap_err();
     assert_eq!((refused.code, refused.hint.is_some()), (FaultCode::Forbidden, true));
 }
 
-/// Posts in a home whose daemon runs.
+/// Stores posts in a home with a running daemon.
 fn fill(home: &TestHome, count: u64, text: &str) {
     let place = home.path().join("collector");
     let (data, journal) = (Data::new(&place), Journal::new(&place));
@@ -273,7 +280,7 @@ fn fill(home: &TestHome, count: u64, text: &str) {
 }
 
 #[test]
-fn a_model_reads_it_as_text_from_outside() {
+fn models_get_posts_as_untrusted_text() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("people/ann-lee", "---\ntype: person\nx: ann_lee\n---\n\nAnn.\n");
@@ -303,7 +310,7 @@ fn a_model_reads_it_as_text_from_outside() {
 }
 
 #[test]
-fn an_answer_for_a_model_is_never_too_long_and_goes_on() {
+fn long_digests_are_split_into_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     fill(&home, 120, &"長い".repeat(3000));

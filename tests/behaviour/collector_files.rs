@@ -1,4 +1,4 @@
-//! What a run leaves: the files to the letter, the state, the heartbeat, the event lines.
+//! The results of a run: exact files, the state, the heartbeat, and the event lines.
 
 use std::fs;
 
@@ -6,17 +6,18 @@ use brain_base::clock::parse_instant;
 use brain_tests::platform::{Fault, endpoint};
 use serde_json::{Value, json};
 
-use crate::collector_world::{HOUR, Lab, MINUTE, names, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, names, with};
 
 #[test]
-fn a_first_run_stores_every_stream_and_tells_it() {
-    let lab = Lab::with(&[("searches", r#"["owls -from:ada", "\"night birds\" OR #owl"]"#)]);
-    let mine = lab.platform.post(&lab.ada, "Owls of mine");
-    let mention = lab.platform.post(&lab.bob, "look, @ada: an owl");
-    let found = lab.platform.post(&lab.bob, "owls, the night birds");
-    lab.platform.likes(&mine, 7);
-    let at = lab.stamp();
-    let lines = lab.collect();
+fn the_first_run_stores_and_reports_every_stream() {
+    let fixture =
+        Fixture::with(&[("searches", r#"["owls -from:ada", "\"night birds\" OR #owl"]"#)]);
+    let mine = fixture.platform.post(&fixture.ada, "Owls of mine");
+    let mention = fixture.platform.post(&fixture.bob, "look, @ada: an owl");
+    let found = fixture.platform.post(&fixture.bob, "owls, the night birds");
+    fixture.platform.likes(&mine, 7);
+    let at = fixture.stamp();
+    let lines = fixture.collect();
     assert_eq!(
         lines,
         [
@@ -26,7 +27,7 @@ fn a_first_run_stores_every_stream_and_tells_it() {
             format!("RUN_COMPLETE:{at}:tweets_stored=3:deletions=0:velocity_alerts=0"),
         ]
     );
-    let files = lab.files();
+    let files = fixture.files();
     let mut expected = vec![
         format!("engagement/{mention}.json"),
         format!("engagement/{mine}.json"),
@@ -39,11 +40,11 @@ fn a_first_run_stores_every_stream_and_tells_it() {
     expected.sort();
     assert_eq!(names(&files), expected);
 
-    let post = lab.own(&mine).unwrap();
+    let post = fixture.own(&mine).unwrap();
     assert_eq!((&post["id"], &post["text"]), (&json!(mine), &json!("Owls of mine")));
     assert_eq!((&post["last_updated"], &post["_collected_at"]), (&json!(at), &json!(at)));
     assert_eq!(post["created_at"], json!(at));
-    assert_eq!(post["author_id"], json!(lab.ada));
+    assert_eq!(post["author_id"], json!(fixture.ada));
     let metrics = &post["public_metrics"];
     for (name, count) in
         [("like_count", 7), ("retweet_count", 0), ("reply_count", 0), ("quote_count", 0)]
@@ -55,36 +56,36 @@ fn a_first_run_stores_every_stream_and_tells_it() {
         json!([mine]),
         "fields that nobody needs here are kept"
     );
-    assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "nothing was there to be missed");
+    assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "nothing was there to be missed");
     assert!(
-        !lab.data().join("deletions").read_dir().unwrap().any(|_| true),
+        !fixture.data().join("deletions").read_dir().unwrap().any(|_| true),
         "the directory is there, and empty"
     );
 }
 
 #[test]
-fn a_later_run_refreshes_and_never_overwrites_when_it_was_collected() {
-    let lab = Lab::new();
-    let id = lab.platform.post(&lab.ada, "as it was");
-    let first = lab.stamp();
-    lab.collect();
-    lab.pass(30 * MINUTE);
-    lab.platform.likes(&id, 3);
-    lab.platform.post(&lab.ada, "another");
-    let lines = lab.collect();
+fn later_runs_refresh_posts_and_keep_collected_at() {
+    let fixture = Fixture::new();
+    let id = fixture.platform.post(&fixture.ada, "as it was");
+    let first = fixture.stamp();
+    fixture.collect();
+    fixture.pass(30 * MINUTE);
+    fixture.platform.likes(&id, 3);
+    fixture.platform.post(&fixture.ada, "another");
+    let lines = fixture.collect();
     assert_eq!(lines[1], "OWN_TWEETS:2 (1 new)");
-    let post = lab.own(&id).unwrap();
+    let post = fixture.own(&id).unwrap();
     assert_eq!(
         (&post["_collected_at"], &post["last_updated"]),
-        (&json!(first), &json!(lab.stamp()))
+        (&json!(first), &json!(fixture.stamp()))
     );
     assert_eq!(post["public_metrics"]["like_count"], 3);
-    let log = lab.platform.take_log();
+    let log = fixture.platform.take_log();
     let timelines: Vec<&String> = log.iter().filter(|line| line.contains("/tweets?")).collect();
     assert_eq!(timelines.len(), 2);
     for line in timelines {
         assert!(
-            line.contains(&format!("/2/users/{}/tweets?", lab.ada)),
+            line.contains(&format!("/2/users/{}/tweets?", fixture.ada)),
             "the id is used, not the handle: {line}"
         );
         assert!(line.contains("max_results=100") && !line.contains("since_id"), "{line}");
@@ -92,16 +93,16 @@ fn a_later_run_refreshes_and_never_overwrites_when_it_was_collected() {
 }
 
 #[test]
-fn nothing_but_the_time_changes_when_nothing_happened() {
-    let lab = Lab::with(&[("searches", r#"["owls"]"#)]);
+fn unchanged_posts_change_only_the_time() {
+    let fixture = Fixture::with(&[("searches", r#"["owls"]"#)]);
     for i in 0..30 {
-        lab.platform.post(&lab.ada, &format!("owls {i}"));
+        fixture.platform.post(&fixture.ada, &format!("owls {i}"));
     }
-    lab.collect();
-    let before = lab.files();
-    lab.pass(30 * MINUTE);
-    lab.collect();
-    let after = lab.files();
+    fixture.collect();
+    let before = fixture.files();
+    fixture.pass(30 * MINUTE);
+    fixture.collect();
+    let after = fixture.files();
     assert_eq!(names(&before), names(&after));
     for (path, bytes) in &after {
         if path.starts_with("engagement/") {
@@ -119,56 +120,56 @@ fn nothing_but_the_time_changes_when_nothing_happened() {
 }
 
 #[test]
-fn either_vocabulary_and_whatever_else_there_is_is_kept() {
-    let lab = Lab::new();
+fn both_vocabularies_and_unknown_fields_are_stored() {
+    let fixture = Fixture::new();
     let long = "long words ".repeat(60);
-    let id = lab.platform.post(&lab.ada, &long);
-    lab.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 4);
-    lab.platform.fault(endpoint::TIMELINE, Fault::UnknownFields, 1);
-    lab.collect();
-    let post = lab.own(&id).unwrap();
+    let id = fixture.platform.post(&fixture.ada, &long);
+    fixture.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 4);
+    fixture.platform.fault(endpoint::TIMELINE, Fault::UnknownFields, 1);
+    fixture.collect();
+    let post = fixture.own(&id).unwrap();
     assert_eq!(post["unheard_of"], json!({"x": [1, {"y": true}]}));
     assert_eq!(post["note_tweet"]["text"], json!(long));
-    lab.pass(HOUR);
-    lab.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 9);
-    lab.platform.fault(endpoint::TIMELINE, Fault::NewerNames, 1);
-    lab.collect();
-    let snapshots = lab.snapshots(&id);
+    fixture.pass(HOUR);
+    fixture.platform.change(&id, |post| post.counts.as_mut().unwrap().reposts = 9);
+    fixture.platform.fault(endpoint::TIMELINE, Fault::NewerNames, 1);
+    fixture.collect();
+    let snapshots = fixture.snapshots(&id);
     let reposts: Vec<&Value> =
         snapshots.iter().map(|each| &each["metrics"]["retweet_count"]).collect();
     assert_eq!(reposts, [4, 9]);
-    // Without `meta` nobody knows whether that is all; what came is kept.
-    lab.pass(HOUR);
-    lab.platform.fault(endpoint::TIMELINE, Fault::Nulls, 1);
-    assert_eq!(lab.collect()[1..3], ["OWN_TWEETS:1 (0 new)", "STREAM_SKIPPED:own:unreadable"]);
-    assert_eq!(lab.own(&id).unwrap()["last_updated"], lab.stamp());
+    // Without `meta` the page may be incomplete; its posts are stored.
+    fixture.pass(HOUR);
+    fixture.platform.fault(endpoint::TIMELINE, Fault::Nulls, 1);
+    assert_eq!(fixture.collect()[1..3], ["OWN_TWEETS:1 (0 new)", "STREAM_SKIPPED:own:unreadable"]);
+    assert_eq!(fixture.own(&id).unwrap()["last_updated"], fixture.stamp());
 }
 
 #[test]
-fn a_post_of_two_streams_is_stored_in_both_and_counted_once() {
-    let lab = Lab::with(&[("searches", r#"["owls", "birds"]"#)]);
-    let both = lab.platform.post(&lab.bob, "owls and birds for @ada");
-    let lines = lab.collect();
+fn posts_in_two_streams_are_counted_once() {
+    let fixture = Fixture::with(&[("searches", r#"["owls", "birds"]"#)]);
+    let both = fixture.platform.post(&fixture.bob, "owls and birds for @ada");
+    let lines = fixture.collect();
     assert!(lines.last().unwrap().contains("tweets_stored=1:"), "{lines:?}");
     for stream in ["mentions", "searches"] {
-        assert!(lab.json(&format!("tweets/{stream}/{both}.json")).is_some(), "{stream}");
+        assert!(fixture.json(&format!("tweets/{stream}/{both}.json")).is_some(), "{stream}");
     }
-    assert_eq!(lab.snapshots(&both).len(), 1);
+    assert_eq!(fixture.snapshots(&both).len(), 1);
 }
 
 #[test]
-fn the_state_has_what_the_next_run_needs() {
-    let lab = Lab::new();
+fn the_state_supports_the_next_run() {
+    let fixture = Fixture::new();
     let ids: Vec<String> = (0..3)
-        .map(|i| lab.platform.post_at(&lab.ada, &format!("{i}"), lab.now() - 10 + i))
+        .map(|i| fixture.platform.post_at(&fixture.ada, &format!("{i}"), fixture.now() - 10 + i))
         .collect();
-    lab.collect();
-    let state = lab.state();
-    assert_eq!(state["last_run"], json!(lab.stamp()));
+    fixture.collect();
+    let state = fixture.state();
+    assert_eq!(state["last_run"], json!(fixture.stamp()));
     let mut newest_first = ids.clone();
     newest_first.reverse();
-    assert_eq!(lab.former("own"), newest_first);
-    let (left, reset) = lab.platform.left(endpoint::TIMELINE);
+    assert_eq!(fixture.former("own"), newest_first);
+    let (left, reset) = fixture.platform.left(endpoint::TIMELINE);
     assert_eq!(
         state["rate_limits"][endpoint::TIMELINE],
         json!({"remaining": left, "reset": reset})
@@ -177,83 +178,91 @@ fn the_state_has_what_the_next_run_needs() {
 }
 
 #[test]
-fn pages_are_followed_as_far_as_the_configuration_says() {
-    let lab = Lab::with(&[("max_pages", "3")]);
+fn the_number_of_pages_is_configurable() {
+    let fixture = Fixture::with(&[("max_pages", "3")]);
     for i in 0..350 {
-        lab.platform.post_at(&lab.ada, &format!("number {i}"), lab.now() - 400 + i);
+        fixture.platform.post_at(&fixture.ada, &format!("number {i}"), fixture.now() - 400 + i);
     }
-    assert_eq!(lab.collect()[1], "OWN_TWEETS:300 (300 new)");
-    assert_eq!(lab.platform.count(endpoint::TIMELINE), 3);
-    // An empty page that names another one is followed, and counts.
-    lab.platform.fault_after(endpoint::TIMELINE, 1, Fault::EmptyPage, 1);
-    lab.pass(MINUTE);
-    let run = lab.run();
-    assert_eq!(lab.platform.count(endpoint::TIMELINE), 6, "{run:?}");
+    assert_eq!(fixture.collect()[1], "OWN_TWEETS:300 (300 new)");
+    assert_eq!(fixture.platform.count(endpoint::TIMELINE), 3);
+    // An empty page with a next token is followed and counted.
+    fixture.platform.fault_after(endpoint::TIMELINE, 1, Fault::EmptyPage, 1);
+    fixture.pass(MINUTE);
+    let run = fixture.run();
+    assert_eq!(fixture.platform.count(endpoint::TIMELINE), 6, "{run:?}");
 }
 
 #[test]
-fn leftovers_of_a_crash_are_ignored_and_swept() {
-    let lab = Lab::new();
-    let id = lab.platform.post(&lab.ada, "here");
-    lab.collect();
+fn leftovers_of_a_crash_are_removed() {
+    let fixture = Fixture::new();
+    let id = fixture.platform.post(&fixture.ada, "here");
+    fixture.collect();
     let planted = [
         "state.json.tmp",
         "tweets/own/17.json.tmp",
         "deletions/18.json.tmp",
         "engagement/19.json.tmp",
     ];
-    // The run before did not come to its end.
-    let mut state = lab.state();
+    // The previous run did not finish.
+    let mut state = fixture.state();
     state["last_started"] = json!("2026-11-21T11:30:00.000Z");
-    fs::write(lab.data().join("state.json"), state.to_string()).unwrap();
+    fs::write(fixture.data().join("state.json"), state.to_string()).unwrap();
     for path in planted {
-        fs::write(lab.data().join(path), "{\"half").unwrap();
+        fs::write(fixture.data().join(path), "{\"half").unwrap();
     }
-    assert_eq!(lab.collect()[1], "OWN_TWEETS:1 (0 new)");
-    assert!(lab.files().keys().all(|path| !path.ends_with(".tmp")), "{:?}", names(&lab.files()));
-    assert!(lab.own(&id).is_some() && lab.own("17").is_none() && lab.deletion("18").is_none());
+    assert_eq!(fixture.collect()[1], "OWN_TWEETS:1 (0 new)");
+    assert!(
+        fixture.files().keys().all(|path| !path.ends_with(".tmp")),
+        "{:?}",
+        names(&fixture.files())
+    );
+    assert!(
+        fixture.own(&id).is_some()
+            && fixture.own("17").is_none()
+            && fixture.deletion("18").is_none()
+    );
 }
 
 #[test]
-fn a_damaged_file_is_moved_aside_and_said() {
-    let lab = Lab::new();
-    let id = lab.platform.post(&lab.ada, "here");
-    lab.collect();
-    let path = lab.data().join(format!("tweets/own/{id}.json"));
+fn damaged_files_are_moved_aside_and_reported() {
+    let fixture = Fixture::new();
+    let id = fixture.platform.post(&fixture.ada, "here");
+    fixture.collect();
+    let path = fixture.data().join(format!("tweets/own/{id}.json"));
     fs::write(&path, "{\"id\": \"").unwrap();
-    let run = lab.run();
+    let run = fixture.run();
     assert_eq!(run.status, "complete");
     assert!(run.warnings.iter().any(|warning| warning.contains(&id)), "{run:?}");
     assert_eq!(fs::read_to_string(path.with_extension("json.damaged")).unwrap(), "{\"id\": \"");
-    assert_eq!(lab.own(&id).unwrap()["text"], "here");
+    assert_eq!(fixture.own(&id).unwrap()["text"], "here");
 }
 
 #[test]
-fn a_lost_or_damaged_state_is_a_first_run() {
+fn a_missing_or_damaged_state_means_a_first_run() {
     for damage in [None, Some("{\"streams\": {\"own\""), Some("[]"), Some("")] {
-        let lab = Lab::new();
-        let gone = lab.platform.post(&lab.ada, "gone soon");
-        lab.platform.post(&lab.ada, "stays");
-        lab.collect();
-        lab.platform.delete(&gone);
-        let path = lab.data().join("state.json");
+        let fixture = Fixture::new();
+        let gone = fixture.platform.post(&fixture.ada, "gone soon");
+        fixture.platform.post(&fixture.ada, "stays");
+        fixture.collect();
+        fixture.platform.delete(&gone);
+        let path = fixture.data().join("state.json");
         match damage {
             None => fs::remove_file(&path).unwrap(),
             Some(text) => fs::write(&path, text).unwrap(),
         }
-        let run = lab.run();
+        let run = fixture.run();
         assert_eq!((run.status.as_str(), run.deletions), ("complete", 0), "{damage:?}: {run:?}");
-        assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "{damage:?}");
+        assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "{damage:?}");
         assert_eq!(run.warnings.is_empty(), damage.is_none(), "{damage:?}: {run:?}");
-        assert_eq!(lab.former("own").len(), 1);
+        assert_eq!(fixture.former("own").len(), 1);
     }
 }
 
 #[test]
-fn ids_that_are_none_never_become_paths() {
-    let lab = Lab::new();
+fn invalid_ids_never_become_paths() {
+    let fixture = Fixture::new();
     for i in 0..8 {
-        lab.platform.post(&lab.ada, &format!("post {i}"));
+        fixture.platform.post(&fixture.ada, &format!("post {i}"));
     }
     let ids = [
         "../../../../evil",
@@ -265,93 +274,93 @@ fn ids_that_are_none_never_become_paths() {
         "..",
         "17.json",
     ];
-    lab.platform.fault(
+    fixture.platform.fault(
         endpoint::TIMELINE,
         Fault::Ids(ids.iter().map(ToString::to_string).collect()),
         1,
     );
-    let lines = lab.collect();
+    let lines = fixture.collect();
     assert_eq!(lines[1], "OWN_TWEETS:0 (0 new)", "{lines:?}");
-    lab.platform.fault(endpoint::TIMELINE, Fault::NumericIds, 1);
-    lab.collect();
-    let outside = crate::collector_world::files(lab.outside());
+    fixture.platform.fault(endpoint::TIMELINE, Fault::NumericIds, 1);
+    fixture.collect();
+    let outside = crate::collector_world::files(fixture.outside());
     assert!(
         outside.keys().all(|path| path.starts_with("home/") && !path.contains("evil")),
         "{:?}",
         names(&outside)
     );
     assert!(
-        lab.files().keys().all(|path| !path.starts_with("tweets/")),
+        fixture.files().keys().all(|path| !path.starts_with("tweets/")),
         "{:?}",
-        names(&lab.files())
+        names(&fixture.files())
     );
 }
 
 #[test]
-fn links_in_the_directory_are_replaced_and_not_followed() {
-    let lab = Lab::new();
-    let id = lab.platform.post(&lab.ada, "here");
-    let victim = lab.outside().join("victim");
+fn symbolic_links_are_replaced_and_not_followed() {
+    let fixture = Fixture::new();
+    let id = fixture.platform.post(&fixture.ada, "here");
+    let victim = fixture.outside().join("victim");
     fs::write(&victim, "mine").unwrap();
-    lab.collect();
-    let path = lab.data().join(format!("tweets/own/{id}.json"));
+    fixture.collect();
+    let path = fixture.data().join(format!("tweets/own/{id}.json"));
     for planted in
-        [path.clone(), path.with_extension("json.tmp"), lab.data().join("state.json.tmp")]
+        [path.clone(), path.with_extension("json.tmp"), fixture.data().join("state.json.tmp")]
     {
         let _ = fs::remove_file(&planted);
         std::os::unix::fs::symlink(&victim, &planted).unwrap();
-        lab.pass(MINUTE);
-        lab.run();
+        fixture.pass(MINUTE);
+        fixture.run();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "mine", "{}", planted.display());
     }
-    lab.run();
+    fixture.run();
     assert!(fs::symlink_metadata(&path).unwrap().is_file());
-    assert_eq!(lab.own(&id).unwrap()["text"], "here");
+    assert_eq!(fixture.own(&id).unwrap()["text"], "here");
 }
 
 #[test]
-fn each_run_leaves_a_heartbeat() {
-    let lab = Lab::new();
-    lab.collect();
-    lab.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
-    assert_eq!(lab.run().status, "failed");
+fn every_run_writes_a_heartbeat() {
+    let fixture = Fixture::new();
+    fixture.collect();
+    fixture.platform.fault(endpoint::TIMELINE, Fault::CreditsDepleted, 1);
+    assert_eq!(fixture.run().status, "failed");
     let text =
-        fs::read_to_string(lab.home().join("integrations/collector/heartbeat.jsonl")).unwrap();
+        fs::read_to_string(fixture.home().join("integrations/collector/heartbeat.jsonl")).unwrap();
     let beats: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(beats.len(), 2);
     assert_eq!((&beats[0]["event"], &beats[0]["status"]), (&json!("collect"), &json!("ok")));
     assert_eq!(beats[0]["source_version"], "0.8.1");
-    assert_eq!(beats[0]["details"]["user_id"], json!(lab.ada));
+    assert_eq!(beats[0]["details"]["user_id"], json!(fixture.ada));
     let ts = beats[0]["ts"].as_str().unwrap();
-    assert_eq!(parse_instant(ts, false), Some(lab.now() / 1000 * 1000));
+    assert_eq!(parse_instant(ts, false), Some(fixture.now() / 1000 * 1000));
     assert_eq!((ts.len(), &ts[19..]), (20, "Z"), "seconds: {ts}");
     assert_ne!(beats[1]["status"], "ok");
 }
 
 #[test]
-fn authors_are_named_in_lines_as_far_as_they_are_known() {
+fn lines_name_known_authors() {
     for (authors, named) in [("ask", true), ("ids", false)] {
-        let lab = Lab::with(&[("authors", authors)]);
-        let theirs = lab.platform.post(&lab.bob, "for @ada");
-        let mine = lab.platform.post(&lab.ada, "of mine");
-        lab.collect();
-        let expansions = lab
+        let fixture = Fixture::with(&[("authors", authors)]);
+        let theirs = fixture.platform.post(&fixture.bob, "for @ada");
+        let mine = fixture.platform.post(&fixture.ada, "of mine");
+        fixture.collect();
+        let expansions = fixture
             .platform
             .take_log()
             .iter()
             .filter(|line| line.contains("expansions=author_id"))
             .count();
         assert_eq!(expansions > 0, named);
-        lab.platform.delete(&theirs);
-        lab.platform.delete(&mine);
-        lab.pass(MINUTE);
-        let lines = lab.collect();
-        let mut told = with(&lines, "DELETION_DETECTED:");
-        told.sort_by_key(|line| line.contains(&theirs));
-        let of = if named { "bob" } else { &lab.bob };
-        // The own handle is known without asking.
+        fixture.platform.delete(&theirs);
+        fixture.platform.delete(&mine);
+        fixture.pass(MINUTE);
+        let lines = fixture.collect();
+        let mut deletion_lines = with(&lines, "DELETION_DETECTED:");
+        deletion_lines.sort_by_key(|line| line.contains(&theirs));
+        let of = if named { "bob" } else { &fixture.bob };
+        // The account's own handle is known.
         assert_eq!(
-            told,
+            deletion_lines,
             [
                 format!("DELETION_DETECTED:{mine}:ada:of mine"),
                 format!("DELETION_DETECTED:{theirs}:{of}:for @ada")

@@ -1,5 +1,5 @@
-//! The persistent connection and own posts in their first minute, over a loopback port. Time stands
-//! still until a test turns it; only waits between two attempts are real.
+//! The persistent connection and own posts in their first minute, over loopback. Tests control the
+//! clock; only waits between two attempts are real.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,32 +13,33 @@ use brain_base::clock::parse_instant;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
-use brain_core::{Brain, EventLines, Outside, Silent};
+use brain_core::{Brain, EventLines, ExternalDependencies, NoProgress};
 use brain_net::Client;
-use brain_protocol::{CollectorStatus, CollectorStatusReply, Reply, Request, StreamStatus};
+use brain_protocol::{CollectorStatus, Request, StreamStatus};
 use brain_tests::PATIENCE;
-use brain_tests::lines::Kept;
-use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, endpoint};
+use brain_tests::expect_reply;
+use brain_tests::lines::RecordedLines;
+use brain_tests::platform::{APP_TOKEN, Fault, Platform, PlatformServer, Time, endpoint};
 use serde_json::{Value, json};
 
-struct Lab {
+struct Fixture {
     platform: Platform,
     ada: String,
     eve: String,
-    lines: Arc<Kept>,
+    lines: Arc<RecordedLines>,
     brain: Arc<Brain>,
-    holding: Option<JoinHandle<()>>,
+    listener: Option<JoinHandle<()>>,
     dir: tempfile::TempDir,
-    _served: Served,
+    _server: PlatformServer,
 }
 
-impl Lab {
-    /// Ada's brain, which holds the connection, with these settings.
+impl Fixture {
+    /// Opens Ada's brain with these settings and the persistent connection.
     fn new(settings: &str) -> Self {
         let platform =
             Platform::new(Time::at(parse_instant("2026-11-21T10:00:12Z", false).unwrap()));
         let (ada, eve) = (platform.account("ada"), platform.account("eve"));
-        let served = Served::start(&platform, false);
+        let server = PlatformServer::start(&platform, false);
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
         fs::create_dir_all(home.join("secrets")).unwrap();
@@ -47,13 +48,13 @@ impl Lab {
         fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
         let settings = format!(
             "[collector]\nplatform_api = \"{}\"\nhandle = \"ada\"\nuser_id = \"{ada}\"\nstream = true\n{settings}\n",
-            served.url()
+            server.url()
         );
         fs::write(home.join("config.toml"), settings).unwrap();
         let home = Home::at(home);
         let config = Config::load(&home.config(), |_| None).unwrap();
-        let lines = Arc::new(Kept::default());
-        let outside = Outside {
+        let lines = Arc::new(RecordedLines::default());
+        let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(|_| None),
             net: Arc::new(Client::new()),
@@ -62,20 +63,20 @@ impl Lab {
         let clock = Arc::new(platform.time().clone());
         let brain = Arc::new(Brain::open_with(home, config, clock, 7, outside).unwrap());
         let held = Arc::clone(&brain);
-        let holding = Some(std::thread::spawn(move || held.collector.stream()));
-        Self { platform, ada, eve, lines, brain, holding, dir, _served: served }
+        let listener = Some(std::thread::spawn(move || held.collector.stream()));
+        Self { platform, ada, eve, lines, brain, listener, dir, _server: server }
     }
 
-    /// One that listens already.
+    /// Opens a brain and waits until it is connected.
     fn listening(settings: &str) -> Self {
-        let lab = Self::new(settings);
-        lab.until("it listens", || {
-            lab.platform.listeners() == 1 && lab.stream().state == "connected"
+        let fixture = Self::new(settings);
+        fixture.wait_until("it listens", || {
+            fixture.platform.listeners() == 1 && fixture.stream().state == "connected"
         });
-        lab
+        fixture
     }
 
-    fn until(&self, what: &str, mut is: impl FnMut() -> bool) {
+    fn wait_until(&self, what: &str, mut is: impl FnMut() -> bool) {
         let patience = Instant::now() + PATIENCE;
         while !is() {
             assert!(Instant::now() < patience, "{what}: {:?}", self.stream());
@@ -84,12 +85,12 @@ impl Lab {
     }
 
     fn stream(&self) -> StreamStatus {
-        let reply = self
-            .brain
-            .answer(&Caller::local(0), Request::CollectorStatus(CollectorStatus), &Silent)
-            .unwrap();
-        let Reply::CollectorStatus(CollectorStatusReply { stream, .. }) = reply else { panic!() };
-        stream.unwrap_or(StreamStatus {
+        let reply = self.brain.answer(
+            &Caller::local(0),
+            Request::CollectorStatus(CollectorStatus),
+            &NoProgress,
+        );
+        expect_reply!(reply, CollectorStatus).stream.unwrap_or(StreamStatus {
             state: "none".into(),
             message: String::new(),
             posts: 0,
@@ -112,30 +113,30 @@ impl Lab {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The daemon ends.
+    /// Stops the brain.
     fn stop(&mut self) {
         self.brain.begin_stop();
-        if let Some(holding) = self.holding.take() {
-            holding.join().unwrap();
+        if let Some(listener) = self.listener.take() {
+            listener.join().unwrap();
         }
     }
 }
 
-impl Drop for Lab {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.brain.begin_stop();
     }
 }
 
 #[test]
-fn posts_come_as_they_are_written_and_are_kept_as_a_run_keeps_them() {
-    let mut lab = Lab::listening("searches = [\"latency\", \"#rust\"]");
-    assert_eq!(lab.platform.rules(), ["from:ada", "@ada", "latency", "#rust"]);
-    let own = lab.platform.post(&lab.ada, "On latency");
-    let mention = lab.platform.post(&lab.eve, "Look at @ada");
-    let both = lab.platform.post(&lab.eve, "latency and #rust");
-    let other = lab.platform.post(&lab.eve, "of no interest");
-    lab.until("they are stored", || {
+fn streamed_posts_are_stored_as_by_a_run() {
+    let mut fixture = Fixture::listening("searches = [\"latency\", \"#rust\"]");
+    assert_eq!(fixture.platform.rules(), ["from:ada", "@ada", "latency", "#rust"]);
+    let own = fixture.platform.post(&fixture.ada, "On latency");
+    let mention = fixture.platform.post(&fixture.eve, "Look at @ada");
+    let both = fixture.platform.post(&fixture.eve, "latency and #rust");
+    let other = fixture.platform.post(&fixture.eve, "of no interest");
+    fixture.wait_until("they are stored", || {
         [
             ("tweets/own", &own),
             ("tweets/searches", &own),
@@ -143,62 +144,62 @@ fn posts_come_as_they_are_written_and_are_kept_as_a_run_keeps_them() {
             ("tweets/searches", &both),
         ]
         .iter()
-        .all(|(dir, id)| lab.file(dir, id).exists())
+        .all(|(dir, id)| fixture.file(dir, id).exists())
     });
     for dir in ["tweets/own", "tweets/mentions", "tweets/searches"] {
-        assert!(!lab.file(dir, &other).exists(), "{dir}");
+        assert!(!fixture.file(dir, &other).exists(), "{dir}");
     }
-    let post = lab.json("tweets/searches", &both);
+    let post = fixture.json("tweets/searches", &both);
     assert_eq!(
         (&post["_searches"], &post["_author"]["username"]),
         (&json!(["latency", "#rust"]), &json!("eve"))
     );
     assert_eq!(post["_collected_at"], "2026-11-21T10:00:12.000Z");
-    lab.until("its numbers are kept", || lab.file("engagement", &both).exists());
-    let noted: Vec<Value> = lab.journal();
+    fixture.wait_until("its numbers are kept", || fixture.file("engagement", &both).exists());
+    let noted: Vec<Value> = fixture.journal();
     assert!(
         noted
             .iter()
             .any(|n| n["kind"] == "post" && n["id"] == json!(mention) && n["stream"] == "mentions")
     );
-    let status = lab.stream();
+    let status = fixture.stream();
     assert_eq!(
         (status.state.as_str(), status.posts, status.connections),
         ("connected", 3, 1),
         "{status:?}"
     );
-    lab.stop();
+    fixture.stop();
     let state: Value = serde_json::from_str(
-        &fs::read_to_string(lab.dir.path().join("home/collector/data/state.json")).unwrap(),
+        &fs::read_to_string(fixture.dir.path().join("home/collector/data/state.json")).unwrap(),
     )
     .unwrap();
     assert_eq!(state["stream_newest_id"], json!(both));
-    lab.platform.sent().expect("what the platform sent is what it documents");
+    fixture.platform.sent().expect("what the platform sent is what it documents");
 }
 
 #[test]
-fn what_came_without_a_connection_is_searched_for() {
-    let lab = Lab::listening("searches = [\"latency\"]");
-    let first = lab.platform.post(&lab.eve, "latency, one");
-    lab.until("it is stored", || lab.file("tweets/searches", &first).exists());
-    // The next attempt is refused, so there is time to write.
-    lab.platform.fault(endpoint::STREAM, Fault::Server(503), 1);
-    lab.platform.cut_streams(false);
-    lab.until("it is refused", || lab.stream().state == "waiting");
-    let missed = lab.platform.post(&lab.eve, "latency, two");
-    let mention = lab.platform.post(&lab.eve, "hello @ada");
-    lab.platform.time().pass(60_000);
-    lab.until("the gap is filled", || {
-        lab.file("tweets/searches", &missed).exists()
-            && lab.file("tweets/mentions", &mention).exists()
+fn missed_posts_are_searched_after_reconnecting() {
+    let fixture = Fixture::listening("searches = [\"latency\"]");
+    let first = fixture.platform.post(&fixture.eve, "latency, one");
+    fixture.wait_until("it is stored", || fixture.file("tweets/searches", &first).exists());
+    // The next attempt is refused, which gives time to write posts.
+    fixture.platform.fault(endpoint::STREAM, Fault::Server(503), 1);
+    fixture.platform.cut_streams(false);
+    fixture.wait_until("it is refused", || fixture.stream().state == "waiting");
+    let missed = fixture.platform.post(&fixture.eve, "latency, two");
+    let mention = fixture.platform.post(&fixture.eve, "hello @ada");
+    fixture.platform.time().pass(60_000);
+    fixture.wait_until("the gap is filled", || {
+        fixture.file("tweets/searches", &missed).exists()
+            && fixture.file("tweets/mentions", &mention).exists()
     });
-    lab.until("it listens again", || {
-        lab.stream().state == "connected" && lab.platform.listeners() == 1
+    fixture.wait_until("it listens again", || {
+        fixture.stream().state == "connected" && fixture.platform.listeners() == 1
     });
-    let after = lab.platform.post(&lab.eve, "latency, three");
-    lab.until("it is stored", || lab.file("tweets/searches", &after).exists());
-    assert_eq!(lab.stream().connections, 2);
-    let asked: Vec<String> = lab.platform.take_log();
+    let after = fixture.platform.post(&fixture.eve, "latency, three");
+    fixture.wait_until("it is stored", || fixture.file("tweets/searches", &after).exists());
+    assert_eq!(fixture.stream().connections, 2);
+    let asked: Vec<String> = fixture.platform.take_log();
     assert!(
         asked
             .iter()
@@ -209,76 +210,80 @@ fn what_came_without_a_connection_is_searched_for() {
 }
 
 #[test]
-fn the_platform_may_end_it_and_say_what_nobody_knows() {
-    let lab = Lab::listening("");
-    lab.platform.stream_bytes(b"{\"later\":{\"x\":1}}\r\nno json\r\n\r\n");
-    let post = lab.platform.post(&lab.ada, "still there");
-    lab.until("it is stored", || lab.file("tweets/own", &post).exists());
-    assert_eq!(lab.stream().connections, 1);
-    lab.platform.disconnect();
-    lab.until("it listens again", || lab.stream().connections == 2);
-    let post = lab.platform.post(&lab.ada, "and again");
-    lab.until("it is stored", || lab.file("tweets/own", &post).exists());
+fn disconnects_and_unknown_messages_are_tolerated() {
+    let fixture = Fixture::listening("");
+    fixture.platform.stream_bytes(b"{\"later\":{\"x\":1}}\r\nno json\r\n\r\n");
+    let post = fixture.platform.post(&fixture.ada, "still there");
+    fixture.wait_until("it is stored", || fixture.file("tweets/own", &post).exists());
+    assert_eq!(fixture.stream().connections, 1);
+    fixture.platform.disconnect();
+    fixture.wait_until("it listens again", || fixture.stream().connections == 2);
+    let post = fixture.platform.post(&fixture.ada, "and again");
+    fixture.wait_until("it is stored", || fixture.file("tweets/own", &post).exists());
 }
 
 #[test]
-fn one_that_the_owner_must_mend_is_off_until_there_is_another_token() {
-    let lab = Lab::new("");
-    let token = lab.dir.path().join("home/secrets/platform-bearer-token");
-    lab.until("it listens", || lab.stream().state == "connected");
+fn rejected_tokens_stop_the_stream_until_a_new_token() {
+    let fixture = Fixture::new("");
+    let token = fixture.dir.path().join("home/secrets/platform-bearer-token");
+    fixture.wait_until("it listens", || fixture.stream().state == "connected");
     fs::write(&token, "AAAArevoked").unwrap();
-    lab.platform.cut_streams(false);
-    lab.until("it is off", || lab.stream().state == "off");
-    let status = lab.stream();
+    fixture.platform.cut_streams(false);
+    fixture.wait_until("it is off", || fixture.stream().state == "off");
+    let status = fixture.stream();
     assert!(!status.message.contains("AAAA") && status.message.contains("token"), "{status:?}");
     fs::write(&token, APP_TOKEN).unwrap();
-    lab.until("it listens again", || lab.stream().state == "connected");
+    fixture.wait_until("it listens again", || fixture.stream().state == "connected");
 }
 
 #[test]
-fn a_place_that_is_still_taken_is_waited_for() {
-    let lab = Lab::listening("");
-    lab.platform.cut_streams(true);
-    lab.until("it waits", || {
-        lab.stream().state == "waiting" && lab.stream().message.contains("60 s")
+fn an_occupied_connection_is_retried() {
+    let fixture = Fixture::listening("");
+    fixture.platform.cut_streams(true);
+    fixture.wait_until("it waits", || {
+        fixture.stream().state == "waiting" && fixture.stream().message.contains("60 s")
     });
-    assert!(lab.stream().message.to_lowercase().contains("connection"), "{:?}", lab.stream());
+    assert!(
+        fixture.stream().message.to_lowercase().contains("connection"),
+        "{:?}",
+        fixture.stream()
+    );
 }
 
 #[test]
-fn a_stop_is_heard_while_it_listens_and_while_it_waits() {
-    let mut lab = Lab::listening("");
+fn stopping_ends_listening_and_waiting() {
+    let mut fixture = Fixture::listening("");
     let began = Instant::now();
-    lab.stop();
+    fixture.stop();
     assert!(began.elapsed() < Duration::from_secs(20), "the silence is longer");
-    assert_eq!(lab.stream().state, "off");
-    let mut lab = Lab::listening("");
-    lab.platform.cut_streams(true);
-    lab.until("it waits", || lab.stream().message.contains("60 s"));
+    assert_eq!(fixture.stream().state, "off");
+    let mut fixture = Fixture::listening("");
+    fixture.platform.cut_streams(true);
+    fixture.wait_until("it waits", || fixture.stream().message.contains("60 s"));
     let began = Instant::now();
-    lab.stop();
+    fixture.stop();
     assert!(began.elapsed() < Duration::from_secs(30), "the wait is longer");
 }
 
 #[test]
-fn own_posts_are_watched_for_a_minute() {
-    let lab = Lab::listening("outbound = true");
-    let id = lab.platform.post(&lab.ada, "A hot take, @eve");
-    lab.until("it is stored", || lab.file("tweets/own", &id).exists());
+fn own_posts_are_refreshed_for_a_minute() {
+    let fixture = Fixture::listening("outbound = true");
+    let id = fixture.platform.post(&fixture.ada, "A hot take, @eve");
+    fixture.wait_until("it is stored", || fixture.file("tweets/own", &id).exists());
     for (second, replies) in [(15, 2), (30, 6), (45, 8), (60, 10)] {
-        lab.platform.change(&id, |post| {
+        fixture.platform.change(&id, |post| {
             let counts = post.counts.as_mut().unwrap();
             (counts.likes, counts.replies) = (3, replies);
         });
-        lab.platform.time().pass(15_000);
-        lab.until("it is looked at", || {
-            lab.file("outbound", &id).exists()
-                && lab.json("outbound", &id)["looks"]
+        fixture.platform.time().pass(15_000);
+        fixture.wait_until("it is looked at", || {
+            fixture.file("outbound", &id).exists()
+                && fixture.json("outbound", &id)["looks"]
                     .as_array()
                     .is_some_and(|looks| looks.len() == second / 15)
         });
     }
-    let result = lab.json("outbound", &id);
+    let result = fixture.json("outbound", &id);
     assert_eq!(
         result["per_minute"],
         json!({"likes": 3.0, "replies": 10.0, "quotes": 0.0}),
@@ -287,12 +292,12 @@ fn own_posts_are_watched_for_a_minute() {
     assert_eq!(result["alerts"][0]["alert"], "reply_ratio");
     assert_eq!(result["mentioned"], json!({"eve": []}));
     let alerts: Vec<Value> =
-        lab.journal().into_iter().filter(|noted| noted["kind"] == "alert").collect();
+        fixture.journal().into_iter().filter(|noted| noted["kind"] == "alert").collect();
     assert_eq!(alerts.len(), 1, "{alerts:#?}");
     assert_eq!((&alerts[0]["alert"], &alerts[0]["author"]), (&json!("reply_ratio"), &json!("ada")));
-    assert!(lab.lines.0.lock().unwrap().iter().all(|line| !line.starts_with("RUN_")));
-    // And no longer.
-    lab.platform.time().pass(60_000);
+    assert!(fixture.lines.0.lock().unwrap().iter().all(|line| !line.starts_with("RUN_")));
+    // After a minute, the post is no longer watched.
+    fixture.platform.time().pass(60_000);
     std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!(lab.json("outbound", &id)["looks"].as_array().unwrap().len(), 4);
+    assert_eq!(fixture.json("outbound", &id)["looks"].as_array().unwrap().len(), 4);
 }

@@ -1,15 +1,15 @@
-//! Whole runs against a plain model of the two rules: posts come, go and are liked in any order,
-//! time passes in steps around the windows, runs are cut short or their lookups fail; whatever the
-//! model says was deleted or spreads, and nothing else, is told.
+//! Runs compared with a simple model of the two rules. Posts are created, deleted and liked in
+//! random order, time passes in steps around the windows, and runs are cut short or their lookups
+//! fail. Runs must report exactly the deletions and alerts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use brain_tests::platform::{Fault, endpoint};
 use proptest::prelude::*;
 
-use crate::collector_world::{DAY, HOUR, Lab, MINUTE, with};
+use crate::collector_world::{DAY, Fixture, HOUR, MINUTE, with};
 
-/// Something that happens.
+/// A change of the platform or of time.
 #[derive(Debug, Clone)]
 enum Step {
     Post,
@@ -36,43 +36,43 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What is known of a post.
+/// The expected state of a post.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct PostState {
     created: i64,
     likes: u64,
-    /// It is in the timeline: neither deleted nor edited since.
+    /// The post is in the timeline: neither deleted nor edited.
     listed: bool,
     deleted: bool,
-    /// When the collector saw it last, if it ever did.
+    /// The time when the collector last saw it.
     seen: Option<i64>,
-    /// Its likes at its last snapshot.
+    /// The likes in the last snapshot.
     snapshot: Option<u64>,
 }
 
-/// The rules once more, as the specification has them.
+/// The rules of the specification.
 #[derive(Default)]
 struct Model {
-    posts: BTreeMap<String, Known>,
-    /// Which version replaced a post.
+    posts: BTreeMap<String, PostState>,
+    /// The version that replaced a post.
     edits: BTreeMap<String, String>,
     former: BTreeSet<String>,
     recorded: BTreeSet<String>,
 }
 
-/// What a run must say.
+/// The expected report of a run.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct ExpectedReport {
     deletions: BTreeSet<String>,
     alerts: BTreeSet<String>,
     lookups: u64,
 }
 
 impl Model {
-    fn run(&mut self, now: i64, timeline: bool, lookups: bool) -> Said {
-        let mut said = Said::default();
+    fn run(&mut self, now: i64, timeline: bool, lookups: bool) -> ExpectedReport {
+        let mut expected = ExpectedReport::default();
         if !timeline {
-            return said;
+            return expected;
         }
         let present: BTreeSet<String> =
             self.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id.clone()).collect();
@@ -85,12 +85,12 @@ impl Model {
             if !asked {
                 continue;
             }
-            said.lookups += 1;
+            expected.lookups += 1;
             if !lookups {
                 doubtful.insert(id.clone());
             } else if post.deleted {
                 self.recorded.insert(id.clone());
-                said.deletions.insert(format!("DELETION_DETECTED:{id}:ada:words"));
+                expected.deletions.insert(format!("DELETION_DETECTED:{id}:ada:words"));
             }
         }
         for id in &present {
@@ -101,38 +101,38 @@ impl Model {
                 let spreads =
                     if old >= 50 && new >= 2 * old { true } else { new.saturating_sub(old) > 100 };
                 if spreads {
-                    said.alerts.insert(format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:"));
+                    expected.alerts.insert(format!("VELOCITY_ALERT:{id}:likes:{old}->{new}:"));
                 }
             }
         }
         self.former = present.into_iter().chain(doubtful).collect();
-        said
+        expected
     }
 }
 
-/// The post that `which` means, of those that are listed.
-fn chosen(model: &Model, which: usize) -> Option<String> {
+/// Returns the listed post with the index `which`.
+fn listed_post(model: &Model, which: usize) -> Option<String> {
     let listed: Vec<&String> =
         model.posts.iter().filter(|(_, post)| post.listed).map(|(id, _)| id).collect();
     listed.get(which % listed.len().max(1)).map(|id| (*id).clone())
 }
 
-fn fresh(created: i64) -> Known {
-    Known { created, likes: 0, listed: true, deleted: false, seen: None, snapshot: None }
+fn new_post(created: i64) -> PostState {
+    PostState { created, likes: 0, listed: true, deleted: false, seen: None, snapshot: None }
 }
 
 fn walk(steps: &[Step]) {
-    let (lab, mut model) = (Lab::new(), Model::default());
+    let (fixture, mut model) = (Fixture::new(), Model::default());
     for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Post => {
-                let id = lab.platform.post(&lab.ada, "words");
-                model.posts.insert(id, fresh(lab.now()));
+                let id = fixture.platform.post(&fixture.ada, "words");
+                model.posts.insert(id, new_post(fixture.now()));
             }
             Step::Delete(which) => {
-                let Some(id) = chosen(&model, *which) else { continue };
-                lab.platform.delete(&id);
-                // With it all of its versions.
+                let Some(id) = listed_post(&model, *which) else { continue };
+                fixture.platform.delete(&id);
+                // All of its versions, too.
                 let mut gone = BTreeSet::from([id]);
                 while let Some(former) = model
                     .edits
@@ -148,61 +148,61 @@ fn walk(steps: &[Step]) {
                 }
             }
             Step::Edit(which) => {
-                let Some(id) = chosen(&model, *which) else { continue };
-                let new = lab.platform.edit(&id, "words");
+                let Some(id) = listed_post(&model, *which) else { continue };
+                let new = fixture.platform.edit(&id, "words");
                 let former = model.posts.get_mut(&id).unwrap();
                 former.listed = false;
-                let version = Known { likes: former.likes, ..fresh(former.created) };
+                let version = PostState { likes: former.likes, ..new_post(former.created) };
                 model.posts.insert(new.clone(), version);
                 model.edits.insert(id, new);
             }
             Step::Likes(which, more) => {
-                let Some(id) = chosen(&model, *which) else { continue };
+                let Some(id) = listed_post(&model, *which) else { continue };
                 let post = model.posts.get_mut(&id).unwrap();
                 post.likes += more;
-                lab.platform.likes(&id, post.likes);
+                fixture.platform.likes(&id, post.likes);
             }
-            Step::Pass(ms) => lab.pass(*ms),
+            Step::Pass(ms) => fixture.pass(*ms),
             Step::Run { timeline, lookups } => {
                 if !timeline {
-                    lab.platform.fault(endpoint::TIMELINE, Fault::Server(503), 1);
+                    fixture.platform.fault(endpoint::TIMELINE, Fault::Server(503), 1);
                 }
                 if !lookups {
-                    lab.platform.fault(endpoint::LOOKUP, Fault::ServerEmpty(500), 1000);
+                    fixture.platform.fault(endpoint::LOOKUP, Fault::ServerEmpty(500), 1000);
                 }
-                let before = lab.platform.count(endpoint::LOOKUP);
-                let lines = lab.collect();
-                lab.platform.mend();
-                let told = |word: &str| {
+                let before = fixture.platform.count(endpoint::LOOKUP);
+                let lines = fixture.collect();
+                fixture.platform.mend();
+                let reported_lines = |word: &str| {
                     with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
                 };
-                let said = Said {
-                    deletions: told("DELETION_DETECTED:"),
-                    alerts: told("VELOCITY_ALERT:")
+                let expected = ExpectedReport {
+                    deletions: reported_lines("DELETION_DETECTED:"),
+                    alerts: reported_lines("VELOCITY_ALERT:")
                         .iter()
                         .map(|line| line[..=line.rfind(':').unwrap()].into())
                         .collect(),
-                    lookups: lab.platform.count(endpoint::LOOKUP) - before,
+                    lookups: fixture.platform.count(endpoint::LOOKUP) - before,
                 };
                 assert_eq!(
-                    said,
-                    model.run(lab.now(), *timeline, *lookups),
+                    expected,
+                    model.run(fixture.now(), *timeline, *lookups),
                     "step {at} of {steps:#?}"
                 );
-                let former: BTreeSet<String> = lab.former("own").into_iter().collect();
+                let former: BTreeSet<String> = fixture.former("own").into_iter().collect();
                 assert_eq!(former, model.former, "step {at} of {steps:#?}");
             }
         }
     }
     for id in model.posts.keys() {
-        assert_eq!(lab.deletion(id).is_some(), model.recorded.contains(id), "{id}");
+        assert_eq!(fixture.deletion(id).is_some(), model.recorded.contains(id), "{id}");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
     #[test]
-    fn runs_do_what_a_plain_model_does(steps in prop::collection::vec(step(), 10..60)) {
+    fn runs_match_a_simple_model(steps in prop::collection::vec(step(), 10..60)) {
         walk(&steps);
     }
 }

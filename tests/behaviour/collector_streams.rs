@@ -1,24 +1,24 @@
-//! Streams that cannot be pulled to their end: what the run says, what it leaves alone, how it goes
-//! on. Every fault of the catalogue.
+//! Incomplete streams: the report, the posts that are left alone, and the next run, for every
+//! platform fault.
 
 use brain_protocol::CollectorRun;
 use brain_tests::platform::{Fault, endpoint};
 
-use crate::collector_world::{HOUR, Lab, MINUTE, files, with};
+use crate::collector_world::{Fixture, HOUR, MINUTE, files, with};
 
-/// A lab with a post in each stream, one of the own ones of which is gone since the first run.
-fn lab() -> (Lab, String) {
-    // Without names: a refusal of these would be asked about once more.
-    let lab = Lab::with(&[("searches", r#"["owls", "birds"]"#), ("authors", "ids")]);
-    let gone = lab.platform.post(&lab.ada, "gone soon");
-    lab.platform.post(&lab.ada, "stays");
-    lab.platform.post(&lab.bob, "hi @ada");
-    lab.platform.post(&lab.bob, "owls");
-    lab.platform.post(&lab.bob, "birds");
-    lab.collect();
-    lab.platform.delete(&gone);
-    lab.pass(30 * MINUTE);
-    (lab, gone)
+/// Returns a fixture with a post in each stream. One own post was deleted after the first run.
+fn fixture() -> (Fixture, String) {
+    // Without names, because a refused expansion would cause a second request.
+    let fixture = Fixture::with(&[("searches", r#"["owls", "birds"]"#), ("authors", "ids")]);
+    let gone = fixture.platform.post(&fixture.ada, "gone soon");
+    fixture.platform.post(&fixture.ada, "stays");
+    fixture.platform.post(&fixture.bob, "hi @ada");
+    fixture.platform.post(&fixture.bob, "owls");
+    fixture.platform.post(&fixture.bob, "birds");
+    fixture.collect();
+    fixture.platform.delete(&gone);
+    fixture.pass(30 * MINUTE);
+    (fixture, gone)
 }
 
 fn skipped<'a>(run: &'a CollectorRun, stream: &str) -> Option<&'a str> {
@@ -26,8 +26,8 @@ fn skipped<'a>(run: &'a CollectorRun, stream: &str) -> Option<&'a str> {
     found.skipped.as_ref().map(|skipped| skipped.reason.as_str())
 }
 
-/// What a fault of a stream is called.
-fn catalogue() -> Vec<(Fault, &'static str)> {
+/// Returns every fault and its name in the report.
+fn faults_and_reasons() -> Vec<(Fault, &'static str)> {
     vec![
         (Fault::BadRequest, "invalid_request"),
         (Fault::Forbidden, "forbidden"),
@@ -64,15 +64,15 @@ fn catalogue() -> Vec<(Fault, &'static str)> {
 }
 
 #[test]
-fn each_fault_of_a_stream_skips_it_and_nothing_is_concluded() {
-    for (fault, reason) in catalogue() {
-        let (lab, gone) = lab();
-        let before = lab.files();
-        let former = lab.former("own");
-        lab.platform.fault(endpoint::TIMELINE, fault.clone(), 1);
-        lab.lines();
-        let run = lab.run();
-        let lines = lab.lines();
+fn a_fault_skips_the_stream_without_deletions() {
+    for (fault, reason) in faults_and_reasons() {
+        let (fixture, gone) = fixture();
+        let before = fixture.files();
+        let former = fixture.former("own");
+        fixture.platform.fault(endpoint::TIMELINE, fault.clone(), 1);
+        fixture.lines();
+        let run = fixture.run();
+        let lines = fixture.lines();
         assert_eq!(run.status, "complete", "{fault:?}: {run:?}");
         assert_eq!(skipped(&run, "own"), Some(reason), "{fault:?}: {run:?}");
         assert_eq!(
@@ -80,46 +80,52 @@ fn each_fault_of_a_stream_skips_it_and_nothing_is_concluded() {
             (None, None),
             "{fault:?}"
         );
-        let told = with(&lines, "STREAM_SKIPPED:");
-        assert_eq!(told.len(), 1, "{fault:?}: {lines:?}");
+        let reported_lines = with(&lines, "STREAM_SKIPPED:");
+        assert_eq!(reported_lines.len(), 1, "{fault:?}: {lines:?}");
         let line = format!("STREAM_SKIPPED:own:{reason}");
-        assert!(told[0] == line || told[0].starts_with(&format!("{line}:")), "{fault:?}: {told:?}");
+        assert!(
+            reported_lines[0] == line || reported_lines[0].starts_with(&format!("{line}:")),
+            "{fault:?}: {reported_lines:?}"
+        );
         if reason == "rate_limited" {
-            let reset: i64 = told[0][line.len() + 1..].parse().unwrap();
+            let reset: i64 = reported_lines[0][line.len() + 1..].parse().unwrap();
             assert!(
-                reset > lab.now() / 1000 && reset <= lab.now() / 1000 + 901,
-                "{fault:?}: {told:?}"
+                reset > fixture.now() / 1000 && reset <= fixture.now() / 1000 + 901,
+                "{fault:?}: {reported_lines:?}"
             );
         }
         assert!(lines.last().unwrap().starts_with("RUN_COMPLETE:"), "{fault:?}: {lines:?}");
-        assert!(with(&lines, "DELETION").is_empty() && lab.deletion(&gone).is_none(), "{fault:?}");
-        assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "{fault:?}");
-        assert_eq!(lab.former("own"), former, "{fault:?}: the former ids are kept");
-        let after = lab.files();
+        assert!(
+            with(&lines, "DELETION").is_empty() && fixture.deletion(&gone).is_none(),
+            "{fault:?}"
+        );
+        assert_eq!(fixture.platform.count(endpoint::LOOKUP), 0, "{fault:?}");
+        assert_eq!(fixture.former("own"), former, "{fault:?}: the former ids are kept");
+        let after = fixture.files();
         for (path, bytes) in &before {
             let same = after.get(path) == Some(bytes);
             let kept = path.starts_with("tweets/own/") || path.starts_with("engagement/");
             assert!(same || !kept, "{fault:?}: {path} changed");
             assert!(!same || kept, "{fault:?}: {path} was not refreshed");
         }
-        // Once it is over, nothing was missed.
-        lab.pass(16 * MINUTE);
-        let lines = lab.collect();
+        // After the fault, the deletion is found.
+        fixture.pass(16 * MINUTE);
+        let lines = fixture.collect();
         assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{fault:?}: {lines:?}");
         assert!(with(&lines, "STREAM_SKIPPED").is_empty(), "{fault:?}: {lines:?}");
     }
 }
 
 #[test]
-fn each_stream_is_skipped_by_itself() {
+fn each_stream_is_skipped_independently() {
     for (at, stream) in [
         (endpoint::TIMELINE, "own"),
         (endpoint::MENTIONS, "mentions"),
         (endpoint::SEARCH, "searches"),
     ] {
-        let (lab, _) = lab();
-        lab.platform.fault(at, Fault::Server(503), 1);
-        let run = lab.run();
+        let (fixture, _) = fixture();
+        fixture.platform.fault(at, Fault::Server(503), 1);
+        let run = fixture.run();
         for each in ["own", "mentions", "searches"] {
             let expected = (each == stream).then_some("server_error");
             assert_eq!(skipped(&run, each), expected, "{stream}");
@@ -129,7 +135,7 @@ fn each_stream_is_skipped_by_itself() {
 }
 
 #[test]
-fn token_and_credit_end_the_run() {
+fn missing_token_or_credit_ends_the_run() {
     for (fault, reason) in [
         (Fault::Unauthorized, "unauthorized"),
         (Fault::CreditsDepleted, "payment_required"),
@@ -138,75 +144,77 @@ fn token_and_credit_end_the_run() {
         for (at, requests) in
             [(endpoint::TIMELINE, 1), (endpoint::MENTIONS, 2), (endpoint::SEARCH, 3)]
         {
-            let (lab, gone) = lab();
-            let former = lab.former("own");
-            drop(lab.platform.take_log());
-            lab.platform.fault(at, fault.clone(), 1);
-            lab.lines();
-            let run = lab.run();
-            let lines = lab.lines();
+            let (fixture, gone) = fixture();
+            let former = fixture.former("own");
+            drop(fixture.platform.take_log());
+            fixture.platform.fault(at, fault.clone(), 1);
+            fixture.lines();
+            let run = fixture.run();
+            let lines = fixture.lines();
             assert_eq!(
                 (run.status.as_str(), run.reason.as_deref()),
                 ("failed", Some(reason)),
                 "{run:?}"
             );
             assert!(run.message.is_some_and(|message| !message.is_empty()));
-            assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", lab.stamp()));
+            assert_eq!(*lines.last().unwrap(), format!("RUN_FAILED:{}:{reason}", fixture.stamp()));
             assert!(
                 with(&lines, "RUN_COMPLETE").is_empty() && with(&lines, "DELETION").is_empty(),
                 "{lines:?}"
             );
-            assert_eq!(lab.platform.requests(), requests, "nothing is asked after that");
+            assert_eq!(fixture.platform.requests(), requests, "nothing is asked after that");
             assert_eq!(
-                lab.former("own").contains(&gone),
+                fixture.former("own").contains(&gone),
                 former.contains(&gone),
                 "it is still to be asked about"
             );
-            let lines = lab.collect();
+            let lines = fixture.collect();
             assert_eq!(with(&lines, "DELETION_DETECTED:").len(), 1, "{lines:?}");
         }
     }
 }
 
 #[test]
-fn a_stream_that_stops_half_way_is_not_compared() {
-    let lab = Lab::with(&[("max_pages", "3")]);
+fn partial_streams_prove_no_deletions() {
+    let fixture = Fixture::with(&[("max_pages", "3")]);
     for i in 0..250 {
-        lab.platform.post_at(&lab.ada, &format!("post {i}"), lab.now() - 1000 + i);
+        fixture.platform.post_at(&fixture.ada, &format!("post {i}"), fixture.now() - 1000 + i);
     }
-    lab.collect();
-    let former = lab.former("own");
+    fixture.collect();
+    let former = fixture.former("own");
     assert_eq!(former.len(), 250);
-    lab.platform.delete(&former[5]);
-    lab.platform.fault_after(endpoint::TIMELINE, 1, Fault::Server(500), 1);
-    lab.pass(MINUTE);
-    let run = lab.run();
+    fixture.platform.delete(&former[5]);
+    fixture.platform.fault_after(endpoint::TIMELINE, 1, Fault::Server(500), 1);
+    fixture.pass(MINUTE);
+    let run = fixture.run();
     assert_eq!(skipped(&run, "own"), Some("server_error"));
-    assert_eq!((lab.platform.count(endpoint::LOOKUP), lab.former("own")), (0, former.clone()));
-    // What did come is refreshed all the same.
-    assert_eq!(lab.own(&former[0]).unwrap()["last_updated"], lab.stamp());
-    lab.pass(MINUTE);
-    assert_eq!(lab.run().deletions, 1);
+    assert_eq!(
+        (fixture.platform.count(endpoint::LOOKUP), fixture.former("own")),
+        (0, former.clone())
+    );
+    // The received posts are refreshed.
+    assert_eq!(fixture.own(&former[0]).unwrap()["last_updated"], fixture.stamp());
+    fixture.pass(MINUTE);
+    assert_eq!(fixture.run().deletions, 1);
 }
 
 #[test]
-fn pages_that_lead_nowhere_are_given_up() {
-    // The same token each time; pages that bring the same posts; both have posts, so neither is the
-    // end.
+fn endless_pages_are_given_up() {
+    // A repeated token, and repeated pages. Both have posts, so neither is the end.
     for (good, fault) in [
         (0, Fault::SameToken),
         (1, Fault::Ids((0..100).map(|i| (100 + i % 2).to_string()).collect())),
     ] {
-        let lab = Lab::with(&[("max_pages", "20")]);
+        let fixture = Fixture::with(&[("max_pages", "20")]);
         for i in 0..400 {
-            lab.platform.post_at(&lab.ada, &format!("post {i}"), lab.now() - 1000 + i);
+            fixture.platform.post_at(&fixture.ada, &format!("post {i}"), fixture.now() - 1000 + i);
         }
-        lab.platform.fault_after(endpoint::TIMELINE, good, fault.clone(), 20);
-        let run = lab.run();
+        fixture.platform.fault_after(endpoint::TIMELINE, good, fault.clone(), 20);
+        let run = fixture.run();
         assert!(
-            lab.platform.count(endpoint::TIMELINE) <= 4,
+            fixture.platform.count(endpoint::TIMELINE) <= 4,
             "{fault:?}: {}",
-            lab.platform.count(endpoint::TIMELINE)
+            fixture.platform.count(endpoint::TIMELINE)
         );
         assert!(
             ["paging", "invalid_request"].contains(&skipped(&run, "own").unwrap()),
@@ -214,114 +222,121 @@ fn pages_that_lead_nowhere_are_given_up() {
         );
         assert_eq!(run.status, "complete");
     }
-    let lab = Lab::with(&[("max_pages", "5")]);
-    lab.platform.fault(endpoint::TIMELINE, Fault::EmptyPage, 50);
-    lab.run();
-    assert!(lab.platform.count(endpoint::TIMELINE) <= 5, "empty pages end at the cap");
+    let fixture = Fixture::with(&[("max_pages", "5")]);
+    fixture.platform.fault(endpoint::TIMELINE, Fault::EmptyPage, 50);
+    fixture.run();
+    assert!(fixture.platform.count(endpoint::TIMELINE) <= 5, "empty pages end at the cap");
 }
 
 #[test]
-fn a_page_may_have_a_post_twice_and_be_of_another_kind() {
+fn repeated_posts_and_other_content_types_are_accepted() {
     for fault in [Fault::Twice, Fault::WrongKind, Fault::Slow(0), Fault::WithoutFields] {
-        let lab = Lab::new();
-        let id = lab.platform.post(&lab.ada, "once");
-        // A delay of nothing is none for a socket; in this process it would be one.
+        let fixture = Fixture::new();
+        let id = fixture.platform.post(&fixture.ada, "once");
+        // Over a socket, a delay of zero is no fault; in process, it would be one.
         if fault != Fault::Slow(0) {
-            lab.platform.fault(endpoint::TIMELINE, fault.clone(), 1);
+            fixture.platform.fault(endpoint::TIMELINE, fault.clone(), 1);
         }
-        assert_eq!(lab.collect()[1], "OWN_TWEETS:1 (1 new)", "{fault:?}");
-        assert_eq!(lab.snapshots(&id).len(), 1, "{fault:?}");
+        assert_eq!(fixture.collect()[1], "OWN_TWEETS:1 (1 new)", "{fault:?}");
+        assert_eq!(fixture.snapshots(&id).len(), 1, "{fault:?}");
     }
 }
 
 #[test]
-fn an_endpoint_is_left_alone_while_two_requests_or_fewer_are_left() {
-    // Requests that the window allows, and how many of the three runs in it ask.
+fn two_requests_per_window_are_reserved() {
+    // The requests that the window allows, and how many of the three runs make one.
     for (limit, asked) in [(2, 1), (3, 1), (4, 2), (5, 3)] {
-        let (lab, _) = lab();
-        lab.platform.limit(endpoint::MENTIONS, limit);
-        let before = lab.platform.count(endpoint::MENTIONS);
-        // What is known of the former window is over.
-        lab.pass(HOUR);
+        let (fixture, _) = fixture();
+        fixture.platform.limit(endpoint::MENTIONS, limit);
+        let before = fixture.platform.count(endpoint::MENTIONS);
+        // The previous window has ended.
+        fixture.pass(HOUR);
         for _ in 0..3 {
-            let run = lab.run();
+            let run = fixture.run();
             assert_eq!(run.status, "complete");
             assert_eq!(skipped(&run, "own"), None, "each endpoint by itself");
-            lab.pass(MINUTE);
+            fixture.pass(MINUTE);
         }
-        assert_eq!(lab.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
+        assert_eq!(fixture.platform.count(endpoint::MENTIONS) - before, asked, "{limit}");
     }
 }
 
 #[test]
 fn the_reserve_ends_with_its_window() {
-    let lab = Lab::new();
-    lab.platform.limit(endpoint::MENTIONS, 3);
-    lab.run();
-    let reset = lab.platform.left(endpoint::MENTIONS).1;
-    lab.lines();
-    let run = lab.run();
+    let fixture = Fixture::new();
+    fixture.platform.limit(endpoint::MENTIONS, 3);
+    fixture.run();
+    let reset = fixture.platform.left(endpoint::MENTIONS).1;
+    fixture.lines();
+    let run = fixture.run();
     assert_eq!(skipped(&run, "mentions"), Some("rate_limited"));
-    let told = lab.lines();
-    assert!(told.contains(&format!("STREAM_SKIPPED:mentions:rate_limited:{reset}")), "{told:?}");
-    // The second before its reset, and the reset itself.
-    lab.pass((reset - 1) * 1000 - lab.now());
-    assert_eq!(skipped(&lab.run(), "mentions"), Some("rate_limited"));
-    lab.pass(reset * 1000 + 200 - lab.now());
-    assert_eq!(skipped(&lab.run(), "mentions"), None);
-    assert_eq!(lab.platform.count(endpoint::MENTIONS), 2);
+    let reported_lines = fixture.lines();
+    assert!(
+        reported_lines.contains(&format!("STREAM_SKIPPED:mentions:rate_limited:{reset}")),
+        "{reported_lines:?}"
+    );
+    // One second before the reset, and at the reset.
+    fixture.pass((reset - 1) * 1000 - fixture.now());
+    assert_eq!(skipped(&fixture.run(), "mentions"), Some("rate_limited"));
+    fixture.pass(reset * 1000 + 200 - fixture.now());
+    assert_eq!(skipped(&fixture.run(), "mentions"), None);
+    assert_eq!(fixture.platform.count(endpoint::MENTIONS), 2);
 }
 
 #[test]
-fn a_reset_of_a_wrong_clock_holds_no_longer_than_a_window() {
+fn a_wrong_reset_time_delays_by_at_most_a_window() {
     for (ahead, held) in [(10 * 86_400, true), (-86_400, false)] {
-        let lab = Lab::new();
-        lab.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), ahead), 1);
-        lab.run();
-        lab.pass(MINUTE);
-        assert_eq!(skipped(&lab.run(), "own").is_some(), held, "{ahead}");
-        lab.pass(16 * MINUTE);
-        assert_eq!(skipped(&lab.run(), "own"), None, "{ahead}");
+        let fixture = Fixture::new();
+        fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("1".into(), ahead), 1);
+        fixture.run();
+        fixture.pass(MINUTE);
+        assert_eq!(skipped(&fixture.run(), "own").is_some(), held, "{ahead}");
+        fixture.pass(16 * MINUTE);
+        assert_eq!(skipped(&fixture.run(), "own"), None, "{ahead}");
     }
-    // What cannot be read leaves what is known.
-    let lab = Lab::new();
-    lab.run();
-    lab.platform.fault(endpoint::TIMELINE, Fault::Rates("few".into(), 0), 1);
-    lab.run();
-    assert_eq!(lab.state()["rate_limits"][endpoint::TIMELINE]["remaining"], 9999);
+    // An unreadable value does not replace the known one.
+    let fixture = Fixture::new();
+    fixture.run();
+    fixture.platform.fault(endpoint::TIMELINE, Fault::Rates("few".into(), 0), 1);
+    fixture.run();
+    assert_eq!(fixture.state()["rate_limits"][endpoint::TIMELINE]["remaining"], 9999);
 }
 
 #[test]
 fn all_searches_are_one_stream() {
-    let (lab, _) = lab();
-    let former = lab.former("searches");
+    let (fixture, _) = fixture();
+    let former = fixture.former("searches");
     assert_eq!(former.len(), 2);
-    lab.platform.fault_after(endpoint::SEARCH, 1, Fault::Server(500), 1);
-    let run = lab.run();
+    fixture.platform.fault_after(endpoint::SEARCH, 1, Fault::Server(500), 1);
+    let run = fixture.run();
     assert_eq!(skipped(&run, "searches"), Some("server_error"));
-    assert_eq!(lab.former("searches"), former);
-    // A search that the platform refuses is told.
-    let lab = Lab::with(&[("searches", r#"["-only", "owls"]"#)]);
-    lab.platform.post(&lab.bob, "owls");
-    let run = lab.run();
+    assert_eq!(fixture.former("searches"), former);
+    // A rejected search is reported.
+    let fixture = Fixture::with(&[("searches", r#"["-only", "owls"]"#)]);
+    fixture.platform.post(&fixture.bob, "owls");
+    let run = fixture.run();
     assert_eq!(run.status, "complete");
     let words = format!("{:?} {:?}", run.warnings, run.streams);
     assert!(words.contains("-only") || words.contains("invalid_request"), "{words}");
 }
 
 #[test]
-fn an_account_that_shows_nothing_says_why() {
+fn accounts_without_visible_posts_are_explained() {
     for hidden in ["protected", "suspended", "gone"] {
-        let (lab, _) = lab();
-        lab.platform.change_account(&lab.ada, |account| match hidden {
+        let (fixture, _) = fixture();
+        fixture.platform.change_account(&fixture.ada, |account| match hidden {
             "protected" => account.protected = true,
             "suspended" => account.suspended = true,
             _ => account.gone = true,
         });
-        lab.lines();
-        let run = lab.run();
+        fixture.lines();
+        let run = fixture.run();
         assert_eq!((run.status.as_str(), run.deletions), ("complete", 0), "{hidden}: {run:?}");
-        assert_eq!(lab.platform.count(endpoint::LOOKUP), 0, "{hidden}: nobody deleted anything");
+        assert_eq!(
+            fixture.platform.count(endpoint::LOOKUP),
+            0,
+            "{hidden}: nobody deleted anything"
+        );
         let own = run.streams.iter().find(|each| each.stream == "own").unwrap();
         let words =
             own.skipped.as_ref().map(|skipped| skipped.message.to_lowercase()).unwrap_or_default();
@@ -330,15 +345,15 @@ fn an_account_that_shows_nothing_says_why() {
 }
 
 #[test]
-fn the_token_goes_to_the_platform_and_nowhere_else() {
-    let (lab, _) = lab();
-    for (fault, _) in catalogue() {
-        lab.platform.fault(endpoint::TIMELINE, fault, 1);
-        let said = format!("{:?} {:?}", lab.run(), lab.lines());
-        assert!(!said.contains("FAKEAPPBEARER"), "{said}");
-        lab.pass(16 * MINUTE);
+fn the_token_is_sent_only_to_the_platform() {
+    let (fixture, _) = fixture();
+    for (fault, _) in faults_and_reasons() {
+        fixture.platform.fault(endpoint::TIMELINE, fault, 1);
+        let output_text = format!("{:?} {:?}", fixture.run(), fixture.lines());
+        assert!(!output_text.contains("FAKEAPPBEARER"), "{output_text}");
+        fixture.pass(16 * MINUTE);
     }
-    for (path, bytes) in files(lab.outside()) {
+    for (path, bytes) in files(fixture.outside()) {
         assert!(!String::from_utf8_lossy(&bytes).contains("FAKEAPPBEARER"), "{path}");
     }
 }

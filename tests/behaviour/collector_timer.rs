@@ -1,12 +1,12 @@
-//! The real daemon, the real clock, and a run by itself. This test waits for the next full minute,
-//! up to 60 seconds: it is the only one that sees the bell ring.
+//! A scheduled run of the real daemon with the real clock. The test waits up to 60 seconds for the
+//! next full minute.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use brain_tests::TestHome;
-use brain_tests::platform::{APP_TOKEN, Platform, Served, Time};
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time};
 use serde_json::Value;
 
 #[test]
@@ -14,10 +14,10 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
     let platform = Platform::new(Time::System);
     let ada = platform.account("ada");
     let post = platform.post(&ada, "On latency");
-    let served = Served::start(&platform, false);
+    let server = PlatformServer::start(&platform, false);
     let mut home = TestHome::new();
     for (name, value) in
-        [("PLATFORM_API", served.url()), ("USER_ID", ada), ("EVERY", "1m".to_owned())]
+        [("PLATFORM_API", server.url()), ("USER_ID", ada), ("EVERY", "1m".to_owned())]
     {
         home.env.push((format!("BRAIN_COLLECTOR_{name}"), value));
     }
@@ -31,7 +31,7 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
         let state: Value = serde_json::from_str(&fs::read_to_string(&state).ok()?).ok()?;
         Some(state["last_report"]["started_at"].as_str()?.to_owned())
     };
-    // Two minutes, and what a busy machine takes for a start and two runs.
+    // Two minutes, plus the time of a start and two runs on a busy machine.
     let patience = Instant::now() + Duration::from_secs(180);
     let wait = |is: &dyn Fn(&str) -> bool| loop {
         if let Some(at) = begun().filter(|at| is(at)) {
@@ -40,7 +40,7 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
         assert!(Instant::now() < patience, "{:?} {}", begun(), home.log());
         std::thread::sleep(Duration::from_millis(100));
     };
-    // Every minute has a beginning, so the first run is due at the start.
+    // A run is due every minute, so the first is due at the start.
     let first = wait(&|_| true);
     assert!(home.path().join(format!("collector/data/tweets/own/{post}.json")).exists());
     let second = wait(&|at| at != first);

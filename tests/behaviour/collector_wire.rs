@@ -1,16 +1,16 @@
-//! The collector over a real connection: what a network does to it, and where the token goes.
+//! The collector over real connections: network faults, and where the token is sent.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc;
 
 use brain_tests::TestHome;
-use brain_tests::platform::{APP_TOKEN, Fault, Platform, Served, Time, endpoint};
+use brain_tests::platform::{APP_TOKEN, Fault, Platform, PlatformServer, Time, endpoint};
 
 use crate::collector_world::files;
 
-/// A home whose collector asks a platform behind a port.
-fn lab(address: &str, user: &str) -> TestHome {
+/// A home whose collector uses a platform on loopback.
+fn fixture(address: &str, user: &str) -> TestHome {
     let mut home = TestHome::new();
     for (name, value) in [
         ("BRAIN_COLLECTOR_PLATFORM_API", address),
@@ -24,23 +24,23 @@ fn lab(address: &str, user: &str) -> TestHome {
     home
 }
 
-fn platform() -> (Platform, Served, String) {
+fn platform() -> (Platform, PlatformServer, String) {
     let platform = Platform::new(Time::System);
     let ada = platform.account("ada");
     for i in 0..120 {
         platform.post(&ada, &format!("post {i}"));
     }
-    let served = Served::start(&platform, false);
-    (platform, served, ada)
+    let server = PlatformServer::start(&platform, false);
+    (platform, server, ada)
 }
 
 #[test]
-fn connections_that_break_skip_a_stream_and_no_more() {
-    let (platform, served, ada) = platform();
-    let home = lab(&served.url(), &ada);
+fn broken_connections_skip_one_stream() {
+    let (platform, server, ada) = platform();
+    let home = fixture(&server.url(), &ada);
     let _daemon = home.daemon();
     for (fault, times, reason) in [
-        // One that ends before its answer began is asked once more.
+        // A connection that ends before the response is retried once.
         (Fault::Close, 1, ""),
         (Fault::Close, 2, "unreachable"),
         (Fault::Cut, 1, "unreachable"),
@@ -76,20 +76,20 @@ fn connections_that_break_skip_a_stream_and_no_more() {
 }
 
 #[test]
-fn a_platform_that_is_not_there_is_a_failure_of_the_run() {
+fn an_unreachable_platform_fails_the_run() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let home = lab(&format!("http://{address}"), "17");
+    let home = fixture(&format!("http://{address}"), "17");
     let _daemon = home.daemon();
     let ran = home.brain(["collector", "collect"]).expect(1);
-    let told: Vec<&str> =
+    let reported_lines: Vec<&str> =
         ran.stdout.lines().filter(|line| line.starts_with("STREAM_SKIPPED:")).collect();
-    assert_eq!(told[0], "STREAM_SKIPPED:own:unreachable");
+    assert_eq!(reported_lines[0], "STREAM_SKIPPED:own:unreachable");
     let last = ran.stdout.lines().last().unwrap();
     assert!(last.starts_with("RUN_FAILED:") && last.ends_with(":unreachable"), "{ran:?}");
 }
 
 #[test]
-fn the_token_does_not_follow_a_redirect() {
+fn redirects_do_not_receive_the_token() {
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = format!("http://{}/2/users/1/tweets", elsewhere.local_addr().unwrap());
     let (heard, hears) = mpsc::channel();
@@ -104,8 +104,8 @@ fn the_token_does_not_follow_a_redirect() {
             );
         }
     });
-    let (platform, served, ada) = platform();
-    let home = lab(&served.url(), &ada);
+    let (platform, server, ada) = platform();
+    let home = fixture(&server.url(), &ada);
     let _daemon = home.daemon();
     platform.fault(endpoint::TIMELINE, Fault::Redirect(to), 1);
     let ran = home.brain(["collector", "collect"]).expect(0);

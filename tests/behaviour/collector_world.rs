@@ -1,5 +1,5 @@
-//! A brain with a platform of its own, both in this process and with a time that the test turns:
-//! seven days pass at once. What it is judged by is what a user sees: files and event lines.
+//! A brain with a fake platform in one process, with a virtual clock. Tests check what users see:
+//! files and event lines.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use brain_base::clock::rfc3339;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
-use brain_core::{Brain, EventLines, Outside, Silent};
+use brain_core::{Brain, EventLines, ExternalDependencies, NoProgress};
 use brain_protocol::{CollectorCollect, CollectorRun, Fault, Reply, Request};
-use brain_tests::lines::Kept;
+use brain_tests::lines::RecordedLines;
 use brain_tests::platform::{APP_TOKEN, InProcess, Platform, Time};
 use serde_json::Value;
 
@@ -22,24 +22,24 @@ pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
 pub(crate) const DAY: i64 = 24 * HOUR;
 
-/// A brain that collects for the account `ada`; `bob` is somebody else.
-pub(crate) struct Lab {
+/// A brain that collects for the account `ada`; `bob` is another account.
+pub(crate) struct Fixture {
     pub(crate) platform: Platform,
     pub(crate) ada: String,
     pub(crate) bob: String,
-    lines: Arc<Kept>,
-    /// Before the directory, which it is in.
+    lines: Arc<RecordedLines>,
+    /// Declared before the directory, because the brain must be closed first.
     brain: Arc<Brain>,
     dir: tempfile::TempDir,
 }
 
-impl Lab {
-    /// Without searches.
+impl Fixture {
+    /// Opens a brain without searches.
     pub(crate) fn new() -> Self {
         Self::with(&[])
     }
 
-    /// With further keys of `[collector]`, as `("max_pages", "3")`.
+    /// Opens a brain with more settings of `[collector]`, such as `("max_pages", "3")`.
     pub(crate) fn with(settings: &[(&'static str, &str)]) -> Self {
         let platform = Platform::new(Time::at(NOW));
         let (ada, bob) = (platform.account("ada"), platform.account("bob"));
@@ -50,13 +50,13 @@ impl Lab {
         ];
         all.extend(settings.iter().map(|(name, value)| (*name, (*value).to_owned())));
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
-        let lines: Arc<Kept> = Arc::default();
+        let lines: Arc<RecordedLines> = Arc::default();
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |name| {
             let key = name.strip_prefix("BRAIN_COLLECTOR_")?.to_lowercase();
             all.iter().find(|(known, _)| *known == key).map(|(_, value)| value.clone())
         });
-        let outside = Outside {
+        let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(|name| {
                 (name == "BRAIN_PLATFORM_BEARER_TOKEN").then(|| APP_TOKEN.to_owned())
@@ -73,12 +73,12 @@ impl Lab {
         self.dir.path().join("home")
     }
 
-    /// What a home may have beside it.
+    /// Returns the directory around the home.
     pub(crate) fn outside(&self) -> &Path {
         self.dir.path()
     }
 
-    /// `collector/data`.
+    /// Returns `collector/data`.
     pub(crate) fn data(&self) -> PathBuf {
         self.home().join("collector/data")
     }
@@ -87,7 +87,7 @@ impl Lab {
         self.platform.time().now()
     }
 
-    /// Now, as files and lines have it.
+    /// Returns the time as files and lines write it.
     pub(crate) fn stamp(&self) -> String {
         rfc3339(self.now())
     }
@@ -98,10 +98,10 @@ impl Lab {
 
     pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {
         let owner = Caller::local(rustix::process::getuid().as_raw());
-        self.brain.answer(&owner, request, &Silent)
+        self.brain.answer(&owner, request, &NoProgress)
     }
 
-    /// A run; its report, whatever became of it.
+    /// Runs the collector and returns its report.
     pub(crate) fn run(&self) -> CollectorRun {
         match self.ask(Request::CollectorCollect(CollectorCollect)) {
             Ok(Reply::CollectorRun(run)) => run,
@@ -109,7 +109,7 @@ impl Lab {
         }
     }
 
-    /// A run that is complete, and its lines.
+    /// Runs the collector, asserts that the run is complete, and returns its lines.
     pub(crate) fn collect(&self) -> Vec<String> {
         self.lines();
         let run = self.run();
@@ -117,12 +117,12 @@ impl Lab {
         self.lines()
     }
 
-    /// The lines since the last call.
+    /// Returns the lines since the last call.
     pub(crate) fn lines(&self) -> Vec<String> {
         std::mem::take(&mut *self.lines.0.lock().unwrap())
     }
 
-    /// A JSON file below `data/`, if it is there.
+    /// Returns a JSON file below `data/`, if it exists.
     pub(crate) fn json(&self, path: &str) -> Option<Value> {
         let path = self.data().join(path);
         let bytes = std::fs::read(&path).ok()?;
@@ -137,7 +137,7 @@ impl Lab {
         self.json(&format!("deletions/{id}.json"))
     }
 
-    /// The snapshots of a post; none when it has no file.
+    /// Returns the snapshots of a post, or none without a file.
     pub(crate) fn snapshots(&self, id: &str) -> Vec<Value> {
         let found = self.json(&format!("engagement/{id}.json"));
         found.map(|list| list.as_array().expect("a list").clone()).unwrap_or_default()
@@ -147,19 +147,19 @@ impl Lab {
         self.json("state.json").expect("there is a state")
     }
 
-    /// The ids that the next run compares a stream with.
+    /// Returns the ids that the next run compares a stream with.
     pub(crate) fn former(&self, stream: &str) -> Vec<String> {
         let ids = self.state()["streams"][stream]["ids"].clone();
         serde_json::from_value(ids).unwrap_or_default()
     }
 
-    /// Every file below `data/`, by its path there.
+    /// Returns every file below `data/` by its path.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         files(&self.data())
     }
 }
 
-/// Every file below a directory, by its path there.
+/// Returns every file below a directory by its path.
 pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut found, mut next) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(dir) = next.pop() {
@@ -169,7 +169,7 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
                 next.push(path);
             } else {
                 let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
-                // A file that is being written may go meanwhile.
+                // A temporary file may disappear meanwhile.
                 found.extend(std::fs::read(&path).ok().map(|bytes| (name, bytes)));
             }
         }
@@ -177,12 +177,12 @@ pub(crate) fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// The paths of files.
+/// Returns the paths of files.
 pub(crate) fn names(files: &BTreeMap<String, Vec<u8>>) -> Vec<&str> {
     files.keys().map(String::as_str).collect()
 }
 
-/// The lines that begin with this word.
+/// Returns the lines that begin with this word.
 pub(crate) fn with<'a>(lines: &'a [String], word: &str) -> Vec<&'a str> {
     lines.iter().map(String::as_str).filter(|line| line.starts_with(word)).collect()
 }

@@ -1,30 +1,36 @@
-//! `brain connect test`: an endpoint that does everything right, a client with a secret, and this
-//! very brain.
+//! `brain connect test` against a correct endpoint, a client with a secret, and the tested brain
+//! itself.
 
 use brain_tests::TestHome;
 use serde_json::json;
 
-use crate::connect_fake::{Fake, SECRET, Said, TOKEN, steps, stuck_at, walk, walker, warns};
+use crate::connect_fake::{
+    Fake, FakeResponse, SECRET, TOKEN, assert_failed_at, assert_warns, steps, test_endpoint,
+    tester_home,
+};
 use crate::web::Site;
 
 #[test]
-fn all_steps_pass_where_everything_is_right() {
-    let home = walker();
+fn all_steps_pass_for_a_correct_endpoint() {
+    let home = tester_home();
     let _daemon = home.daemon();
     let fake = Fake::new(|_, _| None);
-    let report = walk(&home, &fake.url(), 0);
+    let report = test_endpoint(&home, &fake.url(), 0);
     let names =
         ["reach", "challenge", "resource", "server", "authorize", "greet", "tools", "search"];
     assert_eq!(steps(&report), names.map(|name| format!("{name} passed")), "{report:#}");
     assert_eq!(report["url"], fake.url());
-    let said: Vec<&str> = report["steps"]
+    let messages: Vec<&str> = report["steps"]
         .as_array()
         .unwrap()
         .iter()
         .map(|s| s["message"].as_str().unwrap())
         .collect();
-    assert!(said[5].contains("2026-07-28, 2025-11-25"), "{said:?}");
-    assert!(said[6].starts_with("2 tools") && said[7].starts_with("1 result"), "{said:?}");
+    assert!(messages[5].contains("2026-07-28, 2025-11-25"), "{messages:?}");
+    assert!(
+        messages[6].starts_with("2 tools") && messages[7].starts_with("1 result"),
+        "{messages:?}"
+    );
 
     let shown = home.brain(["connect", "test", &fake.url()]).expect(0);
     for name in names {
@@ -42,8 +48,8 @@ fn all_steps_pass_where_everything_is_right() {
 }
 
 #[test]
-fn a_client_comes_by_its_secret_from_a_file() {
-    let home = walker();
+fn clients_read_their_secret_from_a_file() {
+    let home = tester_home();
     let _daemon = home.daemon();
     let file = home.outside().join("secret");
     std::fs::write(&file, format!("{SECRET}\n")).unwrap();
@@ -63,18 +69,19 @@ fn a_client_comes_by_its_secret_from_a_file() {
     let report = by_secret(&fake.url(), &file).expect(0);
     assert!(
         !report.stdout.contains("hush")
-            && report.stdout.contains("by the client's secret, for read"),
+            && report.stdout.contains("with the client's secret, for read"),
         "{}",
         report.stdout
     );
     std::fs::write(&file, "hush wrong").unwrap();
     let report = by_secret(&fake.url(), &file).expect(1);
     assert!(!report.stdout.contains("hush"), "{}", report.stdout);
-    stuck_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
-    let target = Fake::new(|heard, _| {
-        (heard.path == "/token").then(|| Said::json(400, &json!({ "error": "invalid_target" })))
+    assert_failed_at(&report.json(), "authorize", "invalid_client", "id or secret is wrong");
+    let target = Fake::new(|request, _| {
+        (request.path == "/token")
+            .then(|| FakeResponse::json(400, &json!({ "error": "invalid_target" })))
     });
-    stuck_at(
+    assert_failed_at(
         &by_secret(&target.url(), &file).expect(1).json(),
         "authorize",
         "invalid_target",
@@ -89,33 +96,47 @@ fn a_client_comes_by_its_secret_from_a_file() {
 }
 
 #[test]
-fn a_token_of_our_own_is_shown_to_nobody_else() {
+fn own_tokens_are_not_sent_to_other_servers() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let issuer = format!("http://{}", home.http_local());
-    // It says that we are its authorization server.
-    let fake = Fake::new(move |heard, origin| {
+    // The endpoint names this brain as its authorization server.
+    let fake = Fake::new(move |request, origin| {
         let resource =
             json!({ "resource": format!("{origin}/mcp"), "authorization_servers": [issuer] });
-        heard.path.contains("protected-resource").then(|| Said::json(200, &resource))
+        request.path.contains("protected-resource").then(|| FakeResponse::json(200, &resource))
     });
-    stuck_at(&walk(&home, &fake.url(), 1), "authorize", "not this brain's own", "BRAIN_TOKEN");
+    assert_failed_at(
+        &test_endpoint(&home, &fake.url(), 1),
+        "authorize",
+        "not this brain's own",
+        "BRAIN_TOKEN",
+    );
     let other = Fake::new(|_, _| None);
-    stuck_at(&walk(&home, &other.url(), 1), "authorize", "not this brain's own", "--client-id");
+    assert_failed_at(
+        &test_endpoint(&home, &other.url(), 1),
+        "authorize",
+        "not this brain's own",
+        "--client-id",
+    );
     assert_eq!(home.json(["token", "list", "--all"])["tokens"], json!([]), "none was made");
-    assert!(!fake.heard.lock().unwrap().is_empty());
+    assert!(!fake.requests.lock().unwrap().is_empty());
 }
 
 #[test]
-fn the_brain_itself_is_walked_to_with_a_token_that_is_taken_back() {
+fn the_brain_tests_itself_with_a_revoked_token() {
     let site = Site::new();
     site.home.put("notes/brain", "# Brain\n\nA brain in a brain.\n");
-    let report = walk(&site.home, &format!("http://{}/mcp", site.local), 0);
+    let report = test_endpoint(&site.home, &format!("http://{}/mcp", site.local), 0);
     assert!(steps(&report).iter().all(|step| step.ends_with(" passed")), "{report:#}");
     let message = report["steps"][7]["message"].as_str().unwrap();
     assert!(message.starts_with("1 result"), "{message}");
-    // By another name of the same place clients that ask for consent would be stuck.
-    warns(&walk(&site.home, &format!("http://{}/mcp", site.public), 0), "resource", &site.local);
+    // With another host name of the same address, clients that need consent would be stuck.
+    assert_warns(
+        &test_endpoint(&site.home, &format!("http://{}/mcp", site.public), 0),
+        "resource",
+        &site.local,
+    );
     assert_eq!(site.home.json(["token", "list"])["tokens"], json!([]), "nothing is left");
     let tokens = site.home.json(["token", "list", "--all"]);
     for token in tokens["tokens"].as_array().unwrap() {

@@ -1,26 +1,26 @@
-//! A tool endpoint for `brain connect test` that does everything right but for what a test changes,
-//! and how a walk to it is read.
+//! A tool endpoint for `brain connect test` that is correct except for a test's change, and helpers
+//! that read the report.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use brain_tests::TestHome;
-use brain_tests::http::Heard;
+use brain_tests::http::ReceivedRequest;
 use serde_json::{Value, json};
 
 pub(crate) const TOKEN: &str = "brain_at_of_the_fake";
 pub(crate) const SECRET: &str = "hush hush/%";
 
-/// An answer.
+/// A response of the endpoint.
 #[derive(Clone)]
-pub(crate) struct Said {
+pub(crate) struct FakeResponse {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: String,
 }
 
-impl Said {
+impl FakeResponse {
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self {
             status,
@@ -39,33 +39,34 @@ impl Said {
     }
 }
 
-/// A tool endpoint that does everything right, but for what a test changes.
+/// A correct tool endpoint, except for a test's change.
 pub(crate) struct Fake {
     address: SocketAddr,
-    pub(crate) heard: Arc<Mutex<Vec<String>>>,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Fake {
     pub(crate) fn new(
-        change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static,
+        change: impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (log, change) = (Arc::clone(&heard), Arc::new(change));
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (log, change) = (Arc::clone(&requests), Arc::new(change));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (log, change) = (Arc::clone(&log), Arc::clone(&change));
                 std::thread::spawn(move || {
-                    let Some(heard) = Heard::read(&stream) else { return };
-                    log.lock().unwrap().push(format!("{} {}", heard.method, heard.path));
+                    let Some(request) = ReceivedRequest::read(&stream) else { return };
+                    log.lock().unwrap().push(format!("{} {}", request.method, request.path));
                     let origin = format!("http://{address}");
-                    let said = change(&heard, &origin).unwrap_or_else(|| right(&heard, &origin));
-                    write(&stream, &said);
+                    let response = change(&request, &origin)
+                        .unwrap_or_else(|| correct_response(&request, &origin));
+                    write(&stream, &response);
                 });
             }
         });
-        Self { address, heard }
+        Self { address, requests }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -73,23 +74,23 @@ impl Fake {
     }
 }
 
-pub(crate) fn write(mut stream: &TcpStream, said: &Said) {
+pub(crate) fn write(mut stream: &TcpStream, response: &FakeResponse) {
     let mut text = format!(
         "HTTP/1.1 {} X\r\nConnection: close\r\nContent-Length: {}\r\n",
-        said.status,
-        said.body.len()
+        response.status,
+        response.body.len()
     );
-    for (name, value) in &said.headers {
+    for (name, value) in &response.headers {
         text += &format!("{name}: {value}\r\n");
     }
-    let _ = stream.write_all(format!("{text}\r\n{}", said.body).as_bytes());
+    let _ = stream.write_all(format!("{text}\r\n{}", response.body).as_bytes());
 }
 
-pub(crate) fn challenge(origin: &str) -> Said {
+pub(crate) fn challenge(origin: &str) -> FakeResponse {
     let bearer = format!(
         "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", scope=\"read write\""
     );
-    Said::json(401, &json!({ "error": "invalid_token" })).with("WWW-Authenticate", &bearer)
+    FakeResponse::json(401, &json!({ "error": "invalid_token" })).with("WWW-Authenticate", &bearer)
 }
 
 pub(crate) fn resource(origin: &str) -> Value {
@@ -104,55 +105,57 @@ pub(crate) fn server(origin: &str) -> Value {
     })
 }
 
-/// What an endpoint answers that does everything right.
-pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
-    match (heard.method.as_str(), heard.path.as_str()) {
-        ("GET", "/mcp") => Said::json(405, &json!({ "error": "method_not_allowed" })),
-        ("GET", "/.well-known/oauth-protected-resource/mcp") => Said::json(200, &resource(origin)),
+/// Returns the response of a correct endpoint.
+pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeResponse {
+    match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/mcp") => FakeResponse::json(405, &json!({ "error": "method_not_allowed" })),
+        ("GET", "/.well-known/oauth-protected-resource/mcp") => {
+            FakeResponse::json(200, &resource(origin))
+        }
         (
             "GET",
             "/.well-known/oauth-authorization-server"
             | "/.well-known/oauth-authorization-server/mcp",
-        ) => Said::json(200, &server(origin)),
+        ) => FakeResponse::json(200, &server(origin)),
         ("POST", "/token") => {
             // `id:hush hush/%`, each part encoded as in a form.
-            let known = heard
+            let known = request
                 .headers
                 .get("authorization")
                 .is_some_and(|value| value == "Basic aWQ6aHVzaCtodXNoJTJGJTI1");
             match known
-                && heard.text().contains("grant_type=client_credentials")
-                && heard.text().contains("&resource=http%3A%2F%2F")
+                && request.text().contains("grant_type=client_credentials")
+                && request.text().contains("&resource=http%3A%2F%2F")
             {
-                true => Said::json(
+                true => FakeResponse::json(
                     200,
                     &json!({ "access_token": TOKEN, "token_type": "bearer", "scope": "read" }),
                 ),
-                false => Said::json(
+                false => FakeResponse::json(
                     401,
                     &json!({ "error": "invalid_client", "error_description": "unknown" }),
                 ),
             }
         }
         ("POST", "/mcp")
-            if heard
+            if request
                 .headers
                 .get("authorization")
                 .is_some_and(|v| *v == format!("Bearer {TOKEN}")) =>
         {
-            let message: Value = serde_json::from_str(heard.text()).unwrap();
+            let message: Value = serde_json::from_str(request.text()).unwrap();
             let name = message["params"]["name"].as_str();
-            let modern = heard.headers.contains_key("mcp-method");
+            let modern = request.headers.contains_key("mcp-method");
             if modern {
                 assert_eq!(
                     message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"],
                     "2026-07-28"
                 );
                 assert_eq!(
-                    heard.headers.get("mcp-method").map(String::as_str),
+                    request.headers.get("mcp-method").map(String::as_str),
                     message["method"].as_str()
                 );
-                assert_eq!(heard.headers.get("mcp-name").map(String::as_str), name);
+                assert_eq!(request.headers.get("mcp-name").map(String::as_str), name);
             }
             let info = json!({ "name": "fake\u{1b}[31m", "version": "7" });
             let result = match message["method"].as_str().unwrap() {
@@ -163,7 +166,7 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                     json!({ "protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": {} })
                 }
                 "notifications/initialized" => {
-                    return Said { status: 202, headers: Vec::new(), body: String::new() };
+                    return FakeResponse { status: 202, headers: Vec::new(), body: String::new() };
                 }
                 "tools/list" if message["params"]["cursor"].is_null() => {
                     json!({ "tools": [tool("search", "query")], "nextCursor": "more" })
@@ -175,10 +178,16 @@ pub(crate) fn right(heard: &Heard, origin: &str) -> Said {
                 }
                 other => panic!("no client asks {other}"),
             };
-            Said::json(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+            FakeResponse::json(
+                200,
+                &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }),
+            )
         }
         ("POST", "/mcp") => challenge(origin),
-        _ => Said::json(404, &json!({ "error": "not_found", "message": "there is nothing here" })),
+        _ => FakeResponse::json(
+            404,
+            &json!({ "error": "not_found", "message": "there is nothing here" }),
+        ),
     }
 }
 
@@ -186,22 +195,22 @@ pub(crate) fn tool(name: &str, argument: &str) -> Value {
     json!({ "name": name, "inputSchema": { "type": "object", "properties": { argument: { "type": "string" } } } })
 }
 
-/// A home whose daemon walks, with the fake's token.
-pub(crate) fn walker() -> TestHome {
+/// A home whose daemon has the fake's token.
+pub(crate) fn tester_home() -> TestHome {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_TOKEN".into(), TOKEN.into()));
     home
 }
 
-/// Walks to `url`; the report.
-pub(crate) fn walk(home: &TestHome, url: &str, code: i32) -> Value {
+/// Runs `brain connect test` for `url` and returns the report.
+pub(crate) fn test_endpoint(home: &TestHome, url: &str, code: i32) -> Value {
     let run = home.brain(["--json", "connect", "test", url]).expect(code);
     assert!(!run.stdout.contains(TOKEN) && !run.stdout.contains("hush"), "{}", run.stdout);
     assert!(!run.stdout.contains('\u{1b}') && !run.stdout.contains("\\u001b"), "{}", run.stdout);
     run.json()
 }
 
-/// The names and marks of the steps.
+/// Returns the names and states of the steps.
 pub(crate) fn steps(report: &Value) -> Vec<String> {
     let steps = report["steps"].as_array().unwrap();
     steps
@@ -212,20 +221,20 @@ pub(crate) fn steps(report: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Walks to a fake, gets stuck at `step`, and is told `message` and `hint`.
-pub(crate) fn stuck(
+/// Tests a fake and asserts that `step` fails with `message` and `hint`.
+pub(crate) fn assert_fails_at(
     home: &TestHome,
     step: &str,
     message: &str,
     hint: &str,
-    change: impl Fn(&Heard, &str) -> Option<Said> + Send + Sync + 'static,
+    change: impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> + Send + Sync + 'static,
 ) {
     let fake = Fake::new(change);
-    let report = walk(home, &fake.url(), 1);
-    stuck_at(&report, step, message, hint);
+    let report = test_endpoint(home, &fake.url(), 1);
+    assert_failed_at(&report, step, message, hint);
 }
 
-pub(crate) fn stuck_at(report: &Value, step: &str, message: &str, hint: &str) {
+pub(crate) fn assert_failed_at(report: &Value, step: &str, message: &str, hint: &str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();
     assert_eq!(
@@ -240,15 +249,15 @@ pub(crate) fn stuck_at(report: &Value, step: &str, message: &str, hint: &str) {
     );
 }
 
-/// The last step that was warned about says this.
-pub(crate) fn warns(report: &Value, step: &str, hint: &str) {
+/// Asserts that the last warning is of `step` with `hint`.
+pub(crate) fn assert_warns(report: &Value, step: &str, hint: &str) {
     assert_eq!(report["status"], "passed", "{report:#}");
     let found = report["steps"].as_array().unwrap().iter().find(|one| one["name"] == step).unwrap();
     assert_eq!(found["status"], "warned", "{report:#}");
     assert!(found["hint"].as_str().unwrap().contains(hint), "{found:#}");
 }
 
-/// An answer to a message of JSON-RPC.
-pub(crate) fn result(message: &Value, result: &Value) -> Said {
-    Said::json(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
+/// Returns a response to a JSON-RPC message.
+pub(crate) fn result(message: &Value, result: &Value) -> FakeResponse {
+    FakeResponse::json(200, &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }))
 }

@@ -1,19 +1,19 @@
-//! `brain connect test` against endpoints that are wrong in each of the ways that people meet:
-//! which step fails, and what is said.
+//! `brain connect test` against faulty endpoints: the failing step and its message.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use serde_json::{Value, json};
 
-use brain_tests::http::Heard;
+use brain_tests::http::ReceivedRequest;
 
 use crate::connect_fake::{
-    Fake, Said, TOKEN, challenge, result, server, stuck, stuck_at, tool, walk, walker, warns,
+    Fake, FakeResponse, TOKEN, assert_failed_at, assert_fails_at, assert_warns, challenge, result,
+    server, test_endpoint, tester_home, tool,
 };
 
-/// A server that says these bytes to everybody, and listens to nobody.
-fn saying(bytes: &'static [u8]) -> SocketAddr {
+/// Starts a server that sends these bytes to every client and reads nothing.
+fn server_sending(bytes: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -26,33 +26,48 @@ fn saying(bytes: &'static [u8]) -> SocketAddr {
 }
 
 #[test]
-fn the_way_to_the_host_is_told_apart() {
-    let mut home = walker();
-    // Nothing goes by a proxy, whatever the environment says.
+fn network_errors_are_distinguished() {
+    let mut home = tester_home();
+    // The environment's proxy settings are ignored.
     for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"] {
         home.env.push((name.into(), "http://127.0.0.1:9".into()));
     }
     let _daemon = home.daemon();
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    stuck_at(&walk(&home, &format!("http://{nobody}/mcp"), 1), "reach", "refused", "brain status");
-    stuck_at(&walk(&home, "https://brain.invalid/mcp", 1), "reach", "name not found", "DNS");
+    assert_failed_at(
+        &test_endpoint(&home, &format!("http://{nobody}/mcp"), 1),
+        "reach",
+        "refused",
+        "brain status",
+    );
+    assert_failed_at(
+        &test_endpoint(&home, "https://brain.invalid/mcp", 1),
+        "reach",
+        "name not found",
+        "DNS",
+    );
     let plain = Fake::new(|_, _| None);
     let url = plain.url().replace("http://", "https://");
-    stuck_at(
-        &walk(&home, &url, 1),
+    assert_failed_at(
+        &test_endpoint(&home, &url, 1),
         "reach",
         "closed the connection during the TLS handshake",
         "http://",
     );
-    let plain = saying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-    stuck_at(
-        &walk(&home, &format!("https://{plain}/mcp"), 1),
+    let plain = server_sending(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    assert_failed_at(
+        &test_endpoint(&home, &format!("https://{plain}/mcp"), 1),
         "reach",
         "does not speak TLS",
         "http://",
     );
-    let ssh = saying(b"SSH-2.0-OpenSSH_9.6\r\n");
-    stuck_at(&walk(&home, &format!("http://{ssh}/mcp"), 1), "reach", "connection lost", "port");
+    let ssh = server_sending(b"SSH-2.0-OpenSSH_9.6\r\n");
+    assert_failed_at(
+        &test_endpoint(&home, &format!("http://{ssh}/mcp"), 1),
+        "reach",
+        "connection lost",
+        "port",
+    );
     for bad in [
         "brain.example.org/mcp",
         "ftp://brain.example.org/mcp",
@@ -62,79 +77,83 @@ fn the_way_to_the_host_is_told_apart() {
         let fault = home.brain(["--json", "connect", "test", bad]);
         assert_ne!(fault.code, 0);
         assert!(
-            fault.json()["error"]["hint"].as_str().unwrap().contains("type it as into a client"),
+            fault.json()["error"]["hint"].as_str().unwrap().contains("enter it as in a client"),
             "{bad}"
         );
     }
 }
 
-fn on_mcp(said: Said) -> impl Fn(&Heard, &str) -> Option<Said> {
-    move |heard, _| (heard.method == "POST" && heard.path == "/mcp").then(|| said.clone())
+fn on_mcp(response: FakeResponse) -> impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> {
+    move |request, _| (request.method == "POST" && request.path == "/mcp").then(|| response.clone())
 }
 
 #[test]
-fn whoever_stands_before_the_endpoint_is_named() {
-    let home = walker();
+fn intermediaries_before_the_endpoint_are_named() {
+    let home = tester_home();
     let _daemon = home.daemon();
-    let forbidden =
-        Said::json(403, &json!({ "error": "forbidden_host", "message": "not\u{1b}[31m here" }));
-    stuck(
+    let forbidden = FakeResponse::json(
+        403,
+        &json!({ "error": "forbidden_host", "message": "not\u{1b}[31m here" }),
+    );
+    assert_fails_at(
         &home,
         "challenge",
         "forbidden_host",
         "http.base_url = \"http://127.0.0.1",
         on_mcp(forbidden),
     );
-    let missing = Said::json(404, &json!({ "error": "not_found" }));
-    stuck(&home, "challenge", "404", "where the tunnel forwards", on_mcp(missing));
-    stuck(
+    let missing = FakeResponse::json(404, &json!({ "error": "not_found" }));
+    assert_fails_at(&home, "challenge", "404", "where the tunnel forwards", on_mcp(missing));
+    assert_fails_at(
         &home,
         "challenge",
         "HTML page (\"Just a moment...\")",
-        "page for people",
-        on_mcp(Said::html(403, "<html><title>Just a moment...</title>")),
+        "web page",
+        on_mcp(FakeResponse::html(403, "<html><title>Just a moment...</title>")),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "ERR_NGROK_6024",
         "127.0.0.1:8765",
-        on_mcp(Said::html(200, "<!doctype html>").with("Ngrok-Error-Code", "ERR_NGROK_6024")),
+        on_mcp(
+            FakeResponse::html(200, "<!doctype html>").with("Ngrok-Error-Code", "ERR_NGROK_6024"),
+        ),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "530",
         "brain status",
-        on_mcp(Said::html(530, "<title>Tunnel error</title>")),
+        on_mcp(FakeResponse::html(530, "<title>Tunnel error</title>")),
     );
-    let login = Said::html(302, "")
+    let login = FakeResponse::html(302, "")
         .with("Location", "https://me.cloudflareaccess.com/cdn-cgi/access/login/x?kid=secret");
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
-        "leads to https://me.cloudflareaccess.com/cdn-cgi/access/login/x",
+        "redirects to https://me.cloudflareaccess.com/cdn-cgi/access/login/x",
         "login page",
         on_mcp(login),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "308",
-        "type the address",
-        on_mcp(Said::html(308, "").with("Location", "https://b.example/mcp")),
+        "use the address",
+        on_mcp(FakeResponse::html(308, "").with("Location", "https://b.example/mcp")),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "without a token",
-        "everybody may come in",
-        on_mcp(Said::json(200, &json!({}))),
+        "anyone has access",
+        on_mcp(FakeResponse::json(200, &json!({}))),
     );
     let wrong_path = Fake::new(|_, _| None);
     let url = wrong_path.url().replace("/mcp", "/sse");
-    stuck_at(
-        &walk(&home, &url, 1),
+    assert_failed_at(
+        &test_endpoint(&home, &url, 1),
         "challenge",
         "404",
         &format!("the path of brain's endpoint is /mcp: {}", wrong_path.url()),
@@ -142,25 +161,25 @@ fn whoever_stands_before_the_endpoint_is_named() {
 }
 
 #[test]
-fn a_challenge_that_clients_drop_is_shown() {
-    let home = walker();
+fn unusable_challenges_are_reported() {
+    let home = tester_home();
     let _daemon = home.daemon();
-    let with = |value: &str| Said::json(401, &json!({})).with("WWW-Authenticate", value);
-    stuck(
+    let with = |value: &str| FakeResponse::json(401, &json!({})).with("WWW-Authenticate", value);
+    assert_fails_at(
         &home,
         "challenge",
         "without `WWW-Authenticate: Bearer`",
         "headers",
-        on_mcp(Said::json(401, &json!({}))),
+        on_mcp(FakeResponse::json(401, &json!({}))),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "without `WWW-Authenticate: Bearer`",
         "",
         on_mcp(with("Basic realm=\"tunnel\"")),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "challenge",
         "no resource_metadata",
@@ -168,65 +187,71 @@ fn a_challenge_that_clients_drop_is_shown() {
         on_mcp(with("Bearer realm=\"x\"")),
     );
     let relative = with("Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\"");
-    stuck(&home, "challenge", "not an absolute address", "drop such a one", on_mcp(relative));
-    // Nobody is sent inside by what the other side says.
+    assert_fails_at(
+        &home,
+        "challenge",
+        "not an absolute address",
+        "ignore it silently",
+        on_mcp(relative),
+    );
+    // A server's answer cannot redirect requests into the local network.
     let inside = with("Bearer resource_metadata=\"http://169.254.169.254/latest/meta-data\"");
-    stuck(&home, "resource", "must begin with https://", "", on_mcp(inside));
+    assert_fails_at(&home, "resource", "must begin with https://", "", on_mcp(inside));
 }
 
 #[test]
-fn documents_that_clients_refuse_are_shown() {
-    let home = walker();
+fn invalid_metadata_documents_are_reported() {
+    let home = tester_home();
     let _daemon = home.daemon();
-    let about = |path: &'static str, make: fn(&str) -> Said| {
-        move |heard: &Heard, origin: &str| (heard.path == path).then(|| make(origin))
+    let about = |path: &'static str, make: fn(&str) -> FakeResponse| {
+        move |request: &ReceivedRequest, origin: &str| (request.path == path).then(|| make(origin))
     };
     const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
     const SERVER: &str = "/.well-known/oauth-authorization-server";
-    stuck(
+    assert_fails_at(
         &home,
         "resource",
         "404",
         "let the tunnel pass",
-        about(RESOURCE, |_| Said::json(404, &json!({ "error": "not_found" }))),
+        about(RESOURCE, |_| FakeResponse::json(404, &json!({ "error": "not_found" }))),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "resource",
         "HTML page",
-        "page for people",
-        about(RESOURCE, |_| Said::html(200, "<html>")),
+        "web page",
+        about(RESOURCE, |_| FakeResponse::html(200, "<html>")),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "resource",
         "it answers 200",
         "JSON object",
-        about(RESOURCE, |_| Said::json(200, &json!([]))),
+        about(RESOURCE, |_| FakeResponse::json(200, &json!([]))),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "resource",
         "no authorization server",
         "",
         about(RESOURCE, |origin| {
             let resource = format!("{origin}/mcp");
-            Said::json(200, &json!({ "resource": resource, "authorization_servers": [] }))
+            FakeResponse::json(200, &json!({ "resource": resource, "authorization_servers": [] }))
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "resource",
         "it calls itself https://other.example/mcp",
         "http.base_url",
         about(RESOURCE, |origin| {
-            Said::json(
+            FakeResponse::json(
                 200,
                 &json!({ "resource": "https://other.example/mcp", "authorization_servers": [origin] }),
             )
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "server",
         "not an https address",
@@ -234,21 +259,21 @@ fn documents_that_clients_refuse_are_shown() {
         about(SERVER, |origin| {
             let mut server = server(origin);
             server["token_endpoint"] = "http://b.example/token".into();
-            Said::json(200, &server)
+            FakeResponse::json(200, &server)
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "server",
         "it calls itself",
-        "slash at the end",
+        "final slash",
         about(SERVER, |origin| {
             let mut server = server(origin);
             server["issuer"] = format!("{origin}/").into();
-            Said::json(200, &server)
+            FakeResponse::json(200, &server)
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "server",
         "S256",
@@ -256,32 +281,36 @@ fn documents_that_clients_refuse_are_shown() {
         about(SERVER, |origin| {
             let mut server = server(origin);
             server["code_challenge_methods_supported"] = json!(["plain"]);
-            Said::json(200, &server)
+            FakeResponse::json(200, &server)
         }),
     );
     let changed = |change: fn(&mut Value)| {
-        let fake = Fake::new(move |heard, origin| {
+        let fake = Fake::new(move |request, origin| {
             let mut server = server(origin);
             change(&mut server);
-            (heard.path == SERVER).then(|| Said::json(200, &server))
+            (request.path == SERVER).then(|| FakeResponse::json(200, &server))
         });
-        walk(&home, &fake.url(), 0)
+        test_endpoint(&home, &fake.url(), 0)
     };
     let silent = changed(|server| server["client_id_metadata_document_supported"] = false.into());
-    warns(&silent, "server", "http.dynamic_registration");
+    assert_warns(&silent, "server", "http.dynamic_registration");
     let no_public = changed(|server| {
         server["token_endpoint_auth_methods_supported"] = json!(["client_secret_basic"]);
     });
-    warns(&no_public, "server", "Claude");
-    let slash = Fake::new(|heard, _| {
-        (heard.path == format!("{SERVER}/mcp")).then(|| Said::json(404, &json!({})))
+    assert_warns(&no_public, "server", "Claude");
+    let slash = Fake::new(|request, _| {
+        (request.path == format!("{SERVER}/mcp")).then(|| FakeResponse::json(404, &json!({})))
     });
-    warns(&walk(&home, &slash.url(), 0), "server", "/.well-known/oauth-authorization-server/mcp");
-    // With the path typed otherwise than the resource calls itself.
-    let fake = Fake::new(|heard, origin| {
-        let slashed = heard.method == "POST"
-            && heard.path == "/mcp/"
-            && !heard.headers.contains_key("authorization");
+    assert_warns(
+        &test_endpoint(&home, &slash.url(), 0),
+        "server",
+        "/.well-known/oauth-authorization-server/mcp",
+    );
+    // The typed path differs from the resource's own.
+    let fake = Fake::new(|request, origin| {
+        let slashed = request.method == "POST"
+            && request.path == "/mcp/"
+            && !request.headers.contains_key("authorization");
         slashed.then(|| challenge(origin))
     });
     let report = home.brain(["--json", "connect", "test", &format!("{}/", fake.url())]).json();
@@ -293,47 +322,50 @@ fn documents_that_clients_refuse_are_shown() {
     );
 }
 
-fn rpc(method: &'static str, answer: fn(&Value) -> Said) -> impl Fn(&Heard, &str) -> Option<Said> {
-    move |heard, _| {
-        let message: Value = serde_json::from_str(heard.text()).unwrap_or_default();
-        let asked = heard.headers.contains_key("authorization") && message["method"] == method;
+fn rpc(
+    method: &'static str,
+    answer: fn(&Value) -> FakeResponse,
+) -> impl Fn(&ReceivedRequest, &str) -> Option<FakeResponse> {
+    move |request, _| {
+        let message: Value = serde_json::from_str(request.text()).unwrap_or_default();
+        let asked = request.headers.contains_key("authorization") && message["method"] == method;
         asked.then(|| answer(&message))
     }
 }
 
 #[test]
-fn a_token_and_tools_that_do_not_work_are_shown() {
-    let mut home = walker();
+fn token_and_tool_failures_are_reported() {
+    let mut home = tester_home();
     let _daemon = home.daemon();
-    stuck(
+    assert_fails_at(
         &home,
         "tools",
-        "none is search",
+        "but no search",
         "ChatGPT",
         rpc("tools/list", |m| result(m, &json!({ "tools": [tool("fetch", "id")] }))),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "tools",
-        "none is fetch",
+        "but no fetch",
         "ChatGPT",
         rpc("tools/list", |m| {
             result(m, &json!({ "tools": [tool("search", "query"), tool("fetch", "slug")] }))
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "tools",
         "error -32603: it broke",
         "log",
         rpc("tools/list", |m| {
-            Said::json(
+            FakeResponse::json(
                 200,
                 &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32603, "message": "it broke" } }),
             )
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "search",
         "the search fails: no index",
@@ -345,7 +377,7 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
             )
         }),
     );
-    stuck(
+    assert_fails_at(
         &home,
         "search",
         "no results in its text",
@@ -355,18 +387,24 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
         }),
     );
     let scope = rpc("tools/list", |_| {
-        Said::json(403, &json!({ "error": "insufficient_scope", "message": "no" }))
+        FakeResponse::json(403, &json!({ "error": "insufficient_scope", "message": "no" }))
             .with("WWW-Authenticate", "Bearer error=\"insufficient_scope\"")
     });
-    stuck(&home, "tools", "good for too little", "brain clients update", scope);
+    assert_fails_at(
+        &home,
+        "tools",
+        "scope of the token is not enough",
+        "brain clients update",
+        scope,
+    );
 
     let old = Fake::new(rpc("server/discover", |m| {
-        Said::json(
+        FakeResponse::json(
             404,
             &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32601, "message": "unknown" } }),
         )
     }));
-    let report = walk(&home, &old.url(), 0);
+    let report = test_endpoint(&home, &old.url(), 0);
     assert!(
         report["steps"][5]["message"]
             .as_str()
@@ -375,42 +413,46 @@ fn a_token_and_tools_that_do_not_work_are_shown() {
         "{report:#}"
     );
     let new = Fake::new(rpc("initialize", |m| {
-        Said::json(
+        FakeResponse::json(
             400,
             &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32022, "message": "too old" } }),
         )
     }));
-    warns(&walk(&home, &new.url(), 0), "greet", "initialize");
+    assert_warns(&test_endpoint(&home, &new.url(), 0), "greet", "initialize");
     let stream = Fake::new(rpc("tools/call", |m| {
         let text = json!({ "results": [{ "id": "a", "title": "", "url": "" }] }).to_string();
         let reply = json!({ "jsonrpc": "2.0", "id": m["id"], "result": { "content": [{ "type": "text", "text": text }] } });
         let body = format!("event: message\ndata: {reply}\n\n");
-        Said { status: 200, headers: vec![("Content-Type", "text/event-stream".into())], body }
+        FakeResponse {
+            status: 200,
+            headers: vec![("Content-Type", "text/event-stream".into())],
+            body,
+        }
     }));
-    warns(&walk(&home, &stream.url(), 0), "search", "id, title or url");
+    assert_warns(&test_endpoint(&home, &stream.url(), 0), "search", "id, title or url");
 
     home.env.retain(|(name, _)| name != "BRAIN_TOKEN");
     home.env.push(("BRAIN_TOKEN".into(), "brain_pt_wrong".into()));
-    stuck(&home, "greet", "the token is refused", "brain token create", |_, _| None);
+    assert_fails_at(&home, "greet", "the token is rejected", "brain token create", |_, _| None);
 }
 
 #[test]
-fn what_the_other_side_says_is_cut_and_repeats_no_token() {
-    let home = walker();
+fn remote_text_is_cut_and_repeats_no_token() {
+    let home = tester_home();
     let _daemon = home.daemon();
     let long = Fake::new(rpc("tools/list", |m| {
         let error = json!({ "code": "9\u{9b}".repeat(100_000), "message": "x" });
-        Said::json(200, &json!({ "jsonrpc": "2.0", "id": m["id"], "error": error }))
+        FakeResponse::json(200, &json!({ "jsonrpc": "2.0", "id": m["id"], "error": error }))
     }));
-    let report = walk(&home, &long.url(), 1);
-    stuck_at(&report, "tools", "is answered by error", "log");
+    let report = test_endpoint(&home, &long.url(), 1);
+    assert_failed_at(&report, "tools", "is error", "log");
     assert!(report.to_string().len() < 4000 && !report.to_string().contains('\u{9b}'));
-    // `walk` looks for the token in all that is printed.
-    stuck(
+    // `test_endpoint` asserts that no output contains the token.
+    assert_fails_at(
         &home,
         "tools",
-        "the token is refused: no [secret]",
+        "the token is rejected: no [secret]",
         "revoked",
-        rpc("tools/list", |_| Said::json(401, &json!({ "error": format!("no {TOKEN}") }))),
+        rpc("tools/list", |_| FakeResponse::json(401, &json!({ "error": format!("no {TOKEN}") }))),
     );
 }

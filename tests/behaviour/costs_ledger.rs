@@ -1,5 +1,4 @@
-//! The ledger: each call is in the file before it is made, whatever becomes of it, and `brain
-//! costs` adds it up.
+//! The cost ledger: each call is recorded before it is made, and `brain costs` adds up the calls.
 
 use std::fs;
 use std::io::Write;
@@ -7,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use brain_tests::model::{FakeModel, Manner, Said};
+use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use brain_tests::{PATIENCE, TestHome, texts};
 use serde_json::Value;
 
-use crate::ask_lab::{fill, home, ledger, set};
+use crate::ask_fixture::{fill, home, ledger, set};
 
 const QUESTION: &str = "who drew the analytical engine?";
 
@@ -22,14 +21,14 @@ fn check(home: &TestHome) -> Value {
 }
 
 #[test]
-fn a_call_is_in_the_file_before_the_model_hears_of_it() {
+fn calls_are_recorded_before_they_are_made() {
     let seen: Arc<Mutex<(std::path::PathBuf, Vec<String>)>> = Arc::default();
     let noted = Arc::clone(&seen);
-    let model = FakeModel::new(Manner::default(), move |_| {
+    let model = FakeModel::new(ModelOptions::default(), move |_| {
         let mut seen = noted.lock().unwrap();
         let text = fs::read_to_string(&seen.0).unwrap_or_default();
         seen.1.push(text);
-        Said::Text("Babbage [1].".into())
+        ModelResponse::Text("Babbage [1].".into())
     });
     let home = home(&model);
     seen.lock().unwrap().0 = home.path().join("costs.jsonl");
@@ -43,7 +42,7 @@ fn a_call_is_in_the_file_before_the_model_hears_of_it() {
         (before[0]["step"].as_str(), before[0]["purpose"].as_str(), before[0]["model"].as_str()),
         (Some("enter"), Some("ask"), Some("small"))
     );
-    let heard = model.heard().pop().unwrap();
+    let heard = model.questions().pop().unwrap();
     assert_eq!(before[0]["tokens_out"], heard.max_tokens, "the worst that may come");
     let bytes = (heard.text.len() + heard.system.len()) as u64;
     assert!(before[0]["tokens_in"].as_u64().unwrap() >= bytes / 2);
@@ -63,8 +62,8 @@ fn a_call_is_in_the_file_before_the_model_hears_of_it() {
 }
 
 #[test]
-fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Stalls("Bab".into()));
+fn killed_calls_count_with_their_maximum_cost() {
+    let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Stall("Bab".into()));
     let mut home = home(&model);
     set(&mut home, "BRAIN_LLM_SILENCE", "10m");
     let daemon = home.daemon();
@@ -77,7 +76,7 @@ fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
         .spawn()
         .unwrap();
     let until = Instant::now() + PATIENCE;
-    while model.called() == 0 {
+    while model.call_count() == 0 {
         assert!(Instant::now() < until, "nobody asks");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -103,7 +102,8 @@ fn a_call_that_a_kill_interrupts_counts_at_its_worst() {
 
 #[test]
 fn costs_are_added_up_by_purpose_model_and_day() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Text("Babbage [1].".into()));
+    let model =
+        FakeModel::new(ModelOptions::default(), |_| ModelResponse::Text("Babbage [1].".into()));
     let home = home(&model);
     let daemon = home.daemon();
     let ran = home.brain(["costs"]).expect(0);
@@ -137,7 +137,7 @@ fn costs_are_added_up_by_purpose_model_and_day() {
         3
     );
     assert_eq!(home.fault(["costs", "--since", "yesterday"], 2)["code"], "usage");
-    // What a crash of the machine leaves: half a line.
+    // A crash of the machine may leave half a line.
     assert!(daemon.terminate().0.success());
     let mut file = fs::File::options().append(true).open(home.path().join("costs.jsonl")).unwrap();
     file.write_all(b"{\"step\":\"enter\",\"call\":99").unwrap();
@@ -149,8 +149,9 @@ fn costs_are_added_up_by_purpose_model_and_day() {
 }
 
 #[test]
-fn what_cannot_be_entered_is_not_paid() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Text("Babbage [1].".into()));
+fn calls_that_cannot_be_recorded_are_not_made() {
+    let model =
+        FakeModel::new(ModelOptions::default(), |_| ModelResponse::Text("Babbage [1].".into()));
     let mut home = home(&model);
     fs::create_dir_all(home.path().join("costs.jsonl")).unwrap();
     let daemon = home.daemon();
@@ -158,12 +159,12 @@ fn what_cannot_be_entered_is_not_paid() {
     let fault = home.fault(["ask", QUESTION], 1);
     assert_eq!(fault["code"], "io");
     assert!(fault["message"].as_str().unwrap().contains("costs.jsonl"), "{fault}");
-    assert_eq!(model.called(), 0);
+    assert_eq!(model.call_count(), 0);
     let found = check(&home);
     assert_eq!(found["status"], "warn", "{found}");
     assert!(found["message"].as_str().unwrap().contains("costs.jsonl"), "{found}");
     assert_eq!(home.fault(["costs"], 1)["code"], "io");
-    // A model of one's own is asked all the same.
+    // A local model is called nevertheless.
     assert!(daemon.terminate().0.success());
     set(&mut home, "BRAIN_LLM_PRICE_IN", "0");
     set(&mut home, "BRAIN_LLM_PRICE_OUT", "0");
@@ -172,8 +173,8 @@ fn what_cannot_be_entered_is_not_paid() {
 }
 
 #[test]
-fn doctor_looks_at_the_language_model() {
-    let model = FakeModel::new(Manner::default(), |_| Said::Nonsense);
+fn doctor_checks_the_language_model() {
+    let model = FakeModel::new(ModelOptions::default(), |_| ModelResponse::Garbage);
     let none = TestHome::new();
     let daemon = none.daemon();
     assert_eq!(check(&none)["status"], "ok");
@@ -205,5 +206,5 @@ fn doctor_looks_at_the_language_model() {
         assert!(found["message"].as_str().unwrap().contains(word), "{settings:?}: {found}");
         assert!(!found.to_string().contains("sk-hush"), "{found}");
     }
-    assert_eq!(model.called(), 0, "doctor asks nobody");
+    assert_eq!(model.call_count(), 0, "doctor asks nobody");
 }

@@ -1,10 +1,8 @@
-//! SIGKILL at random moments: whatever was acknowledged is there afterwards, in the store, in its
-//! file and in search; whatever was not is there whole or not at all; and nothing is there that
-//! nobody sent.
+//! SIGKILL at random moments. Acknowledged writes survive in the store, in files and in search.
+//! Other writes are stored completely or not at all, and nothing else appears.
 //!
-//! `BRAIN_CRASH_ROUNDS` says how many times the daemon is killed under load (25; the full run has
-//! 200), and `BRAIN_CRASH_SEED` repeats the choices of a run that failed. Moments are not repeated:
-//! they are the machine's.
+//! `BRAIN_CRASH_ROUNDS` is the number of kills under load (25; the full run has 200).
+//! `BRAIN_CRASH_SEED` repeats the random choices of a failed run, except for the moments of kills.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,13 +14,13 @@ use brain_protocol::{
     FaultCode, Get, Import, ImportReply, List, Origin, Page, PageRef, PageRow, Put, Reply, Request,
     Search, Slug, Sort, Status, WriteStatus,
 };
-use brain_tests::{Client, PATIENCE, TestHome, capture};
+use brain_tests::{Client, PATIENCE, TestHome, capture, expect_reply};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Clients that write at the same time.
 const WRITERS: usize = 12;
-/// A run of the default number of rounds ends after this, however slow the machine is.
-const ENOUGH: Duration = Duration::from_secs(45);
+/// Time limit of a run with the default number of rounds.
+const TIME_LIMIT: Duration = Duration::from_secs(45);
 
 #[test]
 fn acknowledged_writes_survive_sigkill_under_load() {
@@ -32,7 +30,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
     let (mut kills, mut written) = (0, 0);
     for round in 1..=run.rounds {
-        if run.is_default && run.began.elapsed() > ENOUGH {
+        if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
         if dice.one_in(5) {
@@ -42,7 +40,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
         let daemon = home.daemon();
         settle(&home);
         let socket = home.socket();
-        // Most soon after the first writes; a few when the index has been writing by itself.
+        // Most kills come soon after the first writes, a few after the index has been written.
         let moment = if dice.one_in(100) {
             Duration::from_millis(4800 + dice.below(800))
         } else {
@@ -59,7 +57,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 .collect();
             std::thread::sleep(moment);
             if ending {
-                // Killed while it drains and writes its index.
+                // Kill it while it shuts down and writes its index.
                 let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
                 kill_process(pid, Signal::TERM).unwrap();
                 std::thread::sleep(Duration::from_micros(dice.below(80_000)));
@@ -80,8 +78,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
                 check.entry(entry);
             }
         }
-        // Half of the rounds go on from a daemon that was killed again at rest, the others from a
-        // clean end.
+        // Half of the rounds start after a kill at rest, the others after a clean shutdown.
         if dice.one_in(2) {
             daemon.kill();
             kills += 1;
@@ -102,7 +99,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
 }
 
 #[test]
-fn an_import_that_is_killed_is_finished_by_the_next_one() {
+fn a_killed_import_is_finished_by_the_next() {
     const FILES: usize = 400;
     let run = Run::new(25);
     let home = TestHome::new();
@@ -126,7 +123,7 @@ fn an_import_that_is_killed_is_finished_by_the_next_one() {
                 Some(reply) => usual = Duration::from_millis(reply.took_ms),
             }
         });
-        // What is there is whole, of this version or of an earlier one.
+        // Stored pages are complete, in this version or an earlier one.
         let _daemon = home.daemon();
         settle(&home);
         let mut check = Check::new(&home);
@@ -163,11 +160,11 @@ fn an_import_that_is_killed_is_finished_by_the_next_one() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_again_and_again_while_it_starts_comes_up() {
+fn repeated_kills_during_start_do_no_harm() {
     let run = Run::new(25);
     let home = TestHome::new();
     let mut dice = run.dice();
-    // The first start makes the store: it is killed, too.
+    // The first start, which creates the store, is killed, too.
     for _ in 0..(run.rounds / 5).clamp(3, 20) {
         kill_during_start(&home, &mut dice);
     }
@@ -202,15 +199,13 @@ fn kill_during_start(home: &TestHome, dice: &mut Dice) {
     child.wait().unwrap();
 }
 
-/// Waits until everything stored can be searched. A start with little to catch up with is settled
-/// at once.
+/// Waits until every stored page can be searched. After a start with little to index, this is
+/// immediate.
 pub(crate) fn settle(home: &TestHome) {
     let mut client = home.connect().expect("the daemon answers");
     let patience = Instant::now() + PATIENCE;
     loop {
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
-            panic!("no status")
-        };
+        let status = expect_reply!(client.ask(&Request::Status(Status)), Status);
         if status.degraded.is_empty() {
             return;
         }
@@ -253,17 +248,15 @@ pub(crate) fn check_everything(home: &TestHome, books: &[Book]) {
     bin.sort();
     assert_eq!(bin, deleted, "deleted pages are those that were deleted");
     check.no_other_files(&active, &deleted);
-    let Ok(Reply::Status(status)) = check.client.ask(&Request::Status(Status)) else {
-        panic!("no status")
-    };
+    let status = expect_reply!(check.client.ask(&Request::Status(Status)), Status);
     assert_eq!((status.pages, status.deleted), (active.len() as u64, deleted.len() as u64));
     assert_eq!(status.outbox, 0, "every file is written");
 }
 
-/// What the writers sent, one page.
+/// The text of a page that a writer sent.
 #[derive(Debug, Clone, PartialEq)]
 struct Text {
-    /// Stands in this text only.
+    /// A word that occurs in no other text.
     word: String,
     title: Option<String>,
     body: String,
@@ -273,7 +266,7 @@ impl Text {
     fn new(writer: usize, number: usize, dice: &mut Dice) -> Self {
         let word = rare_word(writer, number);
         let sentence = "The budget of the harbour was settled after a long talk about pumps, tides and money. ";
-        // Most are small; some need many pages of the store.
+        // Most texts are small; some need many pages of the store.
         let times = if dice.one_in(40) { 200 + dice.below(800) } else { dice.below(12) };
         let body = format!("A note with {word} in it.\n\n{}\n", sentence.repeat(times as usize));
         let title = dice.one_in(2).then(|| format!("Page {number} of writer {writer}"));
@@ -291,7 +284,8 @@ impl Text {
     }
 }
 
-/// A word of consonants that no other number of no other writer has, and that no stemmer touches.
+/// Returns a word of consonants that is unique to the writer and number and that no stemmer
+/// changes.
 fn rare_word(writer: usize, number: usize) -> String {
     let letters = b"bcdfghjkmpqrtvwx";
     let mut rest = number * 16 + writer + 1;
@@ -303,7 +297,7 @@ fn rare_word(writer: usize, number: usize) -> String {
     word + "zq"
 }
 
-/// How a page should be.
+/// The expected state of a page.
 #[derive(Debug, Clone, PartialEq)]
 enum State {
     Absent,
@@ -320,17 +314,17 @@ impl State {
     }
 }
 
-/// A page and what is known of it.
+/// A page and its expected states.
 #[derive(Debug)]
 pub(crate) struct Entry {
     slug: Slug,
-    /// As it was acknowledged.
+    /// The acknowledged state.
     now: State,
-    /// The word of the text before, which must not be found any more.
+    /// The word of the previous text, which search must not find any more.
     former: Option<String>,
-    /// Sent, and not acknowledged.
+    /// The state that was sent but not acknowledged.
     pending: Option<State>,
-    /// The round of the last acknowledgement, and when in the run it came.
+    /// The round of the last acknowledgement and its order in the run.
     round: usize,
     acknowledged: Option<Instant>,
 }
@@ -345,7 +339,7 @@ impl Entry {
     }
 }
 
-/// For messages: a body of a hundred kilobytes helps nobody.
+/// Leaves out the body, which may have a hundred kilobytes.
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = |state: &State| match state {
@@ -364,13 +358,12 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Everything that one writer sent. No page has two writers.
+/// All writes of one writer. No page has two writers.
 pub(crate) struct Book {
     writer: usize,
     numbers: usize,
     pub(crate) entries: Vec<Entry>,
-    /// Its disk may fail under the daemon: what is not done then is as if it had never been
-    /// answered.
+    /// Whether the disk may fail. Then failed writes count as never answered.
     pub(crate) disk_fails: bool,
 }
 
@@ -379,7 +372,7 @@ impl Book {
         Self { writer, numbers: 0, entries: Vec::new(), disk_fails: false }
     }
 
-    /// Writes one thing after another until the daemon is gone; how many were acknowledged.
+    /// Writes until the daemon is killed. Returns the number of acknowledged writes.
     pub(crate) fn write_until_killed(
         &mut self,
         socket: &Path,
@@ -408,7 +401,7 @@ impl Book {
                         State::Deleted(_) => WriteStatus::Restored,
                     };
                     assert_eq!(reply.status, expected, "{entry} (restores: {restores})");
-                    // Another capture may have had the first eight digits.
+                    // Another capture may have the same first eight digits.
                     entry.slug = reply.slug;
                 }
                 Ok(Reply::Delete(reply)) => {
@@ -426,12 +419,12 @@ impl Book {
         }
     }
 
-    /// What to do next: the entry, the request, and how the page is when it succeeds.
+    /// Returns the next write: the entry, the request, and the state of the page after success.
     fn next(&mut self, dice: &mut Dice) -> (usize, Request, State) {
         let old = self.entries.len();
         let choice = dice.below(100);
         if choice >= 70 && old > 0 {
-            // Rather the pages of late: changes that follow each other closely.
+            // Prefer recent pages, so that changes follow each other closely.
             let at = if dice.one_in(2) {
                 old - 1 - dice.below(old.min(5) as u64) as usize
             } else {
@@ -473,8 +466,8 @@ impl Book {
         self.entries.len() - 1
     }
 
-    /// Some of what this round acknowledged, the last ones first, and some of what earlier ones
-    /// did.
+    /// Returns some entries that were acknowledged in this round, the latest first, and some of
+    /// earlier rounds.
     pub(crate) fn sample(&self, dice: &mut Dice, round: usize) -> Vec<&Entry> {
         let mut fresh: Vec<&Entry> =
             self.entries.iter().filter(|entry| entry.round == round).collect();
@@ -499,14 +492,14 @@ fn put(page: PageRef, text: &Text) -> Request {
     })
 }
 
-/// The slug that a capture gets today.
+/// Returns the slug of a capture of today.
 fn inbox_slug(text: &Text) -> Slug {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let digest = brain_page::hex(&brain_page::content_digest(&text.body));
     Slug::parse(format!("inbox/{}-{}", brain_base::clock::day(now), &digest[..8])).unwrap()
 }
 
-/// Looks whether things are as they should be.
+/// Checks the daemon's state.
 pub(crate) struct Check {
     client: Client,
     pages: PathBuf,
@@ -520,8 +513,7 @@ impl Check {
         }
     }
 
-    /// Finds out what became of what was sent and not acknowledged: the old state or the new one,
-    /// nothing between.
+    /// Resolves unacknowledged writes: the page has either the old or the new state.
     pub(crate) fn resolve(&mut self, book: &mut Book) {
         for entry in book.entries.iter_mut().filter(|entry| entry.pending.is_some()) {
             let Some(pending) = entry.pending.take() else { continue };
@@ -597,7 +589,7 @@ impl Check {
         self.pages.join(format!("{slug}.md"))
     }
 
-    /// The page's file holds the page.
+    /// Asserts that the page's file has the page's content.
     fn file(&self, page: &Page) {
         let place = self.place(&page.slug);
         let text =
@@ -605,7 +597,8 @@ impl Check {
         assert_eq!(text, page.content, "{}", place.display());
     }
 
-    /// The file of a deleted page is in the trash. An earlier deletion may have left another one.
+    /// Asserts that the trash has the file of a deleted page. It may have another file of an
+    /// earlier deletion.
     fn trashed(&self, entry: &Entry, text: &Text) {
         let first = self.pages.join(".trash").join(format!("{}.md", entry.slug));
         let places = std::iter::once(first.clone())
@@ -633,7 +626,7 @@ impl Check {
         assert!(!hits.contains(slug), "{slug} is found by {word}, which is not there any more");
     }
 
-    /// All pages in the order of their slugs.
+    /// Returns all pages in the order of their slugs.
     fn list(&mut self, deleted: bool) -> Vec<PageRow> {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
@@ -651,8 +644,8 @@ impl Check {
         }
     }
 
-    /// Below the home's pages are the files of these pages, and nothing else: nothing half-written
-    /// either.
+    /// Asserts that the home's pages directory has the files of these pages and no others, not even
+    /// partial ones.
     fn no_other_files(&self, active: &[Slug], deleted: &[Slug]) {
         let paths =
             |slugs: &[Slug]| slugs.iter().map(|slug| format!("{slug}.md")).collect::<BTreeSet<_>>();
@@ -682,7 +675,7 @@ fn files_below(dir: &Path) -> BTreeSet<String> {
     found
 }
 
-/// One file of the directory that is imported again and again, with another text each time.
+/// A file of the directory that is imported repeatedly, with another text each time.
 struct ImportFile {
     n: usize,
     slug: Slug,
@@ -710,7 +703,7 @@ impl ImportFile {
         .unwrap();
     }
 
-    /// The number and the version that a stored text says it is.
+    /// Returns the number and the version in a stored text.
     fn numbers(slug: &Slug, body: &str) -> (usize, usize) {
         let words: Vec<&str> = body.split_whitespace().take(4).collect();
         let number = |at: usize| {
@@ -720,7 +713,7 @@ impl ImportFile {
     }
 }
 
-/// How long, and by which chances.
+/// The length and the seed of a run.
 pub(crate) struct Run {
     pub(crate) rounds: usize,
     pub(crate) is_default: bool,
@@ -746,7 +739,7 @@ impl Run {
         Dice(self.seed)
     }
 
-    /// On the terminal even when the test passes.
+    /// Prints a text even when the test passes.
     pub(crate) fn tell(&self, text: &str) {
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), "crash: {text} (seed {})", self.seed);
@@ -761,7 +754,7 @@ impl Drop for Run {
     }
 }
 
-/// Chances that a seed repeats (splitmix64).
+/// A seeded random generator (SplitMix64).
 pub(crate) struct Dice(u64);
 
 impl Dice {

@@ -1,5 +1,4 @@
-//! Damaged bytes in the store: whatever door is asked, none serves a changed text as if it were the
-//! page.
+//! Damaged bytes in the store: no interface returns a damaged text as the page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +10,7 @@ use serde_json::Value;
 const PAGES: usize = 120;
 const DAMAGES: usize = 100;
 
-/// Numbers that look random, the same ones in each run.
+/// Returns a seeded random generator.
 fn seeded(mut state: u64) -> impl FnMut() -> usize {
     move || {
         state ^= state << 13;
@@ -26,7 +25,7 @@ fn text(n: usize, round: usize) -> String {
     format!("---\nnote: frontmatter of page {n} in round {round}\n---\n{}", line.repeat(600))
 }
 
-/// What may be served of a page: what was served before, or a refusal that names the page.
+/// Returns whether the page is served unchanged, or refused with its name.
 fn is_served_whole(ran: &brain_tests::Run, keys: &[&str], whole: &Value, slug: &str) -> bool {
     let answer = ran.json();
     if ran.code == 0 {
@@ -43,7 +42,7 @@ fn is_served_whole(ran: &brain_tests::Run, keys: &[&str], whole: &Value, slug: &
 }
 
 #[test]
-fn a_hundred_random_damages_are_never_served() {
+fn damaged_pages_are_never_served() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_CACHE_MB".into(), "1".into()));
     let slug = |n: usize| format!("area/note-{n}");
@@ -68,7 +67,7 @@ fn a_hundred_random_damages_are_never_served() {
         })
         .collect();
     let _daemon = home.daemon();
-    // Damaged under the running daemon: one built for debugging would refuse such a file at its
+    // Damage the store under the running daemon, because debug builds reject such a file at their
     // start.
     let mut random = seeded(4);
     let file = fs::File::options().write(true).open(&store).unwrap();
@@ -143,7 +142,7 @@ fn a_hundred_random_damages_are_never_served() {
     assert_eq!(check["status"], "fail", "{check}");
     let refused = home.fault(["backup", home.outside().join("bad.redb").to_str().unwrap()], 1);
     assert_eq!(refused["code"], "store_damaged", "{refused}");
-    // The way out: the page's own file.
+    // The page can be restored from its file.
     for &n in &damaged {
         let file = home.page_file(&slug(n));
         home.json(["put", &slug(n), "--file", file.to_str().unwrap()]);
@@ -152,7 +151,7 @@ fn a_hundred_random_damages_are_never_served() {
 }
 
 #[test]
-fn a_store_that_came_up_empty_is_refused_where_its_index_knows_more() {
+fn an_empty_store_with_a_full_index_is_rejected() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("kept", "walrus\n");
@@ -178,7 +177,7 @@ fn a_store_that_came_up_empty_is_refused_where_its_index_knows_more() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_does_not_end_the_daemon() {
+fn a_file_size_limit_does_not_stop_the_daemon() {
     let home = TestHome::new();
     let mut daemon = home.daemon();
     home.put("kept", "walrus\n");
@@ -202,7 +201,7 @@ fn a_limit_on_the_size_of_files_does_not_end_the_daemon() {
 }
 
 #[test]
-fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
+fn damaged_old_versions_are_reported_and_not_restored() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_CACHE_MB".into(), "1".into()));
     let daemon = home.daemon();
@@ -214,7 +213,7 @@ fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
     for round in 1..=3 {
         home.json_with(["put", "area/note", "--source", "notes"], page(round).as_bytes());
     }
-    // More than the store's cache holds.
+    // More than fits into the store's cache.
     let filler = |n: usize| format!("filler/{n}");
     for n in 0..40 {
         home.put(&filler(n), &format!("number {n}\n{}", "words of another page\n".repeat(4000)));
@@ -242,7 +241,7 @@ fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
             message.contains("version 2 of page \"area/note\" of source \"notes\" is damaged"),
             "{message}"
         );
-        // A put would make nothing whole here, and other versions can be read.
+        // A put would repair nothing here, and other versions are readable.
         assert!(!hint.contains("brain put"), "{hint}");
         for way in ["`brain get area/note --source notes --version N`", "brain backup restore"] {
             assert!(hint.contains(way), "{way}: {hint}");
@@ -260,7 +259,7 @@ fn a_damaged_former_version_is_named_and_neither_reverted_to_nor_listed() {
         fs::read_to_string(notes.join("area/note.md")).unwrap().matches("round 3").count(),
         1
     );
-    // A whole version can be gone back to, and the page goes on.
+    // Intact versions can be restored, and the page can be changed again.
     let reverted = home.brain([&["revert", "area/note", "1"], &of[..]].concat()).expect(0).json();
     assert_eq!(reverted["status"], "updated", "{reverted}");
     assert_eq!(home.brain([&["get", "area/note"], &of[..]].concat()).json()["body"], page(1));

@@ -1,9 +1,8 @@
-//! The examples of `ingest.md`, `mcp.md`, `tunnel.md` and `access.md`, run against a real daemon:
-//! every command must do what the page says, and every answer must have the shape that the page
-//! shows.
+//! Runs the examples of `ingest.md`, `mcp.md`, `tunnel.md` and `access.md` with a real daemon.
+//! Every command must work as documented, and every answer must have the documented shape.
 //!
-//! Addresses, tokens and names of the reader's own are replaced by those of the test. Commands in
-//! sentences are not run, but the command line must know their names and options.
+//! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
+//! are not run, but their names and options must exist.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,16 +12,16 @@ use brain_tests::mcp::mcp;
 use brain_tests::{Daemon, TestHome, program, skip};
 use serde_json::{Value, json};
 
-/// A part of a page that can be tried.
+/// An example of a page.
 #[derive(Debug)]
 enum Example {
-    /// Lines of a shell.
+    /// Shell commands.
     Shell(String),
-    /// An answer: JSON.
+    /// A JSON answer.
     Json(Value),
     /// A configuration.
     Toml(String),
-    /// `brain …` in a sentence.
+    /// A `brain` command within a sentence.
     Inline(String),
 }
 
@@ -31,7 +30,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The examples of a page, in their order.
+/// Returns the examples of a page in order.
 fn examples(text: &str) -> Vec<Example> {
     let mut found = Vec::new();
     let mut block: Option<(String, String)> = None;
@@ -81,7 +80,7 @@ fn fenced(kind: &str, inner: &str) -> Example {
     }
 }
 
-/// What stands between backticks in sentences: commands, and answers.
+/// Collects commands and answers in backticks within sentences.
 fn inline(prose: &str, found: &mut Vec<Example>) {
     for code in prose.split('`').skip(1).step_by(2) {
         let code = code.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -95,8 +94,7 @@ fn inline(prose: &str, found: &mut Vec<Example>) {
     }
 }
 
-/// What an example says must be there: members and their kinds, and texts that name nothing of the
-/// reader's own.
+/// Asserts that `answer` has the members, types and fixed texts of the example.
 fn assert_shape(shown: &Value, answer: &Value, place: &str) {
     match (shown, answer) {
         (Value::Object(shown), Value::Object(answer)) => {
@@ -126,13 +124,13 @@ fn assert_shape(shown: &Value, answer: &Value, place: &str) {
     }
 }
 
-/// A reader who tries what the pages say.
+/// A reader who runs the examples.
 struct Reader {
     home: TestHome,
     _daemon: Daemon,
     /// Stands for `~`.
     user: PathBuf,
-    /// Names that the page uses, with their values here.
+    /// Example names and their values in the test.
     variables: Vec<(String, String)>,
     last: Option<Value>,
 }
@@ -150,7 +148,7 @@ impl Reader {
         Self { home, _daemon: daemon, user, variables, last: None }
     }
 
-    /// Runs lines of a shell; those that span several are one. Gives the exit status of the last.
+    /// Runs shell commands, which may span lines. Returns the last exit status.
     fn run(&mut self, lines: &str) {
         let whole = lines.replace("\\\n", " ");
         for line in
@@ -198,7 +196,7 @@ impl Reader {
         let done = shell.output().unwrap();
         let (out, told) =
             (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        // A tunnel is not configured here: these say so, and not that they do not understand.
+        // No tunnel is configured here, so these commands fail; but they must be understood.
         let expected: &[i32] = if line.starts_with("brain tunnel") { &[0, 1, 4] } else { &[0] };
         assert!(
             expected.contains(&done.status.code().unwrap()),
@@ -221,7 +219,7 @@ impl Reader {
         }
     }
 
-    /// A command in a sentence: its words are known.
+    /// Asserts that a command within a sentence exists.
     fn understands(&self, command: &str) {
         let words: Vec<&str> = command.split_whitespace().skip(1).collect();
         let plain = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
@@ -285,7 +283,7 @@ fn every_example_of_ingest_runs() {
 fn every_example_of_access_runs() {
     if has_curl() {
         let mut reader = Reader::new();
-        // The page takes it back; the table at its top says how it is made.
+        // The page revokes the client; the table at its top creates it.
         let _ = reader.home.token("phone", "write", &[]);
         reader.tries("access.md");
     }
@@ -297,7 +295,7 @@ fn every_example_of_tunnel_runs() {
 }
 
 #[test]
-fn every_example_of_mcp_holds() {
+fn every_example_of_mcp_is_correct() {
     let reader = Reader::new();
     let text = page("mcp.md");
     for example in examples(&text) {
@@ -305,7 +303,7 @@ fn every_example_of_mcp_holds() {
             reader.understands(&command);
         }
     }
-    // The table of tools is what a client finds, with the scope that it needs.
+    // The table of tools matches the tools and scopes that a client sees.
     let token = |name, scopes| mcp(&reader.home, &reader.home.token(name, scopes, &[]));
     let listed = |client: &brain_tests::mcp::Mcp| -> Vec<String> {
         let tools = client.result("tools/list", json!({}))["tools"].clone();
@@ -336,7 +334,7 @@ fn every_example_of_mcp_holds() {
     for prompt in prompts.as_array().unwrap() {
         assert!(text.contains(&format!("`{}`", prompt["name"].as_str().unwrap())), "{prompt}");
     }
-    // Methods of capabilities that the server does not name are not there.
+    // Methods of missing capabilities do not exist.
     for method in ["resources/subscribe", "logging/setLevel", "tasks/list", "skills/list"] {
         let answer = writer.ask(method, json!({ "uri": "brain://page/x", "level": "info" }));
         assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");

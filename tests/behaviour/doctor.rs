@@ -1,5 +1,5 @@
-//! `doctor` with something wrong: each sickness is really there, and the hint is the way out.
-//! Checks that are looked at beside what they watch have their tests there.
+//! `doctor` with real problems, and the hints that solve them. Some checks are tested with the
+//! features that they check.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ fn check(home: &TestHome, name: &str) -> Value {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_back_is_found() {
+fn unreadable_pages_are_found() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "whole\n");
@@ -44,10 +44,10 @@ fn a_page_that_cannot_be_read_back_is_found() {
 }
 
 #[test]
-fn an_index_that_cannot_be_written_is_a_warning_and_search_goes_on() {
+fn an_unwritable_index_is_a_warning() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
-    // A file where its directory should be.
+    // A file takes the place of the directory.
     fs::write(home.path().join("index"), "in the way\n").unwrap();
     let _daemon = home.daemon();
     home.put("a", "quartz\n");
@@ -76,7 +76,7 @@ fn a_socket_that_others_can_open_is_closed_by_fix() {
 }
 
 #[test]
-fn a_source_that_cannot_be_watched_any_more_is_told() {
+fn unwatchable_sources_are_reported() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
@@ -97,7 +97,7 @@ fn a_source_that_cannot_be_watched_any_more_is_told() {
     let sources = check(&home, "sources");
     assert_eq!(sources["status"], "fail", "{sources}");
     assert!(sources["message"].as_str().unwrap().contains("notes"), "{sources}");
-    // Unregistered, nothing is wrong any more.
+    // After the source is removed, the check passes.
     home.json(["sources", "remove", "notes", "--yes"]);
     wait_for("ok");
     assert_eq!(check(&home, "sources")["status"], "ok");

@@ -1,5 +1,4 @@
-//! Export: every page as the file it has, as the pages were at one moment, inside the directory and
-//! nowhere else.
+//! Export: the files of all pages at one moment, written only inside the directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +14,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// What lies below a directory, as far as it is a page of a brain.
+/// Returns the page files below a directory.
 fn pages(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = tree(dir);
     files.retain(|path, _| !path.starts_with(".trash"));
@@ -23,7 +22,7 @@ fn pages(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
-fn an_export_has_every_active_page_as_its_file_is() {
+fn exports_contain_the_files_of_all_active_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("people/ann", "---\ntitle: Ann\n# a comment\ntags: [friend]\n---\nold\n");
@@ -45,14 +44,14 @@ fn an_export_has_every_active_page_as_its_file_is() {
         (&exported["path"], &exported["failed"]),
         (&text(&out).into(), &serde_json::json!([]))
     );
-    // An empty directory is as good as none, and a relative one is relative to whoever asks.
+    // An empty directory is accepted, and a relative one is relative to the client.
     fs::create_dir(home.outside().join("empty")).unwrap();
     let mut command = home.command("brain");
     command.args(["export", "empty"]).current_dir(home.outside());
     let ran = brain_tests::run(command, b"").expect(0);
     assert!(ran.stdout.contains("wrote 6 pages"), "{ran:?}");
     assert_eq!(tree(&home.outside().join("empty")), tree(&out));
-    // What was exported can be taken in again, and is the same.
+    // An export can be imported, and the pages are the same.
     let other = TestHome::new();
     let _other = other.daemon();
     assert_eq!(other.json(["import", text(&out)])["created"], 6);
@@ -60,7 +59,7 @@ fn an_export_has_every_active_page_as_its_file_is() {
 }
 
 #[test]
-fn a_directory_that_is_not_empty_is_refused_and_left_as_it_is() {
+fn non_empty_directories_are_rejected_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "mine\n");
@@ -73,7 +72,7 @@ fn a_directory_that_is_not_empty_is_refused_and_left_as_it_is() {
     let file = out.join("a.md");
     assert_eq!(home.fault(["export", text(&file)], 1)["code"], "conflict");
     assert_eq!(tree(&out), BTreeMap::from([("a.md".into(), b"somebody's\n".to_vec())]));
-    // Where brain itself reads, copies would become pages.
+    // In directories that brain reads, copies would become pages.
     for own in [home.path(), home.path().join("pages"), home.path().join("pages/deep/er")] {
         let error = home.fault(["export", text(&own)], 2);
         assert!(error["message"].as_str().unwrap().contains(text(&home.path())), "{error}");
@@ -88,7 +87,7 @@ fn a_directory_that_is_not_empty_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn several_sources_get_a_directory_each() {
+fn each_source_gets_its_own_directory() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let work = home.outside().join("work");
@@ -117,7 +116,7 @@ fn several_sources_get_a_directory_each() {
 }
 
 #[test]
-fn an_export_while_writers_write_is_of_one_moment() {
+fn exports_under_load_are_consistent() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let writers = Writers::new(4);
@@ -151,12 +150,12 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn whatever_a_page_says_its_file_is_inside_the_directory() {
+fn page_paths_cannot_leave_the_directory() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let tricks = ["../../../../etc/evil.md", "/absolute/evil/path.md.", "sub/../../../../../x.md"];
     for (n, trick) in tricks.iter().enumerate() {
-        // A path of the same length, so that it can be exchanged in the stored bytes.
+        // A path of the same length can replace the stored bytes.
         let slug = format!("{n}{}", "y".repeat(trick.len() - ".md".len() - 1));
         home.put(&slug, &format!("page {n}\n"));
     }
@@ -173,7 +172,7 @@ fn whatever_a_page_says_its_file_is_inside_the_directory() {
             let path = format!("{slug}.md");
             let at = bytes.windows(path.len()).position(|w| w == path.as_bytes()).unwrap();
             bytes[at..at + path.len()].copy_from_slice(trick.as_bytes());
-            // A forger knows the checksum, too.
+            // An attacker can compute the checksum.
             let sum = bytes.len() - 4;
             let forged = crc32(&bytes[..sum]).to_le_bytes();
             bytes[sum..].copy_from_slice(&forged);
@@ -216,7 +215,7 @@ fn whatever_a_page_says_its_file_is_inside_the_directory() {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_is_named_and_the_others_are_written() {
+fn unreadable_pages_are_reported_and_others_exported() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for n in 0..5 {
@@ -243,9 +242,9 @@ fn a_page_that_cannot_be_read_is_named_and_the_others_are_written() {
     );
     assert!(exported["failed"][0]["reason"].as_str().unwrap().contains("no text"), "{exported}");
     assert_eq!(tree(&out).len(), 4);
-    let told = home.brain(["export", text(&home.outside().join("again"))]).expect(1);
-    assert!(told.stderr.contains("failed: p/2: "), "{told:?}");
-    // Such a store is no sound backup either.
+    let failed = home.brain(["export", text(&home.outside().join("again"))]).expect(1);
+    assert!(failed.stderr.contains("failed: p/2: "), "{failed:?}");
+    // A backup of such a store fails, too.
     let file = home.outside().join("a.redb");
     let error = home.fault(["backup", text(&file)], 1);
     assert!(
@@ -256,7 +255,7 @@ fn a_page_that_cannot_be_read_is_named_and_the_others_are_written() {
 }
 
 #[test]
-fn a_full_or_read_only_disk_is_named() {
+fn full_or_read_only_disks_are_reported() {
     let mut home = TestHome::new();
     let place = home.outside().join("disk");
     if !home.mount(&place, "size=300k") {

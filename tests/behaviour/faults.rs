@@ -1,5 +1,4 @@
-//! The disk under the store: full, read-only, damaged, of a newer program. Each fault is a real
-//! one.
+//! Real faults of the store's disk: full, read-only, damaged, or written by a newer program.
 
 use std::fs;
 use std::io::Write;
@@ -10,7 +9,7 @@ use brain_store::SCHEMA;
 use brain_tests::{TestHome, run, slugs};
 use redb::{Database, ReadableDatabase, TableDefinition};
 
-/// A home on a small disk of its own that keeps 1 MB free.
+/// A home on a small file system that keeps 1 MB free.
 pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
@@ -18,7 +17,7 @@ pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     home.mount(&place, &format!("size={size},mode=700")).then_some(home)
 }
 
-/// Fills the disk below `dir` until `leave` bytes are free.
+/// Fills the file system of `dir` until `leave` bytes are free.
 pub(crate) fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
     let filler = dir.join("filler");
     let stat = rustix::fs::statvfs(dir).unwrap();
@@ -38,7 +37,7 @@ pub(crate) fn fill(dir: &Path, leave: u64) -> std::path::PathBuf {
 }
 
 #[test]
-fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
+fn on_a_full_disk_only_writes_fail() {
     let Some(home) = small_home("60m") else { return };
     let mut daemon = home.daemon();
     for n in 0..5 {
@@ -86,13 +85,14 @@ fn on_a_full_disk_writes_are_refused_and_everything_else_goes_on() {
 }
 
 #[test]
-fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
+fn a_disk_that_fills_during_a_commit_loses_nothing() {
     let Some(home) = small_home("60m") else { return };
     let mut daemon = home.daemon();
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
     }
-    // Room enough to begin, not enough to end: the reserve lets the write in and the disk stops it.
+    // There is room to begin the write but not to finish it: the reserve admits it and the disk
+    // stops it.
     let filler = fill(&home.path(), 2_500_000);
     let huge = "An enormous page about nothing at all. ".repeat(125_000);
     let mut refused = 0;
@@ -131,20 +131,20 @@ fn a_disk_that_fills_in_the_middle_of_a_commit_loses_nothing_and_heals() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_named() {
+fn a_full_disk_at_start_is_reported() {
     let Some(home) = small_home("300k") else { return };
     let ran = home.brain(["capture", "no room to begin with"]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains(home.path().to_str().unwrap()), "{ran:?}");
-    let said = ran.stderr.to_lowercase();
+    let stderr = ran.stderr.to_lowercase();
     assert!(
-        said.contains("disk is full") || said.contains("space") || said.contains("free"),
+        stderr.contains("disk is full") || stderr.contains("space") || stderr.contains("free"),
         "{ran:?}"
     );
 }
 
 #[test]
-fn a_home_that_may_not_be_written_is_named_and_left_alone() {
+fn an_unwritable_home_is_reported() {
     if rustix::process::geteuid().is_root() {
         return brain_tests::skip("nothing is forbidden to root");
     }
@@ -180,7 +180,7 @@ fn a_home_that_may_not_be_written_is_named_and_left_alone() {
 }
 
 #[test]
-fn a_home_that_cannot_be_one_is_named() {
+fn an_impossible_home_is_reported() {
     let mut home = TestHome::new();
     let file = home.outside().join("file");
     fs::write(&file, "x").unwrap();
@@ -195,7 +195,7 @@ fn a_home_that_cannot_be_one_is_named() {
     );
 }
 
-/// A home with a closed store of some size.
+/// A home with a closed store.
 fn closed_home() -> TestHome {
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -206,24 +206,24 @@ fn closed_home() -> TestHome {
     home
 }
 
-/// Refused by client and daemon in these words, and not a byte of it is changed.
-fn refuses_this_store(home: &TestHome, said: &[&str]) {
+/// Asserts that client and daemon reject the store with this message and leave it unchanged.
+fn refuses_this_store(home: &TestHome, expected_words: &[&str]) {
     let store = home.path().join("brain.redb");
     let before = fs::read(&store).unwrap();
-    is_refused(home, said);
+    is_refused(home, expected_words);
     assert!(fs::read(&store).unwrap() == before, "the damaged file is left as it is");
 }
 
-fn is_refused(home: &TestHome, said: &[&str]) {
+fn is_refused(home: &TestHome, expected_words: &[&str]) {
     let ran = home.brain(["list"]);
     assert_ne!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, "");
-    for part in said {
+    for part in expected_words {
         assert!(ran.stderr.contains(part), "{part} is not told: {ran:?}");
     }
     let daemon = run(home.command("brain-daemon"), b"");
     assert_eq!(daemon.code, 1, "{daemon:?}");
-    for part in said {
+    for part in expected_words {
         assert!(daemon.stderr.contains(part), "{part} is not told: {daemon:?}");
     }
     assert!(daemon.stderr.contains("hint:"), "a way out: {daemon:?}");
@@ -231,7 +231,7 @@ fn is_refused(home: &TestHome, said: &[&str]) {
 }
 
 #[test]
-fn a_store_of_garbage_is_refused_by_name_and_left_as_it_is() {
+fn a_garbage_store_is_rejected_unchanged() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
@@ -249,14 +249,14 @@ fn a_store_of_garbage_is_refused_by_name_and_left_as_it_is() {
 }
 
 #[test]
-fn an_emptied_store_is_not_taken_for_a_new_one() {
+fn an_emptied_store_is_rejected() {
     let home = closed_home();
     fs::write(home.path().join("brain.redb"), b"").unwrap();
     refuses_this_store(&home, &["brain.redb", "damaged", "empty"]);
 }
 
 #[test]
-fn a_truncated_store_is_refused_by_name() {
+fn a_truncated_store_is_rejected() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
@@ -267,7 +267,7 @@ fn a_truncated_store_is_refused_by_name() {
 }
 
 #[test]
-fn a_store_damaged_in_the_middle_never_gives_wrong_pages() {
+fn a_damaged_store_never_returns_wrong_pages() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     let good = fs::read(&store).unwrap();
@@ -300,7 +300,7 @@ fn a_store_damaged_in_the_middle_never_gives_wrong_pages() {
 }
 
 #[test]
-fn a_store_of_a_newer_program_is_refused_by_both_numbers_and_left_as_it_is() {
+fn a_newer_store_is_rejected_with_both_versions() {
     let home = closed_home();
     let store = home.path().join("brain.redb");
     set_schema(&store, 4711);
@@ -313,7 +313,7 @@ fn a_store_of_a_newer_program_is_refused_by_both_numbers_and_left_as_it_is() {
 }
 
 #[test]
-fn a_redb_file_of_another_program_is_refused() {
+fn a_database_of_another_program_is_rejected() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let db = Database::create(home.path().join("brain.redb")).unwrap();

@@ -1,5 +1,4 @@
-//! The markdown files and the index: derived or shared with other programs, and never a reason to
-//! lose a page.
+//! The Markdown files and the index can be changed or damaged without loss of a page.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +29,7 @@ fn warned(written: &Value) -> String {
 }
 
 #[test]
-fn many_who_change_one_page_at_once_do_not_take_its_file_for_anothers() {
+fn concurrent_changes_keep_the_page_file_managed() {
     const WRITERS: usize = 32;
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -55,7 +54,7 @@ fn many_who_change_one_page_at_once_do_not_take_its_file_for_anothers() {
 }
 
 #[test]
-fn a_file_that_another_program_changed_is_never_overwritten() {
+fn files_changed_by_others_are_never_overwritten() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "ours\n");
@@ -71,11 +70,11 @@ fn a_file_that_another_program_changed_is_never_overwritten() {
     assert!(outbox["message"].as_str().unwrap().contains("a.md"), "{outbox}");
     let status = home.json(["status"]);
     assert!(status["degraded"].to_string().contains("a.md"), "{status}");
-    // A start does not overwrite it either.
+    // A restart does not overwrite it either.
     daemon.kill();
     let _daemon = home.daemon();
     assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
-    // Moved away, the doctor heals it.
+    // After the file is moved away, the doctor writes the page's file.
     fs::remove_file(&file).unwrap();
     home.json(["doctor", "--fix"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), home.get("a")["content"].as_str().unwrap());
@@ -83,7 +82,7 @@ fn a_file_that_another_program_changed_is_never_overwritten() {
 }
 
 #[test]
-fn a_plain_warning_reaches_people_too() {
+fn warnings_are_printed_as_text() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "ours\n");
@@ -96,7 +95,7 @@ fn a_plain_warning_reaches_people_too() {
 }
 
 #[test]
-fn a_changed_file_is_kept_in_the_trash_as_its_author_left_it() {
+fn changed_files_are_kept_in_the_trash() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "ours\n");
@@ -118,7 +117,7 @@ fn a_changed_file_is_kept_in_the_trash_as_its_author_left_it() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_written_again_with_the_next_change() {
+fn missing_files_are_written_with_the_next_change() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "one\n");
@@ -128,7 +127,7 @@ fn a_file_that_is_gone_is_written_again_with_the_next_change() {
 }
 
 #[test]
-fn somebody_elses_file_link_or_directory_in_a_pages_place_is_left_alone() {
+fn foreign_files_in_a_pages_place_are_left_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let pages = home.path().join("pages");
@@ -150,7 +149,7 @@ fn somebody_elses_file_link_or_directory_in_a_pages_place_is_left_alone() {
 }
 
 #[test]
-fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() {
+fn pages_are_stored_while_their_directory_is_read_only() {
     let mut home = TestHome::new();
     let pages = home.path().join("pages");
     let root = rustix::process::geteuid().is_root();
@@ -192,7 +191,7 @@ fn with_a_read_only_pages_directory_the_page_is_safe_and_its_file_comes_later() 
     assert_eq!(check(&home, "outbox")["status"], "ok");
 }
 
-/// A home with 40 pages and its daemon ended.
+/// A home with 40 pages and a stopped daemon.
 fn indexed_home() -> TestHome {
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -214,7 +213,7 @@ fn everything_is_found(home: &TestHome) {
 }
 
 #[test]
-fn a_deleted_index_is_built_anew() {
+fn a_deleted_index_is_rebuilt() {
     let home = indexed_home();
     fs::remove_dir_all(home.path().join("index")).unwrap();
     let _daemon = home.daemon();
@@ -222,7 +221,7 @@ fn a_deleted_index_is_built_anew() {
 }
 
 #[test]
-fn an_index_deleted_under_a_running_daemon_harms_no_page_and_is_whole_after_a_start() {
+fn an_index_deleted_at_runtime_is_rebuilt_at_start() {
     let home = indexed_home();
     let mut daemon = home.daemon();
     fs::remove_dir_all(home.path().join("index")).unwrap();
@@ -236,7 +235,7 @@ fn an_index_deleted_under_a_running_daemon_harms_no_page_and_is_whole_after_a_st
 }
 
 #[test]
-fn a_damaged_index_is_built_anew() {
+fn a_damaged_index_is_rebuilt() {
     fn files(dir: &Path) -> Vec<std::path::PathBuf> {
         let mut all = Vec::new();
         for entry in fs::read_dir(dir).unwrap() {
@@ -286,7 +285,7 @@ fn a_damaged_index_is_built_anew() {
 }
 
 #[test]
-fn an_index_of_another_store_is_not_believed() {
+fn an_index_of_another_store_is_rebuilt() {
     let (one, two) = (indexed_home(), TestHome::new());
     let daemon = two.daemon();
     two.put("only", "here\n");
@@ -301,7 +300,7 @@ fn an_index_of_another_store_is_not_believed() {
 }
 
 #[test]
-fn what_somebody_edited_in_a_file_comes_in_through_put_and_the_file_is_ours_again() {
+fn putting_an_edited_file_makes_it_managed_again() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "ours\n");
@@ -315,7 +314,7 @@ fn what_somebody_edited_in_a_file_comes_in_through_put_and_the_file_is_ours_agai
 }
 
 #[test]
-fn a_file_that_was_never_ours_stays_when_its_page_is_deleted() {
+fn foreign_files_survive_the_deletion_of_their_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let file = home.page_file("notes/mine");
@@ -328,7 +327,7 @@ fn a_file_that_was_never_ours_stays_when_its_page_is_deleted() {
 }
 
 #[test]
-fn an_emptied_file_is_somebodys_until_a_power_loss_may_have_done_it() {
+fn emptied_files_are_foreign_unless_power_was_lost() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "one\n");
@@ -341,11 +340,11 @@ fn an_emptied_file_is_somebodys_until_a_power_loss_may_have_done_it() {
 }
 
 #[test]
-fn a_large_index_is_built_anew_behind_the_daemon_and_misses_nothing_in_the_end() {
+fn large_indexes_are_rebuilt_in_the_background() {
     let home = TestHome::new();
     let dir = home.outside().join("vault");
     fs::create_dir_all(&dir).unwrap();
-    // More than the daemon catches up with before it is ready.
+    // More pages than the daemon indexes before it is ready.
     for n in 0..1500 {
         fs::write(dir.join(format!("n{n}.md")), format!("a page about otters, number {n}\n"))
             .unwrap();

@@ -1,5 +1,4 @@
-//! The door itself: what is served where, who a request may be addressed to and come from, and
-//! refusals that are JSON.
+//! The HTTP listeners: their paths, accepted hosts and origins, and JSON errors.
 
 use brain_tests::http::{self, Wire, call, get, request};
 use brain_tests::{Daemon, TestHome};
@@ -14,7 +13,7 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
 }
 
 #[test]
-fn each_listener_serves_what_is_its_own() {
+fn each_listener_serves_its_own_paths() {
     let (home, _daemon) = served(&[]);
     let (local, public) = (home.http_local(), home.http_public());
     assert_ne!(local, public);
@@ -55,7 +54,7 @@ fn each_listener_serves_what_is_its_own() {
 }
 
 #[test]
-fn refusals_are_json_and_nothing_is_left_to_a_browser() {
+fn errors_are_json_with_security_headers() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let wrong = call(address, "DELETE", "/health", &[], b"").expect(405);
@@ -77,7 +76,7 @@ fn refusals_are_json_and_nothing_is_left_to_a_browser() {
 }
 
 #[test]
-fn only_requests_to_this_service_are_answered() {
+fn only_known_host_names_are_accepted() {
     let (home, _daemon) = served(&[
         ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
         ("BRAIN_HTTP_ALLOWED_HOSTS", "nas"),
@@ -117,7 +116,7 @@ fn only_requests_to_this_service_are_answered() {
 }
 
 #[test]
-fn pages_of_others_may_not_call() {
+fn cross_origin_requests_are_rejected() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let own = format!("http://{address}");
@@ -156,7 +155,7 @@ fn pages_of_others_may_not_call() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused() {
+fn ambiguous_requests_are_rejected() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
@@ -216,7 +215,7 @@ fn what_can_be_read_in_two_ways_is_refused() {
 }
 
 #[test]
-fn a_head_has_a_limit() {
+fn request_heads_have_a_limit() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let fits = "a".repeat(15 * 1024);
@@ -234,7 +233,7 @@ fn a_head_has_a_limit() {
 }
 
 #[test]
-fn a_connection_is_used_again_and_pipelined_requests_are_answered_in_turn() {
+fn connections_are_reused_and_pipelined_requests_answered_in_order() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
@@ -250,7 +249,7 @@ fn a_connection_is_used_again_and_pipelined_requests_are_answered_in_turn() {
 }
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused_behind_another_request_too() {
+fn ambiguous_pipelined_requests_are_rejected() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
@@ -270,7 +269,7 @@ fn what_can_be_read_in_two_ways_is_refused_behind_another_request_too() {
     let refused = wire.answer().expect(400);
     assert_eq!((&*refused.error(), refused.header("connection")), ("bad_request", Some("close")));
     assert_eq!(home.status().jobs.waiting + home.status().pages, 0, "nothing of it was taken in");
-    // Who waits for each answer may send chunks as often as wanted.
+    // A client that waits for each response may send chunked requests without limit.
     let mut wire = Wire::open(address);
     for text in ["abc", "def", "ghi"] {
         wire.send(request(
@@ -285,7 +284,7 @@ fn what_can_be_read_in_two_ways_is_refused_behind_another_request_too() {
 }
 
 #[test]
-fn figures_are_counted() {
+fn metrics_count_requests() {
     let (home, _daemon) = served(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let _ = http::ingest(address, &token, "one").expect(202);
@@ -312,7 +311,7 @@ fn figures_are_counted() {
 }
 
 #[test]
-fn what_the_network_can_reach_is_warned_of() {
+fn listening_beyond_loopback_is_warned_of() {
     let (home, _daemon) =
         served(&[("BRAIN_HTTP_LOCAL", "0.0.0.0:0"), ("BRAIN_HTTP_PUBLIC", "0.0.0.0:0")]);
     let checks = home.json(["doctor"])["checks"].clone();
@@ -325,7 +324,7 @@ fn what_the_network_can_reach_is_warned_of() {
 }
 
 #[test]
-fn callers_whom_nobody_knows_do_not_fill_the_audit() {
+fn unauthenticated_calls_do_not_fill_the_audit() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let token = home.token("t", "read write", &[]);
@@ -341,8 +340,8 @@ fn callers_whom_nobody_knows_do_not_fill_the_audit() {
     let audit = home.json(["audit", "--limit", "1000"]);
     let calls = audit["calls"].as_array().unwrap();
     let (unknown, known): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call["client"] == "-");
-    // A minute may have ended meanwhile: then two of them kept some, and one record says how many
-    // more there were.
+    // If a minute ended meanwhile, two minutes have records, and one record has the number of
+    // omitted ones.
     assert!((60..=121).contains(&unknown.len()), "{}", unknown.len());
     assert!(
         unknown.iter().all(|call| call["parameters"].as_array().is_none_or(Vec::is_empty)),

@@ -1,7 +1,7 @@
-//! Clients that begin more requests than they end: a listener goes on answering everybody else, and
-//! a client may send so often and so much.
+//! Floods of unfinished requests: the listener keeps answering other clients, and each client has
+//! limits.
 //!
-//! The floods go to loopback only, and end by themselves.
+//! The floods use loopback only and are finite.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use brain_tests::{Daemon, PATIENCE, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
-/// What the median of `/health` may take beside a flood. The promise; alone it takes a millisecond.
+/// Maximum median of `/health` during a flood. Without a flood it takes a millisecond.
 const BOUND: Duration = Duration::from_millis(200);
 
 fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
@@ -22,9 +22,8 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// How long `/health` takes, again and again while `flood` runs, and that no call takes as long as
-/// the time-out for a body.
-fn beside(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
+/// Measures `/health` while `flood` runs. No call may take as long as the time-out of a body.
+fn measure_health_during(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
     let address = home.http_local();
     let over = AtomicBool::new(false);
     let mut took: Vec<Duration> = std::thread::scope(|scope| {
@@ -47,18 +46,18 @@ fn beside(home: &TestHome, name: &str, flood: impl FnOnce() + Send) {
     eprintln!("{name}: /health {} times, median {median:?}, at most {most:?}", took.len());
     assert!(took.len() >= 10, "{name}: {} answers", took.len());
     assert!(median < BOUND, "{name}: median {median:?}, at most {most:?}");
-    // One may meet a busy machine; none may wait until half-sent requests have run out of time.
+    // A call may be slow on a busy machine, but none may wait until half-sent requests time out.
     assert!(most < Duration::from_secs(2), "{name}: {most:?}");
 }
 
 #[test]
-fn health_answers_beside_half_sent_bodies_of_strangers() {
+fn health_answers_during_unauthenticated_floods() {
     let (home, _daemon) = served(&[]);
     let address = home.http_local();
     let head = |path| request(address, "POST", path, &[("Content-Length", "60000")], b"");
-    // Two that read a body before they know who sends it, and one that does not.
+    // Two paths that read a body before authentication, and one that does not.
     let paths = ["/token", "/admin/login", "/token", "/ingest"].map(head);
-    beside(&home, "150 connections a second without a token", || {
+    measure_health_during(&home, "150 connections a second without a token", || {
         let mut open = Vec::new();
         for at in 0..1500 {
             let began = Instant::now();
@@ -72,7 +71,7 @@ fn health_answers_beside_half_sent_bodies_of_strangers() {
 }
 
 #[test]
-fn health_answers_beside_half_sent_bodies_of_a_client() {
+fn health_answers_during_authenticated_floods() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
@@ -90,10 +89,10 @@ fn health_answers_beside_half_sent_bodies_of_a_client() {
         ("Content-Length", "1000000"),
     ];
     let head = request(address, "POST", "/ingest", &fields, b"");
-    beside(&home, "5,000 connections with a token", || {
+    measure_health_during(&home, "5,000 connections with a token", || {
         let mut open = Vec::new();
         for at in 0..many {
-            // A thousand a second: the queue of the kernel is not what is tried here.
+            // A thousand per second, because this does not test the kernel's queue.
             if at % 50 == 0 {
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -102,7 +101,7 @@ fn health_answers_beside_half_sent_bodies_of_a_client() {
             wire.send("half of");
             open.push(wire);
         }
-        // They all stay, and say nothing.
+        // All connections stay open and send nothing more.
         std::thread::sleep(Duration::from_secs(2));
     });
     assert_eq!(home.status().pages + home.status().jobs.waiting, 0, "nothing of it was taken in");
@@ -110,7 +109,7 @@ fn health_answers_beside_half_sent_bodies_of_a_client() {
 }
 
 #[test]
-fn a_client_that_floods_stops_itself_and_no_other() {
+fn a_flooding_client_is_limited_alone() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "32"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let begin = |name: &str, length: &str| {
@@ -134,7 +133,7 @@ fn a_client_that_floods_stops_itself_and_no_other() {
             wire
         })
         .collect();
-    // Strangers, too.
+    // The same holds for unauthenticated clients.
     for _ in 0..100 {
         let mut wire = Wire::open(address);
         wire.send(request(address, "POST", "/token", &[("Content-Length", "1000")], b""));
@@ -147,7 +146,7 @@ fn a_client_that_floods_stops_itself_and_no_other() {
 }
 
 #[test]
-fn a_body_that_makes_room_for_others_is_told_so() {
+fn evicted_uploads_get_an_error() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "8"), ("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("t", "write", &[]));
@@ -169,7 +168,7 @@ fn a_body_that_makes_room_for_others_is_told_so() {
 }
 
 #[test]
-fn half_sent_messages_of_mcp_keep_no_room() {
+fn half_sent_mcp_messages_are_evicted() {
     let (home, _daemon) = served(&[("BRAIN_INGEST_RATE", "off")]);
     let address = home.http_local();
     let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
@@ -193,7 +192,7 @@ fn half_sent_messages_of_mcp_keep_no_room() {
     let long = "word ".repeat(100_000);
     let began = Instant::now();
     let client = mcp(&home, &home.token("writer", "write", &[]));
-    let put = client.called("put_page", json!({ "slug": "long", "content": long }));
+    let put = client.call_unchecked("put_page", json!({ "slug": "long", "content": long }));
     assert_ne!(put["isError"], true, "{put}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     drop(open);
@@ -224,7 +223,7 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
     let token = home.token("t", "read write", &[]);
     let client = mcp(&home, &token);
     let _ = ingest(address, &token, "one").expect(202);
-    // What is there already, or is refused, does not count.
+    // Duplicates and rejected items do not count.
     assert_eq!(ingest(address, &token, "one").expect(202).json()["status"], "duplicate");
     let _ = ingest(address, &token, " ").expect(400);
     let _ = ingest(address, &token, "two").expect(202);
@@ -249,7 +248,7 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=86_400).contains(&wait), "{wait}");
     let _ = call(json!({ "name": "list_pages", "arguments": {} })).expect(200);
-    // Each client has its own.
+    // Each client has its own quota.
     let other = home.token("other", "write", &[]);
     let large = ingest(address, &other, &"large ".repeat(17_000)).expect(429);
     assert!(large.json()["message"].as_str().unwrap().contains("ingest.daily_bytes"), "{large:?}");
@@ -257,7 +256,7 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
 }
 
 #[test]
-fn a_missing_token_is_401_however_often() {
+fn missing_tokens_always_get_401() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
@@ -275,7 +274,7 @@ fn a_missing_token_is_401_however_often() {
 }
 
 #[test]
-fn a_wrong_token_changes_nothing_for_another() {
+fn wrong_tokens_do_not_affect_other_clients() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let (local, public) = (home.http_local(), home.http_public());
     let wrong = |address, token: &str| ingest(address, token, "x").status;

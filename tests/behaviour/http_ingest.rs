@@ -1,5 +1,4 @@
-//! `POST /ingest` as its clients see it: who is let in, what is taken, in which order it is
-//! refused.
+//! `POST /ingest`: authentication, accepted content, and the order of checks.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +32,7 @@ impl Sender {
         call(self.home.http_local(), "POST", "/ingest", &all, body)
     }
 
-    /// `GET /ingest/{id}` with this token, until the item has become something.
+    /// Polls `GET /ingest/{id}` with this token until the item is processed.
     fn job(&self, token: &str, id: &str) -> serde_json::Value {
         let bearer = format!("Bearer {token}");
         let patience = Instant::now() + PATIENCE;
@@ -55,7 +54,7 @@ impl Sender {
 const PLAIN: (&str, &str) = ("Content-Type", "text/plain");
 
 #[test]
-fn what_is_sent_becomes_a_page() {
+fn ingested_content_becomes_a_page() {
     let sender = Sender::new();
     let fields = [
         ("Content-Type", "text/markdown; charset=utf-8"),
@@ -94,7 +93,7 @@ fn what_is_sent_becomes_a_page() {
 }
 
 #[test]
-fn only_a_whole_token_is_a_token() {
+fn only_complete_tokens_are_accepted() {
     let sender = Sender::new();
     let (address, token) = (sender.home.http_local(), &sender.token);
     let metadata =
@@ -152,7 +151,7 @@ fn only_a_whole_token_is_a_token() {
 }
 
 #[test]
-fn a_grant_reaches_as_far_as_it_says() {
+fn grants_limit_scope_and_sources() {
     let sender = Sender::new();
     let address = sender.home.http_local();
     let notes = sender.home.outside().join("notes");
@@ -182,7 +181,7 @@ fn a_grant_reaches_as_far_as_it_says() {
 }
 
 #[test]
-fn nothing_is_no_content_in_any_form() {
+fn blank_content_is_rejected_in_every_form() {
     let sender = Sender::new();
     let (address, token) = (sender.home.http_local(), &sender.token);
     let blank = [
@@ -220,7 +219,7 @@ fn nothing_is_no_content_in_any_form() {
 }
 
 #[test]
-fn kinds_of_content() {
+fn all_content_types_are_accepted() {
     let sender = Sender::new();
     for (kind, body) in [
         ("text/plain", &b"plain one"[..]),
@@ -264,7 +263,7 @@ fn kinds_of_content() {
 }
 
 #[test]
-fn fields_are_checked() {
+fn invalid_fields_are_rejected() {
     let sender = Sender::new();
     let long = "a".repeat(1025);
     for (name, value, error) in [
@@ -295,7 +294,7 @@ fn fields_are_checked() {
 }
 
 #[test]
-fn a_body_has_a_limit_however_it_is_announced() {
+fn bodies_have_a_limit_with_and_without_length() {
     let sender = Sender::with(&[("BRAIN_INGEST_MAX_BYTES", "1000")]);
     let (address, token) = (sender.home.http_local(), &sender.token);
     let _ = sender.post(&[PLAIN], &[b'a'; 1000]).expect(202);
@@ -303,7 +302,7 @@ fn a_body_has_a_limit_however_it_is_announced() {
     let head = format!(
         "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n"
     );
-    // It is not waited for.
+    // The response does not wait for the body.
     let mut wire = Wire::open(address);
     wire.send(format!("{head}Content-Length: 1000000000000\r\nExpect: 100-continue\r\n\r\n"));
     assert_eq!(wire.answer().expect(413).error(), "too_large");
@@ -319,11 +318,11 @@ fn a_body_has_a_limit_however_it_is_announced() {
 }
 
 #[test]
-fn refusals_come_in_their_order() {
+fn checks_have_a_fixed_order() {
     let sender = Sender::with(&[("BRAIN_INGEST_MAX_BYTES", "10")]);
     let (address, reader) = (sender.home.http_local(), sender.home.token("reader", "read", &[]));
     let large = [b'a'; 11];
-    // Who, before what kind, before the body, before whether there is anything in it.
+    // Authentication is checked before the content type, then the size, then blank content.
     assert_eq!(call(address, "POST", "/ingest", &[("Content-Type", "x/y")], &large).status, 401);
     let bearer = format!("Bearer {reader}");
     assert_eq!(call(address, "POST", "/ingest", &[("Authorization", &bearer)], &large).status, 403);
@@ -334,7 +333,7 @@ fn refusals_come_in_their_order() {
 }
 
 #[test]
-fn a_client_may_send_so_often_and_strangers_too() {
+fn rate_limits_apply_to_clients_and_strangers() {
     let sender = Sender::with(&[("BRAIN_INGEST_RATE", "3/1h")]);
     let address = sender.home.http_local();
     for n in 0..3 {
@@ -344,7 +343,7 @@ fn a_client_may_send_so_often_and_strangers_too() {
     assert_eq!(refused.error(), "rate_limited");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=1200).contains(&wait), "{wait}");
-    // How often comes before everything else, and is each client's own.
+    // The rate limit is checked first, for each client.
     assert_eq!(sender.post(&[("Content-Type", "x/y")], b"").status, 429);
     let other = sender.home.token("other", "write", &[]);
     let _ = ingest(address, &other, "from another").expect(202);
@@ -370,7 +369,7 @@ fn a_client_may_send_so_often_and_strangers_too() {
 }
 
 #[test]
-fn every_call_is_in_the_audit_without_what_was_sent() {
+fn the_audit_lists_every_call_without_content() {
     let sender = Sender::new();
     let address = sender.home.http_local();
     let _ = sender.post(&[PLAIN, ("X-Brain-Title", "very private")], b"my secret text").expect(202);

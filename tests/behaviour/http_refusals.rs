@@ -1,5 +1,4 @@
-//! Connections after a refusal: a client that keeps its connection can use it again, or is told
-//! that it cannot.
+//! Connections after an error: the client can reuse the connection or is told that it closes.
 
 use std::time::Duration;
 
@@ -12,9 +11,9 @@ fn served() -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// The answer, and whether the connection goes on as it says; the next request on it must be
-/// answered.
-fn goes_on(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
+/// Returns whether the connection stays open, as the response says. If it does, the next request
+/// must be answered.
+fn stays_open(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
     if answer.header("connection") == Some("close") {
         wire.closed();
         return false;
@@ -25,7 +24,7 @@ fn goes_on(home: &TestHome, wire: &mut Wire, answer: &Answer) -> bool {
 }
 
 #[test]
-fn a_refusal_before_the_body_keeps_the_connection() {
+fn errors_before_the_body_keep_the_connection() {
     let (home, _daemon) = served();
     let address = home.http_local();
     for length in [1, 1000, 4096, 5000, 65_536] {
@@ -33,17 +32,17 @@ fn a_refusal_before_the_body_keeps_the_connection() {
         let fields = [("Content-Type", "text/plain"), ("Content-Length", &*length.to_string())];
         for _ in 0..3 {
             wire.send(request(address, "POST", "/ingest", &fields, b""));
-            // The body comes when the refusal is made already.
+            // The body arrives after the error was sent.
             std::thread::sleep(Duration::from_millis(30));
             wire.send(vec![b'a'; length]);
             let answer = wire.answer().expect(401);
-            assert!(goes_on(&home, &mut wire, &answer), "{length}: {answer:?}");
+            assert!(stays_open(&home, &mut wire, &answer), "{length}: {answer:?}");
         }
     }
 }
 
 #[test]
-fn a_refusal_of_a_long_or_missing_body_says_that_it_closes() {
+fn errors_for_long_or_missing_bodies_close_the_connection() {
     let (home, _daemon) = served();
     let address = home.http_local();
     let large = [("Content-Type", "text/plain"), ("Content-Length", "65537")];
@@ -54,12 +53,12 @@ fn a_refusal_of_a_long_or_missing_body_says_that_it_closes() {
         let mut wire = Wire::open(address);
         wire.send(request(address, "POST", "/ingest", fields, b""));
         let answer = wire.answer().expect(401);
-        assert!(!goes_on(&home, &mut wire, &answer), "{fields:?}: {answer:?}");
+        assert!(!stays_open(&home, &mut wire, &answer), "{fields:?}: {answer:?}");
     }
 }
 
 #[test]
-fn a_chunked_request_after_a_refusal_is_read() {
+fn chunked_requests_work_after_an_error() {
     let (home, _daemon) = served();
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
@@ -67,7 +66,7 @@ fn a_chunked_request_after_a_refusal_is_read() {
     let allowed = [("Authorization", &*bearer), chunked[0], chunked[1]];
     let mut wire = Wire::open(address);
     for at in 0..30 {
-        // Refused, in one piece, in two, and chunked; then a good one.
+        // Rejected requests in one part, in two parts and chunked, then a valid one.
         match at % 3 {
             0 => {
                 wire.send(request(address, "POST", "/ingest", &[chunked[0]], b"a body"));
@@ -94,7 +93,7 @@ fn a_chunked_request_after_a_refusal_is_read() {
 }
 
 #[test]
-fn transfer_codings_that_are_not_known_are_refused() {
+fn unknown_transfer_codings_are_rejected() {
     let (home, _daemon) = served();
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");
@@ -115,14 +114,14 @@ fn transfer_codings_that_are_not_known_are_refused() {
         let (answer, mut wire) = send(codings);
         let answer = answer.expect(status);
         assert_eq!(answer.error(), error, "{codings:?}");
-        assert!(!goes_on(&home, &mut wire, &answer), "{codings:?}");
+        assert!(!stays_open(&home, &mut wire, &answer), "{codings:?}");
     }
     let (answer, mut wire) = send(&["Chunked"]);
-    assert!(goes_on(&home, &mut wire, &answer.expect(202)));
+    assert!(stays_open(&home, &mut wire, &answer.expect(202)));
 }
 
 #[test]
-fn a_thousand_posts_over_kept_connections_are_all_answered() {
+fn a_thousand_posts_over_reused_connections_are_answered() {
     let (home, _daemon) = served();
     let (address, token) = (home.http_local(), home.token("t", "read", &[]));
     let bearer = format!("Bearer {token}");

@@ -1,4 +1,4 @@
-//! Clients that are slow, many, or gone; and a daemon that ends while it answers.
+//! Slow, numerous and disconnected clients, and a shutdown during requests.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
     (home, daemon)
 }
 
-/// The head of a `POST /ingest` with a body of this many bytes.
+/// Returns the head of a `POST /ingest` with this body length.
 fn head(home: &TestHome, length: usize) -> String {
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     format!(
@@ -25,7 +25,7 @@ fn head(home: &TestHome, length: usize) -> String {
 }
 
 #[test]
-fn a_head_that_comes_drop_by_drop_is_given_up() {
+fn slow_request_heads_time_out() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut silent = Wire::open(address);
@@ -44,7 +44,7 @@ fn a_head_that_comes_drop_by_drop_is_given_up() {
 }
 
 #[test]
-fn a_body_that_stops_or_drips_is_given_up() {
+fn stalled_and_slow_bodies_time_out() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let (address, head) = (home.http_local(), head(&home, 100_000));
     let mut stops = Wire::open(address);
@@ -54,7 +54,7 @@ fn a_body_that_stops_or_drips_is_given_up() {
     assert_eq!(answer.error(), "request_timeout");
     assert_eq!(answer.header("connection"), Some("close"));
     stops.closed();
-    // A byte now and then is no progress worth the name: all of it has six times as long.
+    // An occasional byte is not enough progress: the whole body has six times as long.
     let mut drips = Wire::open(address);
     let began = Instant::now();
     drips.send(&head);
@@ -69,7 +69,7 @@ fn a_body_that_stops_or_drips_is_given_up() {
 }
 
 #[test]
-fn a_small_body_has_no_more_time_than_one_pause() {
+fn small_bodies_time_out_after_one_pause() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "2s")]);
     let address = home.http_local();
     let large = head(&home, 100_000);
@@ -98,7 +98,7 @@ fn a_small_body_has_no_more_time_than_one_pause() {
 }
 
 #[test]
-fn bodies_that_drag_on_lock_nobody_out() {
+fn slow_uploads_do_not_block_other_clients() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "4"), ("BRAIN_HTTP_TIMEOUT", "1h")]);
     let address = home.http_local();
     let head = request(address, "POST", "/token", &[("Content-Length", "60000")], b"");
@@ -114,7 +114,7 @@ fn bodies_that_drag_on_lock_nobody_out() {
 }
 
 #[test]
-fn a_long_upload_goes_on_while_there_is_room() {
+fn long_uploads_continue_while_there_is_room() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 40));
     let mut works = Wire::open(address);
@@ -122,14 +122,14 @@ fn a_long_upload_goes_on_while_there_is_room() {
     for _ in 0..4 {
         works.send("0123456789");
         let _ = get(address, "/health").expect(200);
-        // Longer than what a body may take where there is no room.
+        // Longer than a body may take when the listener is full.
         std::thread::sleep(Duration::from_millis(800));
     }
     let _ = works.answer().expect(202);
 }
 
 #[test]
-fn half_a_body_is_nothing() {
+fn incomplete_bodies_are_discarded() {
     let (home, _daemon) = served(&[]);
     let (address, head) = (home.http_local(), head(&home, 1000));
     let mut wire = Wire::open(address);
@@ -151,7 +151,7 @@ fn half_a_body_is_nothing() {
 }
 
 #[test]
-fn a_connection_with_nothing_to_say_is_closed_in_the_end() {
+fn idle_connections_are_closed() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_IDLE_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
@@ -161,7 +161,7 @@ fn a_connection_with_nothing_to_say_is_closed_in_the_end() {
 }
 
 #[test]
-fn a_client_that_takes_no_answers_is_given_up() {
+fn clients_that_read_no_responses_are_disconnected() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_TIMEOUT", "1s")]);
     let address = home.http_local();
     let mut wire = Wire::open(address);
@@ -169,7 +169,7 @@ fn a_client_that_takes_no_answers_is_given_up() {
         (0..1000).flat_map(|_| request(address, "GET", "/openapi.json", &[], b"")).collect();
     wire.stream.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
     let began = Instant::now();
-    // Until both buffers are full, and the daemon had enough of it.
+    // Continue until both buffers are full and the daemon closes the connection.
     while connections(&home) > 1 || began.elapsed() < Duration::from_secs(2) {
         assert!(began.elapsed() < PATIENCE, "it is never given up");
         wire.send(&many);
@@ -177,7 +177,7 @@ fn a_client_that_takes_no_answers_is_given_up() {
     }
 }
 
-/// Connections that are open, the one that asks included.
+/// Returns the number of open connections, including the one that asks.
 fn connections(home: &TestHome) -> u64 {
     let metrics = get(home.http_local(), "/metrics").expect(200);
     let line = metrics
@@ -188,7 +188,7 @@ fn connections(home: &TestHome) -> u64 {
 }
 
 #[test]
-fn ten_thousand_idle_connections_lock_nobody_out() {
+fn ten_thousand_idle_connections_do_not_block_others() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _ = setrlimit(Resource::Nofile, limit);
@@ -199,7 +199,8 @@ fn ten_thousand_idle_connections_lock_nobody_out() {
     }
     let (home, _daemon) = served(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
-    // Two of three say nothing at all; every third one has been answered and stays.
+    // Two of three connections send nothing; every third one has received a response and stays
+    // open.
     let idle: Vec<TcpStream> = (0..many)
         .map(|at| {
             let mut wire = Wire::open(address);
@@ -217,7 +218,7 @@ fn ten_thousand_idle_connections_lock_nobody_out() {
 }
 
 #[test]
-fn who_works_does_not_make_room() {
+fn active_connections_are_not_evicted() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_CONNECTIONS", "2")]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut works = Wire::open(address);
@@ -231,7 +232,7 @@ fn who_works_does_not_make_room() {
 }
 
 #[test]
-fn what_is_under_way_is_answered_when_the_daemon_ends() {
+fn requests_in_progress_are_answered_at_shutdown() {
     let (home, daemon) = served(&[]);
     let (address, head) = (home.http_local(), head(&home, 10));
     let mut idle = Wire::open(address);
@@ -240,7 +241,7 @@ fn what_is_under_way_is_answered_when_the_daemon_ends() {
     let mut works = Wire::open(address);
     works.send(&head);
     works.send("12345");
-    // It has begun when its five bytes are read.
+    // The request has begun once its five bytes are read.
     std::thread::sleep(Duration::from_millis(300));
     let ending = std::thread::spawn(move || daemon.terminate());
     idle.closed();
@@ -259,7 +260,7 @@ fn what_is_under_way_is_answered_when_the_daemon_ends() {
 }
 
 #[test]
-fn a_client_that_never_ends_does_not_keep_the_daemon() {
+fn unfinished_requests_do_not_delay_the_shutdown() {
     let (home, daemon) = served(&[]);
     let mut stuck = Wire::open(home.http_local());
     stuck.send(head(&home, 10));
@@ -273,7 +274,7 @@ fn a_client_that_never_ends_does_not_keep_the_daemon() {
 }
 
 #[test]
-fn sockets_that_are_handed_over_lose_no_webhook_in_a_restart() {
+fn socket_activation_loses_no_request_during_a_restart() {
     let home = TestHome::new();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -303,7 +304,7 @@ fn sockets_that_are_handed_over_lose_no_webhook_in_a_restart() {
 }
 
 #[test]
-fn a_socket_of_the_wrong_kind_is_refused_with_the_way_out() {
+fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
     let home = TestHome::new();
     let path = home.outside().join("x.sock");
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
@@ -317,7 +318,7 @@ fn a_socket_of_the_wrong_kind_is_refused_with_the_way_out() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
+fn only_configured_addresses_must_be_free() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut home = TestHome::new();
@@ -326,7 +327,7 @@ fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
     for word in [&*address, "http.local", "off"] {
         assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
     }
-    // The usual addresses: whoever has them, the brain is there.
+    // With default addresses that are in use, the daemon starts without them.
     let held: Vec<_> =
         ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();
     let home = TestHome::new();
@@ -359,7 +360,7 @@ fn an_address_that_is_taken_is_an_error_only_where_somebody_asked_for_it() {
 }
 
 #[test]
-fn a_large_refused_body_does_not_hide_its_refusal() {
+fn errors_for_large_bodies_reach_the_client() {
     let (home, _daemon) = served(&[]);
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     let bearer = format!("Bearer {token}");

@@ -1,5 +1,5 @@
-//! Ideas when money, the model, the daemon or the disk come to an end: what was paid for is kept,
-//! and nothing is paid twice.
+//! Ideas when the budget, the model, the daemon or the disk fails: paid results are kept, and
+//! nothing is paid twice.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,28 +14,28 @@ use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
-use brain_core::{Brain, Outside, Silent, StandardOutput};
+use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_net::Client;
 use brain_protocol::{
     FaultCode, IdeaProfile, IdeaRuns, Ideas, IdeasReply, Origin, PageRef, Put, Reply, Request,
     Slug, SourceAdd, SourceId,
 };
-use brain_tests::ideas_model::{Part, obedient, part};
-use brain_tests::model::{FakeModel, Manner, Said};
-use brain_tests::{HTTP_ANYWHERE, PATIENCE, program, run};
+use brain_tests::ideas_model::{IdeaQuestion, parse_question, valid_response};
+use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
+use brain_tests::{HTTP_ON_FREE_PORT, PATIENCE, program, run};
 use serde_json::{Value, json};
 
-use crate::ask_lab;
-use crate::ideas_lab::{QUESTION, bill, crosses, fill, json, judged, millionths};
+use crate::ask_fixture;
+use crate::ideas_fixture::{QUESTION, bill, crosses, fill, json, judged, millionths};
 use crate::terminal::on_a_terminal;
 
 #[test]
-fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
-    let model = FakeModel::new(Manner::default(), obedient);
-    let mut home = ask_lab::home(&model);
-    // A cross takes about 9 cents by the estimate, and judging its ideas 4.
-    ask_lab::set(&mut home, "BRAIN_LLM_PRICE_IN", "6");
-    ask_lab::set(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
+fn runs_stop_before_the_budget_is_exceeded() {
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let mut home = ask_fixture::home(&model);
+    // By the estimate, a cross costs about 9 cents and judging its ideas 4 cents.
+    ask_fixture::set(&mut home, "BRAIN_LLM_PRICE_IN", "6");
+    ask_fixture::set(&mut home, "BRAIN_LLM_PRICE_OUT", "30");
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--max-cost", "0.30"]);
     assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
@@ -64,7 +64,7 @@ fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
     assert!(problem.contains(&format!("brain brainstorm --resume {id} --max-cost ")), "{problem}");
     assert_eq!(reply["saved_slug"], Value::Null, "half a run is not saved by itself");
 
-    // The budget is the run's, so the same one allows nothing more.
+    // The budget applies to the whole run, so the same budget allows nothing more.
     let (again, _) = json(&home, &["brainstorm", "--resume", id, "--max-cost", "0.0001"]);
     assert_eq!((again["status"].as_str(), crosses(&model).len()), (Some("stopped"), paid));
     let enough = problem.rsplit(' ').next().unwrap();
@@ -89,19 +89,19 @@ fn the_budget_ends_it_before_the_call_that_would_exceed_it() {
     );
     let parts = millionths(&reply["cost"]["actual_usd"]) + millionths(&done["cost"]["actual_usd"]);
     assert_eq!(millionths(&row["cost"]["actual_usd"]), parts);
-    let calls = model.called();
+    let calls = model.call_count();
     let (through, _) = json(&home, &["brainstorm", "--resume", id]);
-    assert_eq!((through["ideas"].as_array().unwrap().len(), model.called()), (72, calls));
+    assert_eq!((through["ideas"].as_array().unwrap().len(), model.call_count()), (72, calls));
 }
 
 #[test]
-fn a_budget_of_nothing_asks_nothing() {
-    let model = FakeModel::new(Manner::default(), obedient);
-    let home = ask_lab::home(&model);
+fn a_zero_budget_calls_no_model() {
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let home = ask_fixture::home(&model);
     fill(&home);
     let (reply, ran) = json(&home, &["lsd", QUESTION, "--max-cost", "0"]);
     assert_eq!(
-        (ran.code, model.called(), reply["ideas"].as_array().unwrap().len()),
+        (ran.code, model.call_count(), reply["ideas"].as_array().unwrap().len()),
         (1, 0, 0),
         "{ran:?}"
     );
@@ -109,23 +109,26 @@ fn a_budget_of_nothing_asks_nothing() {
 }
 
 #[test]
-fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
+fn failed_crosses_are_retried_by_resume() {
     let well = Arc::new(AtomicBool::new(false));
     let now = Arc::clone(&well);
-    let model = FakeModel::new(Manner::default(), move |asked| match part(asked) {
-        Part::Cross { close, far, .. }
-            if close == "speed/disk" && far.starts_with("garden/") && !now.load(SeqCst) =>
-        {
-            match far.ends_with("one") {
-                true => {
-                    Said::Fault(400, json!({ "error": { "message": "cannot" } }).to_string(), None)
+    let model =
+        FakeModel::new(ModelOptions::default(), move |question| match parse_question(question) {
+            IdeaQuestion::Cross { close, far, .. }
+                if close == "speed/disk" && far.starts_with("garden/") && !now.load(SeqCst) =>
+            {
+                match far.ends_with("one") {
+                    true => ModelResponse::Status(
+                        400,
+                        json!({ "error": { "message": "cannot" } }).to_string(),
+                        None,
+                    ),
+                    false => ModelResponse::Text("I would rather not.".into()),
                 }
-                false => Said::Text("I would rather not.".into()),
             }
-        }
-        _ => obedient(asked),
-    });
-    let home = ask_lab::home(&model);
+            _ => valid_response(question),
+        });
+    let home = ask_fixture::home(&model);
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!((ran.code, &reply["status"]), (0, &json!("done")), "{ran:?}");
@@ -134,11 +137,11 @@ fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
     let slug = reply["saved_slug"].as_str().unwrap();
 
     well.store(true, SeqCst);
-    let before = model.called();
+    let before = model.call_count();
     let id = reply["run_id"].as_str().unwrap();
     let (done, _) = json(&home, &["brainstorm", "--resume", id]);
     assert_eq!((&done["failed_crosses"], done["ideas"].as_array().unwrap().len()), (&json!(0), 72));
-    assert_eq!(model.called() - before, 3, "two crosses and one judge");
+    assert_eq!(model.call_count() - before, 3, "two crosses and one judge");
     let other = done["saved_slug"].as_str().unwrap();
     assert!(
         other != slug && home.page_file(other).exists() && home.page_file(slug).exists(),
@@ -147,15 +150,15 @@ fn a_cross_that_fails_is_left_out_and_tried_again_by_a_resume() {
 }
 
 #[test]
-fn a_service_that_refuses_is_asked_no_further() {
-    let manner = Manner { key: Some("right".into()), ..Manner::default() };
-    let model = FakeModel::new(manner, obedient);
-    let mut home = ask_lab::home(&model);
-    ask_lab::set(&mut home, "BRAIN_LLM_API_KEY", "wrong");
+fn runs_stop_if_the_service_rejects_them() {
+    let options = ModelOptions { key: Some("right".into()), ..ModelOptions::default() };
+    let model = FakeModel::new(options, valid_response);
+    let mut home = ask_fixture::home(&model);
+    ask_fixture::set(&mut home, "BRAIN_LLM_API_KEY", "wrong");
     fill(&home);
     let (reply, ran) = json(&home, &["brainstorm", QUESTION]);
     assert_eq!((ran.code, reply["status"].as_str()), (1, Some("stopped")), "{ran:?}");
-    assert!(model.called() <= 4, "{}", model.called());
+    assert!(model.call_count() <= 4, "{}", model.call_count());
     let problem = reply["problem"].as_str().unwrap();
     assert!(
         problem.starts_with("crosses: ") && problem.contains("401") && problem.contains("--resume"),
@@ -166,20 +169,20 @@ fn a_service_that_refuses_is_asked_no_further() {
 }
 
 #[test]
-fn after_a_kill_only_what_is_missing_is_paid() {
+fn after_a_kill_only_missing_crosses_are_paid() {
     const GATE: usize = 9;
-    let (open, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-    let (gate, count) = (Arc::clone(&open), Arc::clone(&asked));
-    let model = FakeModel::new(Manner::default(), move |asked| {
+    let (open, started) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (gate, count) = (Arc::clone(&open), Arc::clone(&started));
+    let model = FakeModel::new(ModelOptions::default(), move |question| {
         let number = count.fetch_add(1, SeqCst);
         let patience = Instant::now() + PATIENCE;
         while number >= GATE && !gate.load(SeqCst) && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(5));
         }
-        obedient(asked)
+        valid_response(question)
     });
-    let mut home = ask_lab::home(&model);
-    ask_lab::set(&mut home, "BRAIN_LLM_SILENCE", "60s");
+    let mut home = ask_fixture::home(&model);
+    ask_fixture::set(&mut home, "BRAIN_LLM_SILENCE", "60s");
     let daemon = home.daemon();
     fill(&home);
     let mut command = home.command("brain");
@@ -189,7 +192,7 @@ fn after_a_kill_only_what_is_missing_is_paid() {
     let patience = Instant::now() + PATIENCE;
     loop {
         let row = runs()[0].clone();
-        if row["crosses_done"].as_u64() == Some(GATE as u64) && asked.load(SeqCst) == GATE + 4 {
+        if row["crosses_done"].as_u64() == Some(GATE as u64) && started.load(SeqCst) == GATE + 4 {
             assert_eq!(row["status"], "running");
             break;
         }
@@ -217,16 +220,16 @@ fn after_a_kill_only_what_is_missing_is_paid() {
     );
     assert_eq!(done["ideas"].as_array().unwrap().len(), 72);
     assert_eq!(millionths(&done["cost"]["actual_usd"]), bill(&done));
-    // The four that were under way are paid, whatever became of them: the run's budget knows them
+    // The four crosses in progress are paid, whatever their result. The run's budget counts them,
     // as the ledger does.
     let entered = millionths(&home.json(["costs"])["total"]["actual_usd"]);
     assert!(millionths(&runs()[0]["cost"]["actual_usd"]) >= entered, "{} of {entered}", runs()[0]);
 }
 
 #[test]
-fn a_damaged_run_says_so_and_harms_no_other() {
-    let model = FakeModel::new(Manner::default(), obedient);
-    let home = ask_lab::home(&model);
+fn damaged_runs_are_reported_and_harm_no_other() {
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let home = ask_fixture::home(&model);
     fill(&home);
     let small = ["lsd", QUESTION, "--close", "1", "--far", "1"];
     let (one, _) = json(&home, &small);
@@ -250,14 +253,14 @@ fn a_damaged_run_says_so_and_harms_no_other() {
 }
 
 #[test]
-fn ideas_that_cannot_be_saved_are_shown_all_the_same() {
-    let model = FakeModel::new(Manner::default(), obedient);
-    let mut home = ask_lab::home(&model);
-    // The disk counts as full for writes, so the store takes no page.
+fn ideas_that_cannot_be_saved_are_shown() {
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let mut home = ask_fixture::home(&model);
+    // The disk counts as full, so the store accepts no page.
     let daemon = home.daemon();
     fill(&home);
     drop(daemon);
-    ask_lab::set(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
+    ask_fixture::set(&mut home, "BRAIN_STORE_MIN_FREE_MB", "1000000");
     let _daemon = home.daemon();
     let (reply, ran) = json(&home, &["brainstorm", QUESTION, "--close", "1", "--far", "2"]);
     assert_eq!((ran.code, reply["ideas"].as_array().unwrap().len()), (1, 6), "{ran:?}");
@@ -270,35 +273,35 @@ fn ideas_that_cannot_be_saved_are_shown_all_the_same() {
 }
 
 #[test]
-fn on_a_terminal_ctrl_c_cancels_before_anything_is_spent() {
-    // A shell without job control has what it starts in the background ignore Ctrl-C, and programs
+fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
+    // A shell without job control lets background programs ignore Ctrl-C, and their children
     // inherit that.
     const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
         out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, 65536)\nos.write(fd, b'\\x03')\n\
         status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";
-    let model = FakeModel::new(Manner::default(), obedient);
-    let home = ask_lab::home(&model);
+    let model = FakeModel::new(ModelOptions::default(), valid_response);
+    let home = ask_fixture::home(&model);
     let _daemon = home.daemon();
     fill(&home);
     let env: Vec<(&str, &str)> = home.env.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    // Whether there is anything to make a terminal with; with --yes nothing waits.
+    // Check that a terminal can be created; with --yes nothing waits.
     let args = ["brainstorm", QUESTION, "--yes", "--close", "1", "--far", "2", "--no-save"];
     let Some((code, shown)) = on_a_terminal(&home, 60, &env, &args) else { return };
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("[brainstorm] actual cost: $") && !shown.contains("Ctrl-C"), "{shown}");
-    let called = model.called();
+    let called = model.call_count();
 
     let mut command = Command::new("python3");
     command.args(["-c", SEND]).arg(program("brain")).args(["brainstorm", QUESTION]);
-    command.env("BRAIN_HOME", home.path()).envs(HTTP_ANYWHERE).envs(env.iter().copied());
+    command.env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT).envs(env.iter().copied());
     let ran = run(command, b"");
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(ran.stdout.contains("[brainstorm] estimated cost: $0.78 "), "{ran:?}");
-    assert_eq!(model.called(), called);
+    assert_eq!(model.call_count(), called);
     assert_eq!(home.json(["brainstorm", "--list-runs"])["runs"].as_array().unwrap().len(), 1);
 }
 
-fn wanted(question: &str) -> Ideas {
+fn ideas_request(question: &str) -> Ideas {
     Ideas {
         profile: IdeaProfile::Brainstorm,
         question: question.into(),
@@ -314,17 +317,17 @@ fn wanted(question: &str) -> Ideas {
     }
 }
 
-fn asked(brain: &Arc<Brain>, caller: &Caller, question: &str) -> IdeasReply {
-    match brain.answer(caller, Request::Ideas(wanted(question)), &Silent) {
+fn generate_ideas(brain: &Arc<Brain>, caller: &Caller, question: &str) -> IdeasReply {
+    match brain.answer(caller, Request::Ideas(ideas_request(question)), &NoProgress) {
         Ok(Reply::Ideas(reply)) => reply,
         other => panic!("no ideas: {other:?}"),
     }
 }
 
 #[test]
-fn pages_outside_the_callers_sources_are_in_neither_set() {
+fn pages_outside_the_callers_sources_are_not_used() {
     let dir = tempfile::tempdir().unwrap();
-    let outside = Outside {
+    let outside = ExternalDependencies {
         random: Arc::new(SystemRandom),
         variables: Box::new(|_| None),
         net: Arc::new(Client::new()),
@@ -339,7 +342,7 @@ fn pages_outside_the_callers_sources_are_in_neither_set() {
     let path = dir.path().join("work");
     fs::create_dir(&path).unwrap();
     let add = SourceAdd { id: work.clone(), path: path.display().to_string() };
-    brain.answer(&owner, Request::SourceAdd(add), &Silent).unwrap();
+    brain.answer(&owner, Request::SourceAdd(add), &NoProgress).unwrap();
     for (source, slug) in [
         (None, "speed/own"),
         (None, "garden/own"),
@@ -354,25 +357,26 @@ fn pages_outside_the_callers_sources_are_in_neither_set() {
             allow_empty: false,
             expect: None,
         };
-        brain.answer(&owner, Request::Put(put), &Silent).unwrap();
+        brain.answer(&owner, Request::Put(put), &NoProgress).unwrap();
     }
-    let all = asked(&brain, &owner, "latency");
+    let all = generate_ideas(&brain, &owner, "latency");
     let everything = format!("{all:?}");
     assert!(everything.contains("secret"), "{everything}");
     let only = Visibility::Only(vec![SourceId::default()]);
     let guest = Caller::granted("guest", Scopes::ADMIN, only);
-    let few = asked(&brain, &guest, "latency");
-    // Nor does anybody get at them by going on with the owner's run.
+    let few = generate_ideas(&brain, &guest, "latency");
+    // The caller cannot reach them by resuming the owner's run either.
     let resume = |caller: &Caller, run_id: &str| {
-        let resumed = Ideas { resume: Some(run_id.into()), ..wanted("") };
-        brain.answer(caller, Request::Ideas(resumed), &Silent)
+        let resumed = Ideas { resume: Some(run_id.into()), ..ideas_request("") };
+        brain.answer(caller, Request::Ideas(resumed), &NoProgress)
     };
     assert_eq!(resume(&guest, &all.run_id).unwrap_err().code, FaultCode::NotFound);
     assert!(resume(&guest, &few.run_id).is_ok() && resume(&owner, &few.run_id).is_ok());
-    let runs = |caller: &Caller| match brain.answer(caller, Request::IdeaRuns(IdeaRuns), &Silent) {
-        Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
-        other => panic!("no runs: {other:?}"),
-    };
+    let runs =
+        |caller: &Caller| match brain.answer(caller, Request::IdeaRuns(IdeaRuns), &NoProgress) {
+            Ok(Reply::IdeaRuns(runs)) => runs.runs.len(),
+            other => panic!("no runs: {other:?}"),
+        };
     assert_eq!((runs(&owner), runs(&guest)), (2, 1));
     assert_eq!((few.close_set.len(), few.far_set.len(), few.short_of_target), (2, 1, true));
     let everything = format!("{few:?}");

@@ -1,4 +1,4 @@
-//! `import`: a directory of markdown, good and bad.
+//! `import` of a directory with valid and invalid Markdown files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ fn counts(reply: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
+fn the_shared_vault_imports_completely_and_repeatably() {
     let Some(vault) = shared_data("vault") else { return };
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -53,7 +53,7 @@ fn the_shared_vault_comes_in_whole_and_twice_is_unchanged() {
     questions_find_their_pages(&home);
 }
 
-/// Of every concept's plain questions, the first one finds its page among the first five.
+/// The first plain question of every concept finds its page among the first five hits.
 fn questions_find_their_pages(home: &TestHome) {
     let Some(set) = shared_data("retrieval/brainbench-concept") else { return };
     let answers = fs::read_to_string(set.join("qrels.tsv")).unwrap();
@@ -81,7 +81,7 @@ fn questions_find_their_pages(home: &TestHome) {
 }
 
 #[test]
-fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
+fn invalid_files_are_reported_and_others_imported() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
@@ -131,7 +131,7 @@ fn bad_files_are_reported_with_their_reasons_and_the_rest_goes_in() {
 }
 
 #[test]
-fn two_files_on_one_slug_are_both_reported_and_neither_is_taken() {
+fn files_with_the_same_slug_are_reported_and_skipped() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
@@ -154,7 +154,7 @@ fn two_files_on_one_slug_are_both_reported_and_neither_is_taken() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_writes_nothing() {
+fn a_dry_run_reports_the_same_and_writes_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("changed", "old\n");
@@ -205,7 +205,7 @@ fn a_changed_file_makes_a_version_and_provenance_names_it() {
 }
 
 #[test]
-fn what_is_no_directory_to_import_is_refused() {
+fn invalid_directories_are_rejected() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.json(["capture", "x"]);
@@ -239,7 +239,7 @@ fn a_relative_directory_is_relative_to_the_client() {
 }
 
 #[test]
-fn a_link_out_of_the_directory_is_not_followed() {
+fn links_out_of_the_directory_are_not_followed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
@@ -254,7 +254,7 @@ fn a_link_out_of_the_directory_is_not_followed() {
 }
 
 #[test]
-fn an_empty_file_does_not_blank_a_page() {
+fn empty_files_do_not_empty_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "text\n");
@@ -274,7 +274,7 @@ fn an_empty_file_does_not_blank_a_page() {
 }
 
 #[test]
-fn the_home_is_left_out_when_what_is_around_it_is_imported() {
+fn importing_a_parent_directory_skips_the_home() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "text\n");

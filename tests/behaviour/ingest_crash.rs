@@ -1,5 +1,5 @@
-//! SIGKILL while many clients post: whatever was answered with 202 is a page afterwards, once, with
-//! its file; an item whose answer got lost is sent again, and is a page once all the same.
+//! SIGKILL while many clients post. Every item that was accepted with 202 becomes one page with its
+//! file, and an item that is sent again after a lost response is not duplicated.
 //!
 //! `BRAIN_CRASH_ROUNDS` and `BRAIN_CRASH_SEED` as in `crash`.
 
@@ -8,15 +8,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Get, List, PageRef, Reply, Request, Sort};
-use brain_tests::{PATIENCE, TestHome};
+use brain_protocol::{Get, List, PageRef, Request, Sort};
+use brain_tests::{PATIENCE, TestHome, expect_reply};
 
 use crate::crash::{Run, settle};
 
 /// Clients that post at the same time.
 const CLIENTS: usize = 16;
-/// A run of the default number of rounds ends after this, however slow the machine is.
-const ENOUGH: Duration = Duration::from_secs(30);
+/// Time limit of a run with the default number of rounds.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Waits until every item that was accepted is a page.
 pub(crate) fn process_queue(home: &TestHome) {
@@ -46,7 +46,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     let mut books: Vec<Book> = (0..CLIENTS).map(Book::new).collect();
     let (mut kills, mut accepted, mut waited) = (0, 0, 0);
     for _ in 0..run.rounds {
-        if run.is_default && run.began.elapsed() > ENOUGH {
+        if run.is_default && run.began.elapsed() > TIME_LIMIT {
             break;
         }
         let daemon = home.daemon();
@@ -67,7 +67,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
                 accepted += client.join().expect("a client found a fault; see above");
             }
         });
-        // Sometimes killed again while it works off what waits.
+        // Sometimes kill it again while it processes the queue.
         if dice.one_in(2) {
             let daemon = home.daemon();
             std::thread::sleep(Duration::from_micros(dice.below(60_000)));
@@ -108,14 +108,14 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
     ));
 }
 
-/// What one client has sent.
+/// The items of one client.
 struct Book {
     client: usize,
-    /// What was sent, answered or not.
+    /// All sent items.
     sent: BTreeSet<String>,
-    /// What was answered with 202.
+    /// Items accepted with 202.
     accepted: BTreeSet<String>,
-    /// What got no answer: sent again first.
+    /// Items without a response, which are sent again first.
     open: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl Book {
         Self { client, sent: BTreeSet::new(), accepted: BTreeSet::new(), open: None }
     }
 
-    /// Posts one item after the other until nobody answers; how many were accepted.
+    /// Posts items until the daemon is killed. Returns the number of accepted items.
     fn post_until_killed(&mut self, address: SocketAddr, token: &str) -> usize {
         let Ok(stream) = TcpStream::connect(address) else { return 0 };
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -159,8 +159,8 @@ impl Book {
     }
 }
 
-/// Status and body of an answer; `None` when it did not come whole, which `brain_tests::http` takes
-/// for a fault.
+/// Reads the status and the body of a response. Returns `None` for an incomplete response, which
+/// `brain_tests::http` treats as an error.
 fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;
@@ -185,20 +185,17 @@ fn answer(stream: &mut BufReader<TcpStream>) -> Option<(u16, String)> {
     Some((status, String::from_utf8(body).ok()?))
 }
 
-/// The slugs of all active pages, by their bodies.
+/// Returns the slugs of all active pages by their bodies.
 fn bodies(home: &TestHome) -> BTreeMap<String, Vec<String>> {
     let mut client = home.connect().unwrap();
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut after = None;
     loop {
         let list = List { sort: Sort::Slug, limit: 1000, after, ..List::default() };
-        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        let pages = expect_reply!(client.ask(&Request::List(list)), Pages);
         for row in pages.pages {
             let page = PageRef { source: None, slug: row.slug.clone() };
-            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None }))
-            else {
-                panic!("{} cannot be read", row.slug)
-            };
+            let page = expect_reply!(client.ask(&Request::Get(Get { page, version: None })), Page);
             assert_eq!(page.source_kind.as_deref(), Some("webhook"), "{}", row.slug);
             out.entry(page.body.trim_end().to_owned()).or_default().push(row.slug.to_string());
         }

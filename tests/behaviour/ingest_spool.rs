@@ -1,5 +1,5 @@
-//! The spool behind `POST /ingest` on a disk that fills, and under SIGKILL: what was answered with
-//! 202 is there, once.
+//! The ingest spool on a full disk and under SIGKILL: every item accepted with 202 becomes one
+//! page.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,34 +8,31 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use brain_page::content_digest;
-use brain_protocol::{Get, JobState, List, PageRef, Reply, Request, Sort};
+use brain_protocol::{Get, JobState, List, PageRef, Request, Sort};
 use brain_store::{Content, JobOptions, JobRecord, Store, StoreError, StoreOptions, verify};
 use brain_tests::http::{call, ingest};
-use brain_tests::{PATIENCE, TestHome, texts};
+use brain_tests::{PATIENCE, TestHome, expect_reply, texts};
 
 use crate::faults::{fill, small_home};
 use crate::ingest_crash::process_queue;
 
-/// A text of about 100 KB that no other number has.
+/// Returns a unique text of about 100 KB.
 fn big(n: usize) -> String {
     format!("item{n} {}", format!("words of number {n} ").repeat(100_000 / 19))
 }
 
-/// Waits until nothing waits; then every accepted item is one page.
-fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
+/// Waits until the queue is empty and asserts that every accepted item is one page.
+fn assert_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
     process_queue(home);
     let mut client = home.connect().unwrap();
     let mut times = BTreeMap::<String, usize>::new();
     let mut after = None;
     loop {
         let list = List { sort: Sort::Slug, limit: 1000, after, ..List::default() };
-        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        let pages = expect_reply!(client.ask(&Request::List(list)), Pages);
         for row in pages.pages {
             let page = PageRef { source: None, slug: row.slug };
-            let Ok(Reply::Page(page)) = client.ask(&Request::Get(Get { page, version: None }))
-            else {
-                panic!("a listed page cannot be read")
-            };
+            let page = expect_reply!(client.ask(&Request::Get(Get { page, version: None })), Page);
             *times.entry(page.body.split_whitespace().next().unwrap().to_owned()).or_default() += 1;
         }
         match pages.next {
@@ -50,7 +47,7 @@ fn are_pages_once(home: &TestHome, accepted: &BTreeMap<String, String>) {
 }
 
 #[test]
-fn items_that_were_accepted_on_a_disk_that_fills_are_pages_once() {
+fn items_accepted_on_a_full_disk_become_pages_once() {
     for killed in [false, true] {
         let Some(mut home) = small_home("60m") else { return };
         home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
@@ -94,7 +91,7 @@ fn items_that_were_accepted_on_a_disk_that_fills_are_pages_once() {
         let answer = ingest(home.http_local(), &token, "room again for one");
         let job = answer.expect(202).json()["job_id"].as_str().unwrap().to_owned();
         accepted.insert("room".into(), job);
-        are_pages_once(&home, &accepted);
+        assert_pages_once(&home, &accepted);
     }
 }
 
@@ -103,19 +100,19 @@ fn open(path: &Path) -> Result<Store, StoreError> {
         cache_bytes: 4 << 20,
         min_free_bytes: 0,
         now: 1000,
-        fresh_id: 7,
+        new_store_id: 7,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    when_let_go(|| Store::open(path, &options, Box::new(|_| {})))
+    retry_while_locked(|| Store::open(path, &options, Box::new(|_| {})))
 }
 
 fn is_sound(path: &Path) {
-    when_let_go(|| verify(path, &|_, _| true)).unwrap();
+    retry_while_locked(|| verify(path, &|_, _| true)).unwrap();
 }
 
-/// Does something with a store that this process has closed. Another test that starts a program has
-/// our files open in its child until that is the program, and our locks with them.
-fn when_let_go<T>(work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+/// Retries an operation on a store that this process has closed. A program started by another test
+/// may briefly hold copies of the descriptors and their locks.
+fn retry_while_locked<T>(work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let patience = Instant::now() + PATIENCE;
     loop {
         match work() {
@@ -147,9 +144,9 @@ fn job(body: &str) -> JobRecord {
     }
 }
 
-/// No configuration lets a daemon use the last byte; here the disk itself says when it is enough.
+/// No configuration lets a daemon use the last byte; here the disk itself is full.
 #[test]
-fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
+fn a_store_that_fills_the_disk_keeps_accepted_items() {
     let mut home = TestHome::new();
     let place = home.path();
     if !home.mount(&place, "size=32m,mode=700") {
@@ -212,7 +209,7 @@ fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
             let texts: std::collections::BTreeSet<_> = found.values().collect();
             assert_eq!(texts.len(), found.len(), "an item is there twice");
         };
-        // What SIGKILL leaves now, on a disk with room.
+        // The state that SIGKILL leaves now, copied to a disk with room.
         let elsewhere = home.outside().join(format!("{size}-{burst}"));
         fs::create_dir_all(&elsewhere).unwrap();
         for entry in fs::read_dir(&place).unwrap() {
@@ -236,8 +233,8 @@ fn a_store_that_fills_its_disk_to_the_last_byte_keeps_what_it_answered() {
     }
 }
 
-/// Sends items, as few as go in one batch, and copies the store to `to` when all are answered, its
-/// own file as it was before: it has not grown by them.
+/// Sends items in one batch and copies the store to `to` when all are acknowledged. The copied
+/// store file is as it was before, because it has not grown.
 fn kill_with_spool(store: &Store, items: usize, to: &Path) {
     let (from, mut left) = (store.path().with_extension("redb.spool"), items);
     let spool = to.join("brain.redb.spool");
@@ -274,7 +271,7 @@ fn kill_with_spool(store: &Store, items: usize, to: &Path) {
 }
 
 #[test]
-fn a_daemon_starts_after_sigkill_on_a_full_disk_and_has_its_items_once_there_is_room() {
+fn items_survive_sigkill_on_a_full_disk() {
     let Some(home) = small_home("60m") else { return };
     let mut daemon = home.daemon();
     home.put("kept/page", "walrus\n");
@@ -303,18 +300,18 @@ fn a_daemon_starts_after_sigkill_on_a_full_disk_and_has_its_items_once_there_is_
     let accepted = (0..250).map(|n: u64| (n.to_string(), format!("{}", n + 1)));
     let mut accepted: BTreeMap<String, String> = accepted.collect();
     accepted.insert("walrus".into(), "a page of its own".into());
-    are_pages_once(&home, &accepted);
+    assert_pages_once(&home, &accepted);
 }
 
 #[test]
-fn an_item_that_was_answered_just_before_sigkill_is_a_page_under_its_number() {
+fn items_accepted_before_sigkill_keep_their_id() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
     let mut daemon = home.daemon();
     let token = home.token("posting", "read write", &[]);
     let bearer = format!("Bearer {token}");
     let mut accepted = BTreeMap::new();
-    // At first the worker may have made the commit before the kill came.
+    // In the first attempts, the worker may commit before the kill.
     let taken_over = |home: &TestHome| home.log().contains("imported ingest jobs from the spool");
     for n in 0..100 {
         if n >= 20 && taken_over(&home) {
@@ -342,12 +339,12 @@ fn an_item_that_was_answered_just_before_sigkill_is_a_page_under_its_number() {
     }
     let numbers: std::collections::BTreeSet<_> = accepted.values().collect();
     assert_eq!(numbers.len(), accepted.len(), "each has a number of its own: {accepted:?}");
-    are_pages_once(&home, &accepted);
+    assert_pages_once(&home, &accepted);
     assert!(taken_over(&home), "no item needed the spool: {}", home.log());
 }
 
 #[test]
-fn doctor_names_accepted_items_that_belong_to_another_store() {
+fn doctor_reports_items_of_another_store() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("kept/page", "walrus\n");
@@ -377,7 +374,7 @@ fn doctor_names_accepted_items_that_belong_to_another_store() {
     assert!(found["message"].as_str().unwrap().starts_with(aside.to_str().unwrap()), "{found}");
     assert!(found["hint"].as_str().unwrap().contains("brain.redb.spool"), "{found}");
     assert_eq!(home.get("kept/page")["body"], "walrus\n");
-    // Where they belong they are taken in.
+    // In their own store, they are ingested.
     fs::rename(&aside, killed.join("brain.redb.spool")).unwrap();
     assert_eq!(check()["status"], "ok");
     let theirs = open(&killed.join("brain.redb")).unwrap();

@@ -1,4 +1,4 @@
-//! The daemon's life: start, one a home, stop.
+//! The daemon's life cycle: it starts, is the only one of its home, and stops.
 
 use std::fs;
 use std::sync::Mutex;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use brain_protocol::{Get, Import, PageRef, Reply, Request};
-use brain_tests::{TestHome, capture, run};
+use brain_tests::{TestHome, capture, expect_reply, run};
 
-/// What the contract gives a daemon from SIGTERM to its end.
-const DRAIN: Duration = Duration::from_secs(5);
+/// The longest time that the contract allows a daemon to take after SIGTERM.
+const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_second_daemon_ends_at_once_and_names_the_first() {
@@ -19,7 +19,7 @@ fn a_second_daemon_ends_at_once_and_names_the_first() {
     assert!(second.stderr.contains(&format!("process {}", first.pid())), "{second:?}");
     assert!(second.stderr.contains("in use") && second.stderr.contains("hint:"), "{second:?}");
     assert_eq!(second.stdout, "", "standard output is for events");
-    assert_eq!(home.json(["status"])["pid"], first.pid(), "the first goes on");
+    assert_eq!(home.json(["status"])["pid"], first.pid(), "the first daemon goes on");
     assert_eq!(home.json(["capture", "still here"])["status"], "created");
 }
 
@@ -34,22 +34,25 @@ fn a_stale_socket_file_is_replaced() {
 }
 
 #[test]
-fn something_else_at_the_sockets_place_is_left_alone() {
+fn a_file_at_the_socket_path_is_left_alone() {
     let home = TestHome::new();
     fs::create_dir_all(home.path().join("run")).unwrap();
     fs::write(home.socket(), "my notes").unwrap();
-    let ran = home.brain(["capture", "x"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains("brain.sock") && ran.stderr.contains("not a socket"), "{ran:?}");
+    let output = home.brain(["capture", "x"]);
+    assert_ne!(output.code, 0);
     assert!(
-        ran.stderr.contains("BRAIN_SOCKET") || ran.stderr.contains("move it away"),
-        "a way out: {ran:?}"
+        output.stderr.contains("brain.sock") && output.stderr.contains("not a socket"),
+        "{output:?}"
+    );
+    assert!(
+        output.stderr.contains("BRAIN_SOCKET") || output.stderr.contains("move it away"),
+        "the hint: {output:?}"
     );
     assert_eq!(fs::read_to_string(home.socket()).unwrap(), "my notes");
 }
 
 #[test]
-fn the_socket_goes_with_the_daemon() {
+fn the_socket_is_removed_when_the_daemon_ends() {
     let home = TestHome::new();
     let (status, _) = home.daemon().terminate();
     assert!(status.success(), "{status}");
@@ -57,7 +60,7 @@ fn the_socket_goes_with_the_daemon() {
 }
 
 #[test]
-fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing() {
+fn sigterm_during_an_import_and_captures_loses_nothing() {
     let home = TestHome::new();
     let vault = home.outside().join("vault");
     fs::create_dir_all(&vault).unwrap();
@@ -69,11 +72,11 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
         .unwrap();
     }
     let daemon = home.daemon();
-    let (acknowledged, begun) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let ended = std::thread::scope(|scope| {
+    let (acknowledged, import_begun) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let (status, took) = std::thread::scope(|scope| {
         scope.spawn(|| {
             let mut client = home.connect().unwrap();
-            begun.store(true, Ordering::SeqCst);
+            import_begun.store(true, Ordering::SeqCst);
             let path = vault.to_str().unwrap().to_owned();
             client.try_ask(&Request::Import(Import { path, source: None, dry_run: false }))
         });
@@ -92,21 +95,19 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
                 }
             });
         }
-        while !begun.load(Ordering::SeqCst) || acknowledged.lock().unwrap().len() < 20 {
+        while !import_begun.load(Ordering::SeqCst) || acknowledged.lock().unwrap().len() < 20 {
             std::thread::sleep(Duration::from_millis(5));
         }
         daemon.terminate()
     });
-    assert!(ended.0.success(), "{ended:?}");
-    assert!(ended.1 < DRAIN, "{ended:?}");
+    assert!(status.success(), "{status}");
+    assert!(took < MAX_SHUTDOWN_TIME, "{took:?}");
     let _daemon = home.daemon();
     let mut client = home.connect().unwrap();
     for (slug, text) in acknowledged.into_inner().unwrap() {
         assert!(home.page_file(slug.as_str()).exists(), "{slug}");
         let get = Get { page: PageRef { source: None, slug }, version: None };
-        let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else {
-            panic!("{text} is lost")
-        };
+        let page = expect_reply!(client.ask(&Request::Get(get)), Page);
         assert_eq!(page.body, text);
     }
     let again = home.json(["import", vault.to_str().unwrap()]);
@@ -114,12 +115,12 @@ fn sigterm_drains_an_import_and_captures_within_five_seconds_and_loses_nothing()
     assert_eq!(
         count("created") + count("unchanged"),
         4000,
-        "an import goes on where it was: {again}"
+        "the import continues where it stopped: {again}"
     );
 }
 
 #[test]
-fn sigterm_does_not_wait_for_idle_silent_or_half_sent_clients() {
+fn sigterm_does_not_wait_for_idle_or_silent_clients() {
     use std::io::Write;
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -129,19 +130,19 @@ fn sigterm_does_not_wait_for_idle_silent_or_half_sent_clients() {
     half.stream.write_all(&[0, 0, 1, 0, 9]).unwrap();
     let (status, took) = daemon.terminate();
     assert!(status.success(), "{status}");
-    assert!(took < DRAIN, "{took:?}");
+    assert!(took < MAX_SHUTDOWN_TIME, "{took:?}");
 }
 
 #[test]
-fn stop_ends_the_daemon_and_says_so_and_again_is_no_failure() {
+fn stop_ends_the_daemon_and_a_second_stop_succeeds() {
     let home = TestHome::new();
     let mut daemon = home.daemon();
     let stopped = home.json(["stop"]);
     assert_eq!((&stopped["status"], &stopped["pid"]), (&"stopped".into(), &daemon.pid().into()));
-    // Its last threads may end a moment after it let go of everything.
-    let patience = std::time::Instant::now() + brain_tests::PATIENCE;
+    // The last threads of the daemon may end a moment after it released its home.
+    let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
     while daemon.is_running() {
-        assert!(std::time::Instant::now() < patience, "it does not end");
+        assert!(std::time::Instant::now() < deadline, "the daemon does not end");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!(home.json(["stop"])["status"], "not_running");
@@ -149,12 +150,12 @@ fn stop_ends_the_daemon_and_says_so_and_again_is_no_failure() {
 }
 
 #[test]
-fn status_tells_how_the_daemon_is_and_never_starts_one() {
+fn status_describes_the_daemon_and_never_starts_one() {
     let home = TestHome::new();
     let error = home.fault(["status"], 6);
     assert_eq!(error["code"], "unreachable");
     assert!(error["hint"].as_str().unwrap().contains("brain serve"), "{error}");
-    assert!(home.connect().is_none(), "none was started");
+    assert!(home.connect().is_none(), "no daemon was started");
     let daemon = home.daemon();
     home.json(["capture", "one"]);
     let status = home.json(["status"]);
@@ -184,18 +185,18 @@ fn no_start_is_respected_from_flag_and_environment() {
         assert_eq!(home.fault(args, 6)["code"], "unreachable", "{args:?}");
     }
     let doctor = home.brain(["doctor", "--json"]).expect(1);
-    assert_eq!(doctor.json()["status"], "unhealthy", "the doctor says what is wrong even so");
+    assert_eq!(doctor.json()["status"], "unhealthy", "the doctor reports the problem nevertheless");
     assert!(home.connect().is_none());
 }
 
 #[test]
-fn starting_the_daemon_is_told_in_one_line_on_standard_error() {
+fn starting_the_daemon_prints_one_line_on_standard_error() {
     let home = TestHome::new();
     let first = home.brain(["capture", "--json", "x"]).expect(0);
     assert_eq!(first.stderr.lines().count(), 1, "{first:?}");
     assert!(first.stderr.contains("brain-daemon"), "{first:?}");
     let _ = first.json();
-    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "told once");
+    assert_eq!(home.brain(["list"]).expect(0).stderr, "", "printed once");
 }
 
 #[test]
@@ -223,7 +224,7 @@ fn a_command_right_after_stop_starts_a_new_daemon() {
 }
 
 #[test]
-fn two_homes_never_meet() {
+fn two_homes_are_independent() {
     let (one, two) = (TestHome::new(), TestHome::new());
     one.json(["capture", "in the first"]);
     two.json(["capture", "in the second"]);
@@ -231,40 +232,40 @@ fn two_homes_never_meet() {
     assert_eq!(one.search("second"), Vec::<String>::new());
     assert_eq!((one.search("first").len(), two.search("second").len()), (1, 1));
     one.json(["stop"]);
-    assert_eq!(two.json(["status"])["pages"], 1, "stopping one leaves the other");
+    assert_eq!(two.json(["status"])["pages"], 1, "stopping one daemon leaves the other running");
 }
 
 #[test]
 fn a_socket_in_another_place_is_found_by_clients() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
-    let place = home.outside().join("own.sock");
+    let expected_path = home.outside().join("own.sock");
     fs::write(
         home.path().join("config.toml"),
-        format!("[daemon]\nsocket = {:?}\n", place.to_str().unwrap()),
+        format!("[daemon]\nsocket = {:?}\n", expected_path.to_str().unwrap()),
     )
     .unwrap();
     assert_eq!(home.json(["capture", "x"])["status"], "created");
     let status = home.json(["status"]);
-    assert_eq!(status["socket"], place.to_str().unwrap());
+    assert_eq!(status["socket"], expected_path.to_str().unwrap());
     assert!(!home.socket().exists());
     assert_eq!(home.json(["stop"])["pid"], status["pid"]);
     let mut by_variable = TestHome::new();
-    let place = by_variable.outside().join("variable.sock");
-    by_variable.env.push(("BRAIN_SOCKET".into(), place.to_str().unwrap().into()));
+    let expected_path = by_variable.outside().join("variable.sock");
+    by_variable.env.push(("BRAIN_SOCKET".into(), expected_path.to_str().unwrap().into()));
     assert_eq!(by_variable.json(["capture", "y"])["status"], "created");
-    assert!(place.exists());
+    assert!(expected_path.exists());
     by_variable.json(["stop"]);
 }
 
 #[test]
-fn a_home_too_deep_for_a_socket_is_told_with_the_way_out() {
+fn a_home_path_too_long_for_a_socket_is_an_error_with_a_hint() {
     let mut home = TestHome::new();
     let deep = home.outside().join("d".repeat(60)).join("e".repeat(60));
     home.env.push(("BRAIN_HOME".into(), deep.to_str().unwrap().into()));
-    let ran = home.brain(["capture", "x"]);
-    assert_ne!(ran.code, 0);
-    assert!(ran.stderr.contains("BRAIN_SOCKET"), "{ran:?}");
+    let output = home.brain(["capture", "x"]);
+    assert_ne!(output.code, 0);
+    assert!(output.stderr.contains("BRAIN_SOCKET"), "{output:?}");
     home.env
         .push(("BRAIN_SOCKET".into(), home.outside().join("short.sock").to_str().unwrap().into()));
     assert_eq!(home.json(["capture", "x"])["status"], "created");
@@ -272,7 +273,7 @@ fn a_home_too_deep_for_a_socket_is_told_with_the_way_out() {
 }
 
 #[test]
-fn a_relative_home_is_where_the_client_stands() {
+fn a_relative_home_is_relative_to_the_clients_directory() {
     let home = TestHome::new();
     let brain = |args: &[&str]| {
         let mut command = home.command("brain");
@@ -280,24 +281,24 @@ fn a_relative_home_is_where_the_client_stands() {
         run(command, b"")
     };
     let page = brain(&["capture", "here"]).expect(0).json();
-    let place = home.outside().join("rel/home");
-    assert!(page["path"].as_str().unwrap().starts_with(place.to_str().unwrap()), "{page}");
-    assert_eq!(brain(&["status"]).expect(0).json()["home"], place.to_str().unwrap());
+    let expected_path = home.outside().join("rel/home");
+    assert!(page["path"].as_str().unwrap().starts_with(expected_path.to_str().unwrap()), "{page}");
+    assert_eq!(brain(&["status"]).expect(0).json()["home"], expected_path.to_str().unwrap());
     brain(&["stop"]).expect(0);
 }
 
 #[test]
-fn without_any_home_the_way_out_is_told() {
+fn a_missing_home_variable_is_an_error_with_a_hint() {
     let home = TestHome::new();
     let mut command = home.command("brain");
     command.args(["list"]).env_remove("BRAIN_HOME");
-    let ran = run(command, b"");
-    assert!(ran.code != 0 && ran.stderr.contains("BRAIN_HOME"), "{ran:?}");
+    let output = run(command, b"");
+    assert!(output.code != 0 && output.stderr.contains("BRAIN_HOME"), "{output:?}");
     let mut command = home.command("brain");
     command.args(["capture", "x", "--json"]).env_remove("BRAIN_HOME").env("HOME", home.outside());
     let page = run(command, b"").expect(0).json();
-    let place = home.outside().join(".brain");
-    assert!(page["path"].as_str().unwrap().starts_with(place.to_str().unwrap()), "{page}");
+    let expected_path = home.outside().join(".brain");
+    assert!(page["path"].as_str().unwrap().starts_with(expected_path.to_str().unwrap()), "{page}");
     let mut command = home.command("brain");
     command.args(["stop"]).env_remove("BRAIN_HOME").env("HOME", home.outside());
     run(command, b"").expect(0);
@@ -308,27 +309,31 @@ fn a_wrong_configuration_stops_the_start_and_the_client_shows_why() {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let config = home.path().join("config.toml");
-    for (text, said) in [
+    for (text, expected_parts) in [
         ("[store]\ncache_bm = 3\n", &["cache_bm", "cache_mb"][..]),
         ("[stor]\ncache_mb = 3\n", &["[stor]", "store"]),
         ("[store]\ncache_mb = \"lots\"\n", &["cache_mb", "lots"]),
         ("[daemon]\nlog = \"info\"\n[store\n", &["config.toml", "line 3"]),
     ] {
         fs::write(&config, text).unwrap();
-        let ran = home.brain(["capture", "x"]);
-        assert_ne!(ran.code, 0, "{text}");
-        for part in said {
-            assert!(ran.stderr.contains(part), "{part} is not told of {text:?}: {ran:?}");
+        let output = home.brain(["capture", "x"]);
+        assert_ne!(output.code, 0, "{text}");
+        for part in expected_parts {
+            assert!(output.stderr.contains(part), "{part} is missing for {text:?}: {output:?}");
         }
         let daemon = run(home.command("brain-daemon"), b"").expect(1);
-        assert!(said.iter().all(|part| daemon.stderr.contains(part)), "{daemon:?}");
+        assert!(expected_parts.iter().all(|part| daemon.stderr.contains(part)), "{daemon:?}");
     }
     fs::remove_file(&config).unwrap();
-    assert_eq!(home.json(["capture", "x"])["status"], "created", "mended, it works");
+    assert_eq!(
+        home.json(["capture", "x"])["status"],
+        "created",
+        "the corrected configuration works"
+    );
 }
 
 #[test]
-fn daemons_that_make_the_store_at_the_same_moment_serve_one_of_them() {
+fn of_daemons_that_create_one_store_at_once_one_serves() {
     for _ in 0..10 {
         let home = TestHome::new();
         let mut started: Vec<_> = (0..4)
@@ -338,14 +343,14 @@ fn daemons_that_make_the_store_at_the_same_moment_serve_one_of_them() {
                 command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap()
             })
             .collect();
-        let patience = std::time::Instant::now() + brain_tests::PATIENCE;
+        let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
         let mut ended = 0;
         while ended < 3 {
-            assert!(std::time::Instant::now() < patience, "{ended} of 4 gave way");
+            assert!(std::time::Instant::now() < deadline, "only {ended} of 4 daemons ended");
             ended = started.iter_mut().filter_map(|child| child.try_wait().unwrap()).count();
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
-        let page = home.json(["capture", "kept by the one that serves"]);
+        let page = home.json(["capture", "written to the daemon that serves"]);
         let left: Vec<_> = std::fs::read_dir(home.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -356,6 +361,9 @@ fn daemons_that_make_the_store_at_the_same_moment_serve_one_of_them() {
             let _ = child.kill();
             child.wait().unwrap();
         }
-        assert_eq!(home.get(page["slug"].as_str().unwrap())["body"], "kept by the one that serves");
+        assert_eq!(
+            home.get(page["slug"].as_str().unwrap())["body"],
+            "written to the daemon that serves"
+        );
     }
 }

@@ -4,7 +4,7 @@ use brain_tests::{TestHome, slugs, texts};
 use serde_json::json;
 
 #[test]
-fn links_of_every_form_are_found_and_those_in_code_are_not() {
+fn links_of_every_form_are_found_except_in_code() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("people/ada", "Ada\n");
@@ -42,7 +42,7 @@ fn links_of_every_form_are_found_and_those_in_code_are_not() {
 }
 
 #[test]
-fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
+fn a_link_becomes_live_or_missing_with_its_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("from", "see [[to/come]]\n");
@@ -70,7 +70,7 @@ fn a_link_becomes_live_when_its_page_appears_and_missing_when_it_goes() {
 }
 
 #[test]
-fn a_bare_name_is_met_by_file_name_or_alias_when_only_one_page_answers_to_it() {
+fn a_bare_name_links_to_the_only_page_with_that_name_or_alias() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("from", "[[acme]] and [[Countess]]\n");
@@ -103,7 +103,7 @@ fn a_link_may_name_its_source() {
 }
 
 #[test]
-fn links_are_added_and_taken_away_in_the_frontmatter() {
+fn links_are_added_to_and_removed_from_the_frontmatter() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\n# note\nmood: fine\n---\nbody\n");
@@ -166,7 +166,7 @@ fn the_graph_has_each_neighbour_once_with_its_distance() {
 }
 
 #[test]
-fn a_link_to_a_page_below_does_not_invent_one_to_the_folder() {
+fn a_link_to_a_page_in_a_folder_is_no_link_to_the_folder() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("projects", "the folder's page\n");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use brain_tests::{TestHome, slugs};
 use serde_json::{Value, json};
 
-fn numbered(home: &TestHome, count: usize) {
+fn put_numbered_pages(home: &TestHome, count: usize) {
     let mut client = home.connect().unwrap();
     for n in 0..count {
         let page = brain_protocol::PageRef {
@@ -50,10 +50,10 @@ fn all_pages(home: &TestHome, flags: &[&str], limit: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_page_is_listed_once_whatever_the_size_of_the_pieces() {
+fn every_page_is_listed_once_with_any_limit() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    numbered(&home, 23);
+    put_numbered_pages(&home, 23);
     let all: BTreeSet<String> = (0..23).map(|n| format!("n/{n:03}")).collect();
     for flags in [
         &[][..],
@@ -84,10 +84,10 @@ fn every_page_is_listed_once_whatever_the_size_of_the_pieces() {
 }
 
 #[test]
-fn deleted_pages_are_paged_through_as_well() {
+fn deleted_pages_are_listed_in_parts_too() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    numbered(&home, 7);
+    put_numbered_pages(&home, 7);
     for n in 0..7 {
         home.json(["delete", &format!("n/{n:03}")]);
     }
@@ -100,7 +100,7 @@ fn deleted_pages_are_paged_through_as_well() {
 }
 
 #[test]
-fn the_newest_change_is_first_and_by_slug_is_by_slug() {
+fn the_newest_change_is_listed_first_unless_sorted_by_slug() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for slug in ["b", "c", "a"] {
@@ -116,10 +116,10 @@ fn the_newest_change_is_first_and_by_slug_is_by_slug() {
 }
 
 #[test]
-fn paging_goes_on_without_gaps_while_pages_are_added() {
+fn paging_has_no_gaps_while_pages_are_added() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    numbered(&home, 10);
+    put_numbered_pages(&home, 10);
     let first = home.json(["list", "--sort", "slug", "--limit", "4"]);
     home.put("a/new", "before all of them\n");
     home.put("n/0035", "in between\n");
@@ -133,10 +133,10 @@ fn paging_goes_on_without_gaps_while_pages_are_added() {
 }
 
 #[test]
-fn all_and_quiet_print_every_slug_on_a_line() {
+fn all_with_quiet_prints_one_slug_per_line() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    numbered(&home, 60);
+    put_numbered_pages(&home, 60);
     let quiet = home.brain(["list", "--all", "--quiet"]).expect(0);
     assert_eq!(quiet.stdout.lines().count(), 60, "{quiet:?}");
     assert!(quiet.stdout.lines().all(|l| l.starts_with("n/")));
@@ -150,7 +150,7 @@ fn all_and_quiet_print_every_slug_on_a_line() {
 }
 
 #[test]
-fn any_type_that_a_file_may_have_can_be_asked_for() {
+fn any_type_that_a_file_can_have_can_be_listed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for (slug, page_type) in
@@ -166,15 +166,15 @@ fn any_type_that_a_file_may_have_can_be_asked_for() {
 }
 
 #[test]
-fn a_wrong_after_is_refused_and_not_an_empty_list() {
+fn a_wrong_cursor_is_refused() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    numbered(&home, 3);
+    put_numbered_pages(&home, 3);
     assert_eq!(home.fault(["list", "--after", "nonsense"], 2)["code"], "usage");
 }
 
 #[test]
-fn tags_are_counted_added_and_removed_and_the_page_keeps_a_version() {
+fn tags_are_counted_added_and_removed_with_a_version() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ntags: [work, Home]\n# kept\nother: 1\n---\nbody\n");
@@ -203,7 +203,7 @@ fn tags_are_counted_added_and_removed_and_the_page_keeps_a_version() {
 }
 
 #[test]
-fn the_timeline_has_real_days_once_with_their_sources() {
+fn the_timeline_lists_each_day_once_with_its_sources() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put(

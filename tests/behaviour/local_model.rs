@@ -1,5 +1,5 @@
-//! The model that runs in the daemon, with a tiny one that this test makes: its numbers against
-//! plain loops, and what it says of damaged files.
+//! The embedding model that runs in the daemon, tested with a tiny model: its vectors are compared
+//! with a plain implementation, and damaged files are refused.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -11,14 +11,13 @@ use brain_embed::{EmbedErrorKind, Embedder, Local, Purpose, inspect};
 use brain_tests::tiny_model::{self, DIMENSIONS, HEADS, INNER, LAYERS, MAX_TOKENS};
 use serde_json::{Value, json};
 
-/// The tiny model, one number after the other, in twice the precision. Shares nothing with the
-/// daemon.
-struct Plain {
+/// The tiny model computed with plain loops in double precision. It shares no code with the daemon.
+struct ReferenceModel {
     words: Vec<String>,
     tensors: HashMap<String, Vec<f64>>,
 }
 
-impl Plain {
+impl ReferenceModel {
     fn new(seed: u64) -> Self {
         let tensors = tiny_model::weights(seed).into_iter();
         let tensors =
@@ -49,7 +48,7 @@ impl Plain {
             .collect()
     }
 
-    /// The vector of a text of words that the model knows.
+    /// Returns the vector of a text whose words are all in the vocabulary.
     fn vector(&self, text: &str) -> Vec<f64> {
         let ids = ["[CLS]"].into_iter().chain(text.split(' ')).chain(["[SEP]"]);
         let ids = ids.map(|word| self.words.iter().position(|known| known == word).expect(word));
@@ -116,7 +115,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The error function, by the series whose terms are all of one sign.
+/// The error function, computed with the series whose terms are all positive.
 fn erf(x: f64) -> f64 {
     let (mut term, mut sum) = (x, x);
     for n in 1..200 {
@@ -137,14 +136,14 @@ fn embed(dir: &Path, texts: &[&str]) -> Vec<Vec<f32>> {
     Local::new(dir.to_owned(), 2).embed(&texts, Purpose::Document, &|| true).unwrap()
 }
 
-fn far(one: &[f32], other: &[f64]) -> f64 {
+fn largest_difference(one: &[f32], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| (f64::from(*one) - other).abs()).fold(0.0, f64::max)
 }
 
 #[test]
-fn its_vectors_are_those_of_plain_loops() {
+fn vectors_equal_those_of_the_reference_model() {
     let dir = model(7);
-    let plain = Plain::new(7);
+    let plain = ReferenceModel::new(7);
     let texts = [
         "the doctor is at the sea",
         "car",
@@ -152,21 +151,25 @@ fn its_vectors_are_those_of_plain_loops() {
         "ship vessel boat",
         "k 2 8 ?",
     ];
-    // Side by side, padded, and each for itself.
+    // In one padded batch, and one by one.
     let together = embed(dir.path(), &texts);
     for (text, vector) in texts.iter().zip(&together) {
         let expected = plain.vector(text);
-        assert!(far(vector, &expected) < 1e-5, "{text}: {}", far(vector, &expected));
-        assert!(far(&embed(dir.path(), &[text])[0], &expected) < 1e-5, "{text}");
+        assert!(
+            largest_difference(vector, &expected) < 1e-5,
+            "{text}: {}",
+            largest_difference(vector, &expected)
+        );
+        assert!(largest_difference(&embed(dir.path(), &[text])[0], &expected) < 1e-5, "{text}");
     }
     assert!(
-        far(&together[0], &Plain::new(8).vector(texts[0])) > 0.01,
+        largest_difference(&together[0], &ReferenceModel::new(8).vector(texts[0])) > 0.01,
         "another seed is another model"
     );
 }
 
 #[test]
-fn what_means_the_same_is_near() {
+fn texts_of_similar_meaning_have_near_vectors() {
     let dir = model(1);
     let vectors = embed(
         dir.path(),
@@ -179,19 +182,29 @@ fn what_means_the_same_is_near() {
 }
 
 #[test]
-fn only_as_many_tokens_count_as_the_model_says() {
+fn tokens_beyond_the_models_limit_are_ignored() {
     let dir = model(2);
     let all = vec!["boat"; MAX_TOKENS - 2].join(" ");
     let vectors =
         embed(dir.path(), &[&all, &format!("{all} storm storm storm"), &format!("storm {all}")]);
-    assert!(far(&vectors[0], &vectors[1].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) < 1e-6);
-    assert!(far(&vectors[0], &vectors[2].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()) > 1e-4);
-    // Neither nothing at all nor a great deal is too much for it.
+    assert!(
+        largest_difference(
+            &vectors[0],
+            &vectors[1].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()
+        ) < 1e-6
+    );
+    assert!(
+        largest_difference(
+            &vectors[0],
+            &vectors[2].iter().map(|x| f64::from(*x)).collect::<Vec<_>>()
+        ) > 1e-4
+    );
+    // Empty and very long texts have vectors, too.
     assert_eq!(embed(dir.path(), &["", "\u{0}", &"x".repeat(1 << 20)]).len(), 3);
 }
 
 #[test]
-fn the_files_beside_the_weights_are_heeded() {
+fn the_model_obeys_the_settings_beside_its_weights() {
     let dir = model(3);
     let put =
         |name: &str, value: &Value| fs::write(dir.path().join(name), value.to_string()).unwrap();
@@ -220,7 +233,7 @@ fn the_files_beside_the_weights_are_heeded() {
 }
 
 #[test]
-fn it_is_loaded_at_the_first_text_and_let_go_of() {
+fn the_model_is_loaded_at_the_first_text_and_unloaded() {
     let dir = model(4);
     let local = Local::new(dir.path().join("later"), 2);
     assert_eq!(local.space().unwrap_err().kind, EmbedErrorKind::Model);
@@ -240,13 +253,13 @@ fn it_is_loaded_at_the_first_text_and_let_go_of() {
 }
 
 #[test]
-fn vectors_of_other_weights_are_never_taken_for_those_of_the_space() {
+fn replaced_weights_are_an_error_until_the_space_is_read_again() {
     let dir = model(4);
     let local = Local::new(dir.path().to_owned(), 1);
     let texts = ["boat".to_owned()];
     let space = local.space().unwrap();
     let first = local.embed(&texts, Purpose::Query, &|| true).unwrap();
-    // Somebody puts others in their place while it runs.
+    // The weights are replaced while the model is loaded.
     tiny_model::write(dir.path(), 5);
     let weights =
         fs::File::options().append(true).open(dir.path().join("model.safetensors")).unwrap();
@@ -260,24 +273,24 @@ fn vectors_of_other_weights_are_never_taken_for_those_of_the_space() {
 }
 
 #[test]
-fn it_stops_when_told_to() {
+fn embedding_stops_when_its_caller_cancels() {
     let dir = model(5);
     let texts: Vec<String> =
         (0..600).map(|at| format!("the boat number {at} and the storm")).collect();
     let local = Local::new(dir.path().to_owned(), 2);
-    let asked = Cell::new(0);
-    let thrice = || {
-        asked.set(asked.get() + 1);
-        asked.get() < 5
+    let calls = Cell::new(0);
+    let allow_four_calls = || {
+        calls.set(calls.get() + 1);
+        calls.get() < 5
     };
-    let fault = local.embed(&texts, Purpose::Document, &thrice).unwrap_err();
+    let fault = local.embed(&texts, Purpose::Document, &allow_four_calls).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
-    assert_eq!(asked.get(), 5);
+    assert_eq!(calls.get(), 5);
     assert_eq!(local.embed(&texts, Purpose::Document, &|| true).unwrap().len(), 600);
 }
 
 #[test]
-fn several_use_it_at_once() {
+fn several_threads_share_one_model() {
     let dir = model(6);
     let local = Local::new(dir.path().to_owned(), 2);
     let texts: Vec<String> = (0..100).map(|at| format!("ship {at} of the ocean")).collect();
@@ -290,8 +303,10 @@ fn several_use_it_at_once() {
                     let vectors = local.embed(&texts, Purpose::Document, &|| true).unwrap();
                     for (one, other) in vectors.iter().zip(&expected) {
                         assert!(
-                            far(one, &other.iter().map(|x| f64::from(*x)).collect::<Vec<_>>())
-                                < 1e-5
+                            largest_difference(
+                                one,
+                                &other.iter().map(|x| f64::from(*x)).collect::<Vec<_>>()
+                            ) < 1e-5
                         );
                     }
                 }
@@ -300,10 +315,10 @@ fn several_use_it_at_once() {
     });
 }
 
-/// A model with one thing wrong is refused, and the file is named.
-fn refused(file: &str, says: &str, harm: impl FnOnce(&Path)) {
+/// Checks that a model damaged by `damage` is refused with `file` and `expected` in the message.
+fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
     let dir = model(9);
-    harm(dir.path());
+    damage(dir.path());
     let local = Local::new(dir.path().to_owned(), 1);
     let faults = [
         inspect(dir.path()).unwrap_err(),
@@ -312,44 +327,40 @@ fn refused(file: &str, says: &str, harm: impl FnOnce(&Path)) {
     for fault in faults {
         assert_eq!(fault.kind, EmbedErrorKind::Model, "{fault:?}");
         assert!(
-            fault.message.contains(file) && fault.message.contains(says),
-            "{file}, {says}: {fault:?}"
+            fault.message.contains(file) && fault.message.contains(expected),
+            "{file}, {expected}: {fault:?}"
         );
         assert!(fault.hint.unwrap().contains("brain model install"));
         let place = dir.path().to_str().unwrap();
-        assert!(
-            !fault.message.contains(place),
-            "where it is, is told to owners only: {}",
-            fault.message
-        );
+        assert!(!fault.message.contains(place), "only owners may see the path: {}", fault.message);
     }
 }
 
 #[test]
-fn a_damaged_model_is_refused_by_the_name_of_its_file() {
+fn a_damaged_model_is_refused_with_the_name_of_its_file() {
     for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        refused(file, "is not there", |dir| fs::remove_file(dir.join(file)).unwrap());
-        refused(file, "", |dir| fs::write(dir.join(file), "").unwrap());
-        refused(file, "", |dir| fs::write(dir.join(file), "no such thing").unwrap());
-        refused(file, "", |dir| {
+        assert_refused(file, "is not there", |dir| fs::remove_file(dir.join(file)).unwrap());
+        assert_refused(file, "", |dir| fs::write(dir.join(file), "").unwrap());
+        assert_refused(file, "", |dir| fs::write(dir.join(file), "no such thing").unwrap());
+        assert_refused(file, "", |dir| {
             let bytes = fs::read(dir.join(file)).unwrap();
             fs::write(dir.join(file), &bytes[..bytes.len() / 2]).unwrap();
         });
     }
-    refused("model.safetensors", "longer", |dir| {
+    assert_refused("model.safetensors", "longer", |dir| {
         let bytes = fs::read(dir.join("model.safetensors")).unwrap();
         fs::write(dir.join("model.safetensors"), [bytes, vec![0]].concat()).unwrap();
     });
-    refused("model.safetensors", "head", |dir| {
+    assert_refused("model.safetensors", "head", |dir| {
         fs::write(dir.join("model.safetensors"), [u64::MAX.to_le_bytes(), [b' '; 8]].concat())
             .unwrap();
     });
-    refused("model.safetensors", "no tensor encoder.layer.1.output.dense.bias", |dir| {
+    assert_refused("model.safetensors", "no tensor encoder.layer.1.output.dense.bias", |dir| {
         let mut tensors = tiny_model::weights(9);
         tensors.retain(|(name, ..)| name != "encoder.layer.1.output.dense.bias");
         fs::write(dir.join("model.safetensors"), tiny_model::safetensors(&tensors)).unwrap();
     });
-    refused("model.safetensors", "of the shape", |dir| {
+    assert_refused("model.safetensors", "of the shape", |dir| {
         let mut tensors = tiny_model::weights(9);
         tensors[0].1.reverse();
         fs::write(dir.join("model.safetensors"), tiny_model::safetensors(&tensors)).unwrap();
@@ -357,7 +368,7 @@ fn a_damaged_model_is_refused_by_the_name_of_its_file() {
 }
 
 #[test]
-fn an_odd_model_is_refused_by_the_name_of_its_file() {
+fn an_unsupported_model_is_refused_with_the_name_of_its_file() {
     let config = |key: &'static str, value: Value| {
         move |dir: &Path| {
             let mut config = tiny_model::config();
@@ -365,22 +376,30 @@ fn an_odd_model_is_refused_by_the_name_of_its_file() {
             fs::write(dir.join("config.json"), config.to_string()).unwrap();
         }
     };
-    refused("config.json", "modernbert", config("model_type", json!("modernbert")));
-    refused("config.json", "swiglu", config("hidden_act", json!("swiglu")));
-    refused("config.json", "num_hidden_layers", config("num_hidden_layers", json!(1_000_000_000)));
-    refused("config.json", "another type", config("hidden_size", json!(-1)));
-    refused("config.json", "no multiple", config("num_attention_heads", json!(5)));
-    refused("model.safetensors", "no tensor", config("num_hidden_layers", json!(3)));
-    refused("config.json", "relative", config("position_embedding_type", json!("relative_key")));
+    assert_refused("config.json", "modernbert", config("model_type", json!("modernbert")));
+    assert_refused("config.json", "swiglu", config("hidden_act", json!("swiglu")));
+    assert_refused(
+        "config.json",
+        "num_hidden_layers",
+        config("num_hidden_layers", json!(1_000_000_000)),
+    );
+    assert_refused("config.json", "another type", config("hidden_size", json!(-1)));
+    assert_refused("config.json", "not a multiple", config("num_attention_heads", json!(5)));
+    assert_refused("model.safetensors", "no tensor", config("num_hidden_layers", json!(3)));
+    assert_refused(
+        "config.json",
+        "relative",
+        config("position_embedding_type", json!("relative_key")),
+    );
     let put = |name: &'static str, value: Value| {
         move |dir: &Path| fs::write(dir.join(name), value.to_string()).unwrap()
     };
-    refused(
+    assert_refused(
         "1_Pooling/config.json",
         "max_tokens",
         put("1_Pooling/config.json", json!({"pooling_mode_max_tokens": true})),
     );
-    refused(
+    assert_refused(
         "modules.json",
         "Dense",
         put("modules.json", json!([{"type": "sentence_transformers.models.Dense"}])),
@@ -388,7 +407,7 @@ fn an_odd_model_is_refused_by_the_name_of_its_file() {
 }
 
 #[test]
-fn weights_and_words_that_do_not_belong_together_are_refused() {
+fn weights_and_tokenizer_that_do_not_match_are_refused() {
     let dir = model(10);
     let mut tokenizer = tiny_model::tokenizer();
     tokenizer["model"]["vocab"]["boat"] = json!(100_000);

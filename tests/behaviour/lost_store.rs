@@ -1,12 +1,13 @@
-//! A store that a repair left empty beside pages is refused, at each start, until somebody decides.
+//! A home whose repaired store is empty although page files exist: each start is refused until the
+//! owner decides.
 
 use std::fs;
 
 use brain_tests::TestHome;
 
-/// Leaves `store` as a crash would whose repair finds nothing: without its last transactions, and
+/// Makes `store` look as after a crash that lost all pages: its transactions are gone, and it was
 /// not closed.
-fn lose(store: &std::path::Path) {
+fn lose_transactions(store: &std::path::Path) {
     let db = redb::Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
     txn.open_table(redb::TableDefinition::<&str, u64>::new("meta"))
@@ -21,7 +22,7 @@ fn lose(store: &std::path::Path) {
 }
 
 #[test]
-fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
+fn a_store_emptied_by_a_repair_is_refused_beside_page_files() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("kept", "walrus\n");
@@ -29,12 +30,12 @@ fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
     home.json(["backup", backup.to_str().unwrap()]);
     assert!(daemon.terminate().0.success());
     let store = home.path().join("brain.redb");
-    lose(&store);
+    lose_transactions(&store);
     fs::remove_dir_all(home.path().join("index")).unwrap();
-    // The first start repairs it; the others find it repaired.
+    // The first start repairs the store; the later starts find it repaired.
     for start in 1..=3 {
-        let ran = home.brain(["list"]);
-        assert_ne!(ran.code, 0, "start {start}: {ran:?}");
+        let output = home.brain(["list"]);
+        assert_ne!(output.code, 0, "start {start}: {output:?}");
         let (pages, store) = (home.path().join("pages"), store.display());
         for part in [
             format!("{store} came up empty, but {} has 1 pages", pages.display()),
@@ -43,7 +44,7 @@ fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
             "brain backup restore FILE".into(),
             "brain import DIR".into(),
         ] {
-            assert!(ran.stderr.contains(&part), "start {start}: {part}: {}", ran.stderr);
+            assert!(output.stderr.contains(&part), "start {start}: {part}: {}", output.stderr);
         }
     }
     assert_eq!(
@@ -51,13 +52,13 @@ fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
         Some("walrus"),
         "the files are as they were"
     );
-    // As the message says: with a backup.
+    // The first advice of the message: restore a backup.
     fs::rename(&store, home.outside().join("lost.redb")).unwrap();
     home.json(["backup", "restore", backup.to_str().unwrap()]);
     let daemon = home.daemon();
     assert_eq!(home.get("kept")["body"], "walrus\n");
     assert!(daemon.terminate().0.success());
-    // And without one.
+    // The second advice: import the page files.
     fs::rename(&store, home.outside().join("again.redb")).unwrap();
     let away = home.outside().join("pages");
     fs::rename(home.path().join("pages"), &away).unwrap();
@@ -68,10 +69,10 @@ fn a_store_that_a_repair_emptied_stays_refused_where_pages_lie() {
 }
 
 #[test]
-fn an_empty_store_that_needs_a_repair_begins_where_no_page_lies() {
+fn an_empty_store_that_needs_a_repair_opens_without_page_files() {
     let home = TestHome::new();
     assert!(home.daemon().terminate().0.success());
-    lose(&home.path().join("brain.redb"));
+    lose_transactions(&home.path().join("brain.redb"));
     let _ = fs::remove_dir_all(home.path().join("index"));
     let daemon = home.daemon();
     home.put("first", "walrus\n");

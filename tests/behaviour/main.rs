@@ -1,6 +1,6 @@
-//! Behaviour tests: one program, one module a topic.
+//! Behaviour tests: one program with a module for each topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
-// Some tests print what they measured, for whoever runs them by hand.
+// Some tests print their measurements for a developer who runs them by hand.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod access_cli;
@@ -9,7 +9,7 @@ mod admin_attacks;
 mod architecture;
 mod ask_answer;
 mod ask_faults;
-mod ask_lab;
+mod ask_fixture;
 mod backup;
 mod backup_schedule;
 mod capture;
@@ -21,12 +21,12 @@ mod collector_digest;
 mod collector_due;
 mod collector_enrich;
 mod collector_files;
+mod collector_fixture;
 mod collector_held;
 mod collector_hostile;
-mod collector_lab;
 mod collector_model;
 mod collector_patterns;
-mod collector_patterns_lab;
+mod collector_patterns_fixture;
 mod collector_ratings;
 mod collector_streams;
 mod collector_timer;
@@ -44,7 +44,6 @@ mod doctor;
 mod export;
 mod faults;
 mod files;
-mod hands;
 mod heavy;
 mod http_door;
 mod http_flood;
@@ -52,11 +51,11 @@ mod http_ingest;
 mod http_refusals;
 mod http_slow;
 mod ideas_faults;
-mod ideas_lab;
+mod ideas_fixture;
 mod ideas_run;
 mod import;
 mod ingest_crash;
-mod ingest_lab;
+mod ingest_fixture;
 mod ingest_queue;
 mod ingest_spool;
 mod life;
@@ -73,6 +72,7 @@ mod mcp_write;
 mod meaning_endpoint;
 mod meaning_models;
 mod memory;
+mod mock_clock;
 mod moved;
 mod oauth;
 mod oauth_attacks;

@@ -1,11 +1,11 @@
-//! What somebody sends to `/mcp` who means ill, or whose client is broken: what is let through,
-//! what is said, what is learnt.
+//! Hostile and malformed messages to `/mcp`: which are accepted, how the others are refused, and
+//! that answers reveal nothing hidden.
 
 use brain_tests::mcp::mcp;
 use brain_tests::{TestHome, http};
 use serde_json::{Value, json};
 
-/// Sends bytes as a message; more fields come before the usual ones.
+/// Sends `body` as a message, with the headers `more` before the usual ones.
 fn send(home: &TestHome, token: &str, more: &[(&str, &str)], body: &str) -> http::Answer {
     let bearer = format!("Bearer {token}");
     let usual = [
@@ -28,7 +28,7 @@ fn code(answer: &http::Answer) -> i64 {
 }
 
 #[test]
-fn a_name_in_two_readings_writes_nothing() {
+fn an_ambiguous_name_writes_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -50,7 +50,7 @@ fn a_name_in_two_readings_writes_nothing() {
         let answer = send(&home, &token, &[("Mcp-Name", "search")], &call(&params)).expect(403);
         assert_eq!(answer.json()["error"]["data"]["error"], "insufficient_scope", "{params}");
     }
-    // Other spellings are other names.
+    // A name in another spelling is another name.
     for name in ["Put_Page", " put_page", "put_page\\u0000"] {
         let answer =
             send(&home, &token, &[], &call(&format!(r#"{{"name":"{name}",{page}}}"#))).expect(200);
@@ -60,7 +60,7 @@ fn a_name_in_two_readings_writes_nothing() {
 }
 
 #[test]
-fn a_call_of_the_wrong_shape_is_told_the_right_one() {
+fn a_call_of_the_wrong_shape_is_refused_with_the_right_one() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -78,16 +78,16 @@ fn a_call_of_the_wrong_shape_is_told_the_right_one() {
             "{message}"
         );
     }
-    // An array is JSON.
+    // An array is valid JSON.
     assert_eq!(code(&send(&home, &token, &[], &call(r#"["search",{}]"#)).expect(400)), -32600);
     assert_eq!(code(&send(&home, &token, &[], &call("{")).expect(400)), -32700);
     let unknown = mcp(&home, &token).ask("no/such\u{1b}", json!({}));
     assert_eq!(unknown["error"]["code"], -32601);
-    assert_eq!(unknown["error"]["message"], "there is no method \"no/such \" here");
+    assert_eq!(unknown["error"]["message"], "there is no method \"no/such \"");
 }
 
 #[test]
-fn what_is_wrong_with_a_field_is_said() {
+fn an_invalid_field_is_named_in_the_error() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -104,7 +104,7 @@ fn what_is_wrong_with_a_field_is_said() {
 }
 
 #[test]
-fn a_message_of_nothing_but_brackets_is_not_read() {
+fn a_deeply_nested_message_is_refused() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let token = home.token("reader", "read", &[]);
@@ -117,7 +117,7 @@ fn a_message_of_nothing_but_brackets_is_not_read() {
     );
     let message = answer.expect(400).json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("too many parts"), "{message}");
-    // A text may have as many as it likes.
+    // A string may contain any number of brackets.
     let text = call(&format!(r#"{{"name":"search","arguments":{{"query":"{many}\\\" {many}"}}}}"#));
     assert!(send(&home, &token, &[], &text).expect(200).json()["result"].is_object());
 }
@@ -140,7 +140,7 @@ fn a_long_name_is_not_repeated_here_or_in_the_log() {
 }
 
 #[test]
-fn how_often_a_word_stands_elsewhere_does_not_show() {
+fn the_frequency_of_a_word_in_hidden_pages_does_not_show() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("work");
@@ -157,7 +157,7 @@ fn how_often_a_word_stands_elsewhere_does_not_show() {
         home.put(&format!("secret/{at}"), "a takeover\n");
     }
     assert_eq!(bound.call("query", asked.clone()), before);
-    // It is there to be learnt: who may see all pages learns it.
+    // A client that may see all pages does see the difference.
     let score = |found: &Value| found["results"][0]["score"].as_f64().unwrap();
     assert!(score(&all.call("query", asked)) < score(&before_all));
 }

@@ -1,14 +1,14 @@
-//! The list of tools: what every conversation pays for, and what clients take.
+//! The list of tools: its cost in tokens, its order, and schemas that all clients can read.
 
 use brain_tests::TestHome;
 use brain_tests::mcp::mcp;
 use serde_json::{Value, json};
 use tiktoken_rs::CoreBPE;
 
-/// What the whole list may cost, in tokens.
-const BUDGET: usize = 4_000;
-/// The tools that read, in their order.
-const READING: [&str; 9] = [
+/// The largest allowed cost of the whole list, in tokens.
+const MAX_TOKENS: usize = 4_000;
+/// The reading tools, in the order of the list.
+const READING_TOOLS: [&str; 9] = [
     "search",
     "fetch",
     "query",
@@ -19,7 +19,7 @@ const READING: [&str; 9] = [
     "collector_digest",
     "brain_status",
 ];
-const WRITING: [&str; 6] =
+const WRITING_TOOLS: [&str; 6] =
     ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
 
 fn listed(home: &TestHome, token: &str) -> Vec<Value> {
@@ -30,7 +30,7 @@ fn names(tools: &[Value]) -> Vec<&str> {
     tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect()
 }
 
-/// Says what each tool costs: run it with `--nocapture` to see.
+/// Prints the cost of each tool with `--nocapture`.
 #[test]
 #[allow(clippy::print_stderr)]
 fn the_list_costs_less_than_four_thousand_tokens() {
@@ -49,23 +49,23 @@ fn the_list_costs_less_than_four_thousand_tokens() {
     }
     let all = count(&tokenizer, &answer);
     eprintln!("tools/list: {all} tokens");
-    assert!(all < BUDGET, "{all} tokens");
+    assert!(all < MAX_TOKENS, "{all} tokens");
 }
 
 #[test]
-fn a_client_sees_the_tools_that_it_may_use_in_one_order() {
+fn a_client_sees_the_tools_of_its_scopes_in_a_fixed_order() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let (reader, writer) =
         (home.token("reader", "read", &[]), home.token("writer", "read write", &[]));
-    assert_eq!(names(&listed(&home, &reader)), READING);
-    let all: Vec<&str> = READING.into_iter().chain(WRITING).collect();
+    assert_eq!(names(&listed(&home, &reader)), READING_TOOLS);
+    let all: Vec<&str> = READING_TOOLS.into_iter().chain(WRITING_TOOLS).collect();
     assert_eq!(names(&listed(&home, &writer)), all);
     assert_eq!(listed(&home, &writer), listed(&home, &writer));
 }
 
 #[test]
-fn connectors_find_search_and_fetch_as_their_contract_has_them() {
+fn search_and_fetch_match_the_contract_of_connectors() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let tools = listed(&home, &home.token("reader", "read", &[]));
@@ -94,17 +94,17 @@ fn every_client_can_read_the_schemas() {
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
             assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
         }
-        assert_eq!(tool["annotations"]["readOnlyHint"], READING.contains(&name), "{name}");
+        assert_eq!(tool["annotations"]["readOnlyHint"], READING_TOOLS.contains(&name), "{name}");
         for schema in [&tool["inputSchema"], &tool["outputSchema"]] {
             assert_eq!(schema["type"], "object", "{name}");
-            flat(name, schema, 0);
+            assert_flat(name, schema, 0);
         }
     }
 }
 
-/// Refuses what some clients cannot read: names, alternatives, several types, formats, deep
-/// nesting.
-fn flat(tool: &str, schema: &Value, depth: usize) {
+/// Panics if the schema has a feature that some clients cannot read: names, alternatives, several
+/// types, formats, or deep nesting.
+fn assert_flat(tool: &str, schema: &Value, depth: usize) {
     assert!(depth <= 2, "{tool}: {schema}");
     let Some(object) = schema.as_object() else { return };
     for name in ["$ref", "$defs", "anyOf", "oneOf", "allOf", "format", "const", "not"] {
@@ -114,9 +114,9 @@ fn flat(tool: &str, schema: &Value, depth: usize) {
     for below in
         object.get("properties").and_then(Value::as_object).into_iter().flat_map(|it| it.values())
     {
-        flat(tool, below, depth + 1);
+        assert_flat(tool, below, depth + 1);
     }
     if let Some(items) = object.get("items") {
-        flat(tool, items, depth);
+        assert_flat(tool, items, depth);
     }
 }

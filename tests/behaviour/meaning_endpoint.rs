@@ -1,14 +1,14 @@
-//! Search by meaning with an endpoint: what is found, what is asked, and what happens when the
-//! endpoint stalls, limits or talks nonsense.
+//! Search by meaning with an embedding endpoint: results, requests, and endpoints that stall, limit
+//! the rate, or answer nonsense.
 
 use std::time::{Duration, Instant};
 
-use brain_tests::embedding::{FakeEmbedding, Mood};
+use brain_tests::embedding::{Behaviour, FakeEmbedding};
 use brain_tests::{Daemon, PATIENCE, TestHome, slugs};
 use serde_json::Value;
 
-/// A home with three pages, and a daemon that asks the endpoint.
-fn with_pages(endpoint: &FakeEmbedding, more: &[(&str, &str)]) -> (TestHome, Daemon) {
+/// Starts a daemon that uses `endpoint`, and writes three pages.
+fn home_with_pages(endpoint: &FakeEmbedding, more: &[(&str, &str)]) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(endpoint.variables("small"));
     home.env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -23,7 +23,7 @@ fn embed(home: &TestHome) -> Value {
     home.json(["embed", "--stale"])
 }
 
-/// Waits until every page has its vectors; `brain model list` then.
+/// Waits until every page has its vectors; returns the output of `brain model list`.
 pub(crate) fn settled(home: &TestHome) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -37,9 +37,9 @@ pub(crate) fn settled(home: &TestHome) -> Value {
 }
 
 #[test]
-fn a_page_is_found_by_what_is_meant_though_no_word_is_shared() {
+fn a_page_is_found_by_meaning_without_a_shared_word() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = with_pages(&endpoint, &[]);
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
     let made = embed(&home);
     assert_eq!(
         (&made["provider"], &made["model"], &made["missing"]),
@@ -58,7 +58,7 @@ fn a_page_is_found_by_what_is_meant_though_no_word_is_shared() {
     }
     let list = settled(&home);
     assert_eq!((&list["pages"], &list["installed"]), (&3.into(), &Value::Array(Vec::new())));
-    // The same text is not sent twice.
+    // No text is sent twice.
     let before = endpoint.texts().len();
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
     assert_eq!(embed(&home)["pages"], 0);
@@ -66,26 +66,32 @@ fn a_page_is_found_by_what_is_meant_though_no_word_is_shared() {
 }
 
 #[test]
-fn an_endpoint_that_stalls_or_drips_leaves_search_to_the_words_and_that_is_said() {
+fn search_uses_words_only_when_the_endpoint_stalls() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = with_pages(&endpoint, &[]);
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
     embed(&home);
-    for mood in [Mood::Stalls, Mood::Drips, Mood::Fails(503), Mood::Says("<html>".into())] {
-        endpoint.becomes(mood.clone());
-        // Another question each time: nothing is remembered of it.
-        let question = format!("automobile {}", endpoint.calls());
+    for behaviour in
+        [Behaviour::Stall, Behaviour::Drip, Behaviour::Fail(503), Behaviour::Body("<html>".into())]
+    {
+        endpoint.set_behaviour(behaviour.clone());
+        // A new question each time, so that no cached vector answers it.
+        let question = format!("automobile {}", endpoint.call_count());
         let began = Instant::now();
         let answer = home.json(["search", &question]);
         assert_eq!(
             slugs(&answer["hits"]).first().map(String::as_str),
             Some("notes/garage"),
-            "{mood:?}: {answer}"
+            "{behaviour:?}: {answer}"
         );
-        assert!(answer["degraded"].is_string(), "{mood:?}: {answer}");
-        // The deadline is 2 seconds; the rest is for a busy machine.
-        assert!(began.elapsed() < Duration::from_secs(20), "{mood:?} took {:?}", began.elapsed());
+        assert!(answer["degraded"].is_string(), "{behaviour:?}: {answer}");
+        // The deadline is 2 seconds; the limit here allows for a busy machine.
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{behaviour:?} took {:?}",
+            began.elapsed()
+        );
     }
-    endpoint.becomes(Mood::Mixed);
+    endpoint.set_behaviour(Behaviour::Unordered);
     let until = Instant::now() + PATIENCE;
     loop {
         let answer = home.json(["search", "vehicle"]);
@@ -103,20 +109,20 @@ fn an_endpoint_that_stalls_or_drips_leaves_search_to_the_words_and_that_is_said(
 }
 
 #[test]
-fn nonsense_makes_no_vectors_and_is_told() {
+fn nonsense_makes_no_vectors_and_is_reported() {
     let endpoint = FakeEmbedding::default();
-    endpoint.becomes(Mood::Says("<html>proxy</html>".into()));
-    let (home, _daemon) = with_pages(&endpoint, &[]);
-    for (said, what) in [
+    endpoint.set_behaviour(Behaviour::Body("<html>proxy</html>".into()));
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
+    for (response, what) in [
         ("<html>proxy</html>", "page for people"),
         ("{\"data\":[]}", "0 vectors"),
         ("{\"data\":[{\"embedding\":[NaN]}]}", "not JSON"),
         ("{\"data\":[{\"embedding\":[1e39,0]}]}", "vector"),
         ("{\"data\":[{\"emb", "cut off"),
     ] {
-        endpoint.becomes(Mood::Says(said.into()));
+        endpoint.set_behaviour(Behaviour::Body(response.into()));
         let error = home.fault(["embed"], 1);
-        assert!(error["message"].as_str().unwrap().contains(what), "{said}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(what), "{response}: {error}");
         assert_eq!(home.json(["embed", "--dry-run"])["missing"], 3);
     }
     let checks = home.json(["doctor"])["checks"].clone();
@@ -128,45 +134,46 @@ fn nonsense_makes_no_vectors_and_is_told() {
         .unwrap()
         .clone();
     assert_eq!(check["status"], "warn", "{check}");
-    // Base64 is understood, and so is a service that holds little at once.
-    endpoint.becomes(Mood::Packed);
+    // Vectors in base64 work, and so does an endpoint that accepts small batches only.
+    endpoint.set_behaviour(Behaviour::Base64);
     assert_eq!(embed(&home)["missing"], 0);
-    endpoint.becomes(Mood::Holds(90));
+    endpoint.set_behaviour(Behaviour::MaxBytes(90));
     home.put("notes/long", &format!("# Long\n\n{}\n", "the hound sleeps by the door. ".repeat(40)));
     assert_eq!(embed(&home)["missing"], 0);
     assert_eq!(home.search("puppy").first().map(String::as_str), Some("notes/long"));
 }
 
 #[test]
-fn a_service_that_limits_is_asked_again() {
+fn a_rate_limited_request_is_repeated() {
     let endpoint = FakeEmbedding::default();
-    endpoint.becomes(Mood::Limits(Some(1)));
-    let (home, _daemon) = with_pages(&endpoint, &[]);
+    endpoint.set_behaviour(Behaviour::RateLimit(Some(1)));
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
     std::thread::scope(|scope| {
         let embedding = scope.spawn(|| embed(&home));
         let until = Instant::now() + PATIENCE;
-        while endpoint.calls() < 2 {
+        while endpoint.call_count() < 2 {
             assert!(Instant::now() < until, "it is not asked again");
             std::thread::sleep(Duration::from_millis(50));
         }
-        endpoint.becomes(Mood::Well);
+        endpoint.set_behaviour(Behaviour::Normal);
         assert_eq!(embedding.join().unwrap()["missing"], 0);
     });
-    // An hour is not waited for.
-    endpoint.becomes(Mood::Limits(Some(3600)));
+    // The daemon does not wait for an hour.
+    endpoint.set_behaviour(Behaviour::RateLimit(Some(3600)));
     home.put("notes/new", "# New\n\nA letter came.\n");
     let error = home.fault(["embed"], 1);
     assert!(error["message"].as_str().unwrap().contains("429"), "{error}");
 }
 
 #[test]
-fn the_key_goes_to_the_endpoint_and_is_shown_nowhere() {
+fn the_key_goes_to_the_endpoint_only() {
     let endpoint = FakeEmbedding::new(Some("sk-right-and-secret"));
     let key = ("BRAIN_EMBEDDING_API_KEY", "sk-wrong-but-secret");
-    let (home, daemon) = with_pages(&endpoint, &[key]);
+    let (home, daemon) = home_with_pages(&endpoint, &[key]);
     let error = home.fault(["embed"], 3);
     assert!(error["hint"].as_str().unwrap().contains("embedding-api-key"), "{error}");
-    let shown = format!("{error} {} {}", home.json(["doctor"]), home.json(["model", "list"]));
+    let visible_text =
+        format!("{error} {} {}", home.json(["doctor"]), home.json(["model", "list"]));
     drop(daemon);
     let mut home = home;
     home.env.retain(|(name, _)| name != key.0);
@@ -177,14 +184,14 @@ fn the_key_goes_to_the_endpoint_and_is_shown_nowhere() {
     let _daemon = home.daemon();
     assert_eq!(embed(&home)["missing"], 0);
     assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
-    let all = format!("{shown} {} {}", home.log(), home.json(["config", "show"]));
+    let all = format!("{visible_text} {} {}", home.log(), home.json(["config", "show"]));
     assert!(!all.contains("and-secret") && !all.contains("but-secret"), "{all}");
 }
 
 #[test]
-fn another_model_makes_all_vectors_anew_in_the_background() {
+fn a_new_model_replaces_all_vectors_in_the_background() {
     let endpoint = FakeEmbedding::default();
-    let (mut home, daemon) = with_pages(&endpoint, &[]);
+    let (mut home, daemon) = home_with_pages(&endpoint, &[]);
     embed(&home);
     drop(daemon);
     for (name, value) in &mut home.env {
@@ -196,7 +203,7 @@ fn another_model_makes_all_vectors_anew_in_the_background() {
     let list = settled(&home);
     assert_eq!((&list["model"], &list["pages"]), (&"large".into(), &3.into()));
     let sent: usize = endpoint
-        .asked()
+        .requests()
         .iter()
         .filter(|asked| asked.model == "large")
         .map(|asked| asked.texts.len())
@@ -211,9 +218,9 @@ fn another_model_makes_all_vectors_anew_in_the_background() {
 }
 
 #[test]
-fn a_deleted_page_never_comes_back_and_a_restored_one_does() {
+fn a_deleted_page_is_not_found_and_a_restored_one_is() {
     let endpoint = FakeEmbedding::default();
-    let (home, daemon) = with_pages(&endpoint, &[]);
+    let (home, daemon) = home_with_pages(&endpoint, &[]);
     embed(&home);
     home.json(["delete", "notes/garage"]);
     assert!(!home.search("vehicle").contains(&"notes/garage".to_owned()));
@@ -224,7 +231,7 @@ fn a_deleted_page_never_comes_back_and_a_restored_one_does() {
     home.json(["restore", "notes/garage"]);
     embed(&home);
     assert_eq!(home.search("vehicle").first().map(String::as_str), Some("notes/garage"));
-    // What a page says no more is not found by what it meant.
+    // A page is not found by the meaning of its former text.
     home.put("notes/garage", "# Garage\n\nIt is empty now, but for the tempest outside.\n");
     embed(&home);
     assert_eq!(home.search("gale").first().map(String::as_str), Some("notes/garage"));
@@ -232,9 +239,9 @@ fn a_deleted_page_never_comes_back_and_a_restored_one_does() {
 }
 
 #[test]
-fn a_sync_without_embedding_leaves_its_pages_without() {
+fn a_sync_without_embedding_makes_no_vectors() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = with_pages(&endpoint, &[]);
+    let (home, _daemon) = home_with_pages(&endpoint, &[]);
     embed(&home);
     let notes = home.outside();
     std::fs::write(notes.join("school.md"), "# School\n\nThe tutor is late again.\n").unwrap();
@@ -253,9 +260,9 @@ fn a_sync_without_embedding_leaves_its_pages_without() {
 }
 
 #[test]
-fn what_is_paid_is_in_the_ledger() {
+fn paid_calls_are_in_the_ledger() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = with_pages(&endpoint, &[("BRAIN_EMBEDDING_PRICE", "20")]);
+    let (home, _daemon) = home_with_pages(&endpoint, &[("BRAIN_EMBEDDING_PRICE", "20")]);
     embed(&home);
     settled(&home);
     let costs = home.json(["costs"]);
@@ -273,7 +280,7 @@ fn what_is_paid_is_in_the_ledger() {
 }
 
 #[test]
-fn without_a_model_nothing_is_missing_and_the_way_to_one_is_told() {
+fn without_a_model_search_works_and_a_hint_names_the_setup() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "# A\n\nwalrus\n");

@@ -1,5 +1,5 @@
-//! Models on this machine: installed from a directory or a file, refused when they are not what
-//! they should be, and used without a restart.
+//! Models on this machine: they are installed from a directory or a file, refused if they are
+//! invalid, and used without a restart.
 
 use std::path::{Path, PathBuf};
 
@@ -20,8 +20,8 @@ fn install(home: &TestHome, from: &Path, more: &[&str]) -> Value {
     home.json(args)
 }
 
-/// What is in `models/`, but for the lock.
-fn there(home: &TestHome) -> Vec<String> {
+/// Lists `models/` without the lock file.
+fn installed_names(home: &TestHome) -> Vec<String> {
     let entries = std::fs::read_dir(home.path().join("models")).into_iter().flatten();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -58,13 +58,14 @@ fn a_model_from_a_directory_is_used_at_once() {
     );
     assert!(answer["degraded"].is_null(), "{answer}");
 
-    // The same again is seen as the same, and a file stands for its directory.
+    // Installing the same model again changes nothing; a file in the directory works like the
+    // directory.
     assert_eq!(install(&home, &dir, &[])["already"], true);
     let file = install(&home, &dir.join("model.safetensors"), &["--name", "tiny"]);
     assert_eq!((&file["already"], &file["sha256"]), (&true.into(), &installed["sha256"]));
-    assert_eq!(there(&home), ["tiny"]);
+    assert_eq!(installed_names(&home), ["tiny"]);
 
-    // A newer one takes its place, and makes its own vectors.
+    // A changed model replaces the former one and gets new vectors.
     let newer = install(&home, &source(&home, "newer", 8), &[]);
     assert_ne!(newer["sha256"], installed["sha256"]);
     let list = settled(&home);
@@ -73,7 +74,7 @@ fn a_model_from_a_directory_is_used_at_once() {
 }
 
 #[test]
-fn a_model_lasts_over_a_restart_and_can_be_chosen() {
+fn a_model_survives_a_restart_and_can_be_chosen() {
     let mut home = TestHome::new();
     let daemon = home.daemon();
     home.put("notes/garage", "# Garage\n\nThe automobile stands in the yard and rusts.\n");
@@ -95,14 +96,14 @@ fn a_model_lasts_over_a_restart_and_can_be_chosen() {
 }
 
 #[test]
-fn what_is_not_what_it_should_be_is_refused_and_nothing_changes() {
+fn an_invalid_model_is_refused_and_nothing_changes() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = source(&home, "tiny", 7);
     let good = install(&home, &dir, &[]);
     let record = std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap();
 
-    // Another hash than the owner wants.
+    // The hash differs from the hash that the owner gave.
     let path = dir.to_str().unwrap();
     let zeros = "0".repeat(64);
     let error = home.fault(["model", "install", path, "--name", "other", "--sha256", &zeros], 1);
@@ -113,13 +114,13 @@ fn what_is_not_what_it_should_be_is_refused_and_nothing_changes() {
     );
     assert_eq!(home.fault(["model", "install", path, "--sha256", "abc"], 2)["code"], "usage");
 
-    // Another file at the place that was installed from before.
+    // The directory of an installed model has other weights now.
     let weights = dir.join("model.safetensors");
     tiny_model::write(&dir, 9);
     let error = home.fault(["model", "install", path], 1);
     assert_eq!(error["code"], "conflict", "{error}");
 
-    // Damaged, cut, lacking, none.
+    // Damaged, shortened and missing files, and no model at all.
     let other = source(&home, "other", 9);
     let bytes = std::fs::read(&weights).unwrap();
     for (file, content) in [
@@ -138,13 +139,13 @@ fn what_is_not_what_it_should_be_is_refused_and_nothing_changes() {
     let error = home.fault(["model", "install", other.to_str().unwrap()], 4);
     assert!(error["message"].as_str().unwrap().contains("tokenizer.json"), "{error}");
 
-    assert_eq!(there(&home), ["tiny"]);
+    assert_eq!(installed_names(&home), ["tiny"]);
     assert_eq!(std::fs::read(home.path().join("models/tiny/model.safetensors")).unwrap(), record);
     assert_eq!(home.json(["model", "list"])["model"], "tiny");
 }
 
 #[test]
-fn what_others_put_among_the_models_is_left_alone() {
+fn foreign_files_among_the_models_are_left_alone() {
     let home = TestHome::new();
     let models = home.path().join("models");
     std::fs::create_dir_all(&models).unwrap();
@@ -155,20 +156,20 @@ fn what_others_put_among_the_models_is_left_alone() {
     std::fs::write(models.join("notes/diary.md"), "mine").unwrap();
     std::os::unix::fs::symlink(&elsewhere, models.join("linked")).unwrap();
     std::os::unix::fs::symlink("/nowhere", models.join("broken")).unwrap();
-    // What is left of an installation is not worth keeping, whatever it is.
+    // Leftovers of an interrupted installation may be removed.
     std::fs::write(models.join("tiny.tmp"), "").unwrap();
     std::fs::write(models.join(".tiny.old"), "").unwrap();
-    // One that its owner moved away is its owner's.
+    // The owner moved this model away, so it stays.
     tiny_model::write(&models.join("tiny.old"), 4);
     let _daemon = home.daemon();
-    // A model that is linked is used as one that is here.
+    // A link to a model works like a model.
     assert_eq!(home.json(["model", "list"])["model"], "linked");
     for name in ["file", "notes", "linked", "broken"] {
         let error = home.fault(["model", "install", dir.to_str().unwrap(), "--name", name], 1);
         assert_eq!(error["code"], "conflict", "{name}: {error}");
         assert!(error["hint"].as_str().unwrap().contains("--name"), "{error}");
     }
-    // The place where models are made ready is none to copy from.
+    // A model cannot be installed from the place where models are prepared.
     tiny_model::write(&models.join("ready.tmp"), 3);
     let ready = models.join("ready.tmp");
     let error = home.fault(["model", "install", ready.to_str().unwrap(), "--name", "ready"], 2);
@@ -178,7 +179,7 @@ fn what_others_put_among_the_models_is_left_alone() {
     );
     install(&home, &dir, &[]);
     assert_eq!(
-        there(&home),
+        installed_names(&home),
         ["broken", "file", "linked", "notes", "ready.tmp", "tiny", "tiny.old"]
     );
     assert_eq!(std::fs::read_to_string(models.join("notes/diary.md")).unwrap(), "mine");
@@ -186,7 +187,7 @@ fn what_others_put_among_the_models_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_a_model_is_told_with_the_way_out() {
+fn a_path_without_a_model_is_refused_with_a_hint() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let wheel = home.outside().join("model.whl");
@@ -197,7 +198,7 @@ fn what_cannot_be_a_model_is_told_with_the_way_out() {
         ("http://files.example.org/model.safetensors", 2, "directory"),
         ("https://files.example.org/", 2, "config.json"),
         (wheel.to_str().unwrap(), 2, "unpack it"),
-        // Nothing on this machine is fetched over the network.
+        // A URL is not fetched.
         ("https://127.0.0.1/m/model.safetensors", 1, "public https"),
         ("https://localhost/m/model.safetensors", 1, "public https"),
     ] {
@@ -210,7 +211,7 @@ fn what_cannot_be_a_model_is_told_with_the_way_out() {
 }
 
 #[test]
-fn a_full_disk_says_so_and_the_next_try_succeeds() {
+fn a_full_disk_is_reported_and_the_next_try_succeeds() {
     let mut home = TestHome::new();
     let models = home.path().join("models");
     if !home.mount(&models, "size=64k,mode=700") {
@@ -223,17 +224,17 @@ fn a_full_disk_says_so_and_the_next_try_succeeds() {
     assert!(error["hint"].as_str().unwrap().contains("make room"), "{error}");
     home.remount("size=20m");
     assert_eq!(install(&home, &dir, &[])["name"], "tiny");
-    assert_eq!(there(&home), ["tiny"]);
+    assert_eq!(installed_names(&home), ["tiny"]);
 }
 
-/// The memory of its own that the daemon had at most, in MB.
-fn high_water(pid: u32) -> u64 {
+/// Returns the largest resident memory of the process, in MB.
+fn peak_memory_mb(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
 }
 
-/// A tokenizer of words that are numbers, `entries` of them.
+/// Returns a tokenizer whose vocabulary has `entries` numbers as words.
 fn tokenizer(entries: usize) -> String {
     let mut vocab = String::from("\"[UNK]\":0");
     for n in 1..entries {
@@ -247,7 +248,7 @@ fn tokenizer(entries: usize) -> String {
     )
 }
 
-/// A tokenizer of fewer than 64 MB whose words make a large tree.
+/// Returns a tokenizer of less than 64 MB whose words make a large tree.
 fn hostile_tokenizer() -> String {
     let mut vocab = String::from("[\"<unk>\",0]");
     for n in 1..4_500_000 {
@@ -261,67 +262,66 @@ fn hostile_tokenizer() -> String {
 }
 
 #[test]
-fn a_tokenizer_that_takes_gigabytes_is_refused_and_takes_none_of_the_daemon() {
+fn a_tokenizer_that_needs_gigabytes_is_refused() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let dir = source(&home, "tiny", 7);
-    let place = dir.join("tokenizer.json");
+    let tokenizer_path = dir.join("tokenizer.json");
     let text = hostile_tokenizer();
     assert!(text.len() < 64 << 20, "it is not refused for its length");
-    std::fs::write(&place, text).unwrap();
+    std::fs::write(&tokenizer_path, text).unwrap();
     let error = home.fault(["model", "install", dir.to_str().unwrap()], 1);
     let message = error["message"].as_str().unwrap();
     assert!(message.contains("tokenizer.json") && message.contains("1 GB of memory"), "{error}");
-    assert!(high_water(daemon.pid()) < 250, "{} MB", high_water(daemon.pid()));
-    assert!(there(&home).is_empty());
-    // As many words as the largest that are in use.
-    std::fs::write(&place, tokenizer(250_000)).unwrap();
-    let ran = home.brain(["model", "install", dir.to_str().unwrap(), "--json"]);
-    assert!(!ran.stdout.contains("1 GB of memory"), "{ran:?}");
+    assert!(peak_memory_mb(daemon.pid()) < 250, "{} MB", peak_memory_mb(daemon.pid()));
+    assert!(installed_names(&home).is_empty());
+    // As many words as the largest tokenizers in use.
+    std::fs::write(&tokenizer_path, tokenizer(250_000)).unwrap();
+    let output = home.brain(["model", "install", dir.to_str().unwrap(), "--json"]);
+    assert!(!output.stdout.contains("1 GB of memory"), "{output:?}");
 }
 
-/// How long the programs that a process started and waited for were at work, in ticks.
-fn work_of_children(pid: u32) -> u64 {
+/// Returns the CPU time of the finished children of a process, in ticks.
+fn children_cpu_ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // Behind the name: the fields from the third on; the children's times are the 16th and 17th.
+    // The text after the name begins with field 3; the children's times are fields 16 and 17.
     let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
     fields[13..15].iter().map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
 #[test]
-fn a_list_checks_a_tokenizer_once_and_again_when_it_changes() {
+fn a_list_checks_a_tokenizer_once_per_change() {
     let home = TestHome::new();
     let daemon = home.daemon();
-    // Large enough that a check costs time that can be seen.
+    // Large enough that a check takes measurable time.
     for name in ["one", "two"] {
         let dir = home.path().join("models").join(name);
         tiny_model::write(&dir, 7);
         std::fs::write(dir.join("tokenizer.json"), tokenizer(200_000)).unwrap();
     }
     let list = || home.json(["model", "list"])["installed"].clone();
-    let before = work_of_children(daemon.pid());
+    let before = children_cpu_ticks(daemon.pid());
     let first = list();
-    let checked = work_of_children(daemon.pid());
-    assert!(checked > before, "each was checked in a process of its own");
+    let checked = children_cpu_ticks(daemon.pid());
+    assert!(checked > before, "each tokenizer was checked in a separate process");
     for _ in 0..3 {
         assert_eq!(list(), first);
     }
-    assert_eq!(work_of_children(daemon.pid()), checked, "what was found out holds");
-    // The protection goes on: another file at that place is looked at anew, and what is wrong with
-    // it is not forgotten.
+    assert_eq!(children_cpu_ticks(daemon.pid()), checked, "what was found out holds");
+    // A changed file is checked again, and each list reports its error.
     std::fs::write(home.path().join("models/two/tokenizer.json"), hostile_tokenizer()).unwrap();
     let second = list();
     assert_eq!((second.as_array().unwrap().len(), &second[0]), (2, &first[0]));
     let problem = second[1]["problem"].as_str().unwrap();
     assert!(problem.contains("takes more than 1 GB of memory"), "{problem}");
-    let checked = work_of_children(daemon.pid());
+    let checked = children_cpu_ticks(daemon.pid());
     assert_eq!(list(), second);
-    assert_eq!(work_of_children(daemon.pid()), checked);
-    assert!(high_water(daemon.pid()) < 400, "{} MB", high_water(daemon.pid()));
+    assert_eq!(children_cpu_ticks(daemon.pid()), checked);
+    assert!(peak_memory_mb(daemon.pid()) < 400, "{} MB", peak_memory_mb(daemon.pid()));
 }
 
 #[test]
-fn an_install_ends_when_its_client_has_left() {
+fn an_install_ends_when_its_client_disconnects() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = source(&home, "tiny", 7);
@@ -334,23 +334,23 @@ fn an_install_ends_when_its_client_has_left() {
         .spawn()
         .unwrap();
     let tmp = home.path().join("models/tiny.tmp");
-    let patience = std::time::Instant::now() + brain_tests::PATIENCE;
+    let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
     while !tmp.join("model.safetensors").exists() && client.try_wait().unwrap().is_none() {
-        assert!(std::time::Instant::now() < patience);
+        assert!(std::time::Instant::now() < deadline);
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     client.kill().unwrap();
     client.wait().unwrap();
-    // The lock is free as soon as the daemon has given it up.
+    // The lock is free as soon as the daemon releases it.
     tiny_model::write(&dir, 8);
     loop {
-        let ran =
+        let output =
             home.brain(["model", "install", dir.to_str().unwrap(), "--name", "other", "--json"]);
-        if ran.code == 0 {
+        if output.code == 0 {
             break;
         }
-        assert!(std::time::Instant::now() < patience, "{ran:?}");
+        assert!(std::time::Instant::now() < deadline, "{output:?}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    assert_eq!(there(&home), ["other"], "nobody waited for the first one");
+    assert_eq!(installed_names(&home), ["other"], "the first installation had ended");
 }

@@ -1,5 +1,5 @@
-//! The worst texts that are known for each parser, eight at once and by every way in, while the
-//! daemon may have no more than 512 MB: it lives, and every text is a page.
+//! The worst known texts for each parser, eight at once and through every door, while the daemon is
+//! limited to 512 MB: the daemon survives, and every text becomes a page.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,18 +9,18 @@ use brain_tests::mcp::mcp;
 use brain_tests::{Daemon, TestHome, skip};
 use serde_json::json;
 
-/// What the daemon may have.
-const MEMORY: u64 = 512 << 20;
-/// As many at once.
-const AT_ONCE: usize = 8;
-/// A little less than a page may have.
-const PAGE: usize = 4_900_000;
+/// The daemon's memory limit, in bytes.
+const MEMORY_LIMIT: u64 = 512 << 20;
+/// The number of concurrent writers.
+const WRITERS: usize = 8;
+/// A little less than the largest allowed page, in bytes.
+const PAGE_BYTES: usize = 4_900_000;
 
-/// A control group with the daemon in it.
-struct Group(PathBuf);
+/// A control group that limits the daemon's memory.
+struct ControlGroup(PathBuf);
 
-impl Group {
-    /// `None`, said loudly, where this user may make none.
+impl ControlGroup {
+    /// Returns `None` and prints a notice if this user cannot create control groups.
     fn around(daemon: &Daemon) -> Option<Self> {
         let name = format!("brain-test-{}", daemon.pid());
         let (first, second) =
@@ -32,19 +32,19 @@ impl Group {
             (second.join(name), &["memory.max"])
         };
         let made = fs::create_dir(&dir)
-            .and_then(|()| fs::write(dir.join(limits[0]), MEMORY.to_string()))
+            .and_then(|()| fs::write(dir.join(limits[0]), MEMORY_LIMIT.to_string()))
             .and_then(|()| fs::write(dir.join("cgroup.procs"), daemon.pid().to_string()));
         if let Err(e) = made {
             let _ = fs::remove_dir(&dir);
-            skip(&format!("no control group can be made ({e}); it takes root"));
+            skip(&format!("no control group can be made ({e}); it needs root"));
             return None;
         }
-        let _ = limits.get(1).map(|swap| fs::write(dir.join(swap), MEMORY.to_string()));
+        let _ = limits.get(1).map(|swap| fs::write(dir.join(swap), MEMORY_LIMIT.to_string()));
         let _ = fs::write(dir.join("memory.swap.max"), "0");
         Some(Self(dir))
     }
 
-    /// The most that it has had, without what the kernel caches of files as far as it tells.
+    /// Returns the largest memory use that the kernel reports for the group.
     fn peak(&self) -> String {
         let read = |name: &str| fs::read_to_string(self.0.join(name)).ok();
         read("memory.max_usage_in_bytes")
@@ -55,7 +55,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         for _ in 0..100 {
             if fs::remove_dir(&self.0).is_ok() {
@@ -66,8 +66,8 @@ impl Drop for Group {
     }
 }
 
-/// The most memory of its own that the daemon had, in MB.
-fn high_water(daemon: &Daemon) -> u64 {
+/// Returns the daemon's largest resident memory, in MB.
+fn peak_memory_mb(daemon: &Daemon) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or_default() / 1024
@@ -84,9 +84,9 @@ fn numbered(length: usize, part: impl Fn(u32) -> String) -> String {
     text
 }
 
-/// Texts whose parsing once took over a hundred times their length in memory. The first has
-/// `largest` bytes, the others a tenth of that.
-fn worst(largest: usize) -> Vec<(&'static str, String)> {
+/// Texts that once took more than a hundred times their length in memory. The first has `largest`
+/// bytes, the others have a tenth of that.
+fn worst_texts(largest: usize) -> Vec<(&'static str, String)> {
     let length = largest / 10;
     let repeated = |unit: &str| unit.repeat(length / unit.len());
     vec![
@@ -100,19 +100,19 @@ fn worst(largest: usize) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn all_at_once(what: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync) {
+fn run_concurrently(what: &str, daemon: &mut Daemon, work: impl Fn(usize) + Sync) {
     std::thread::scope(|scope| {
-        for n in 0..AT_ONCE {
+        for n in 0..WRITERS {
             let work = &work;
             scope.spawn(move || work(n));
         }
     });
     assert!(daemon.is_running(), "the daemon ended after {what}");
-    println!("{what}: {} MB", high_water(daemon));
+    println!("{what}: {} MB", peak_memory_mb(daemon));
 }
 
 #[test]
-fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
+fn eight_worst_texts_at_every_door_fit_into_512_mb() {
     let mut home = TestHome::new();
     for (name, value) in [
         ("BRAIN_INGEST_RATE", "off"),
@@ -122,13 +122,13 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
         home.env.push((name.into(), value.into()));
     }
     let mut daemon = home.daemon();
-    let Some(group) = Group::around(&daemon) else { return };
+    let Some(group) = ControlGroup::around(&daemon) else { return };
     let token = home.token("sender", "read write", &[]);
     let bearer = format!("Bearer {token}");
-    let texts = worst(PAGE);
+    let texts = worst_texts(PAGE_BYTES);
 
     for (name, text) in &texts {
-        all_at_once(&format!("put {name}"), &mut daemon, |n| {
+        run_concurrently(&format!("put {name}"), &mut daemon, |n| {
             let slug = format!("put/{name}-{n}");
             home.brain_with(["put", &slug], format!("{n}\n\n{text}").as_bytes()).expect(0);
         });
@@ -139,7 +139,7 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
     let sent = html.into_iter().chain([("application/json", json)]);
     let sent = sent.chain(texts.iter().map(|(_, text)| ("text/markdown", text.clone())));
     for (at, (kind, text)) in sent.enumerate() {
-        all_at_once(&format!("ingest {at} {kind}"), &mut daemon, |n| {
+        run_concurrently(&format!("ingest {at} {kind}"), &mut daemon, |n| {
             let slug = format!("sent/{at}-{n}");
             let headers = [
                 ("Authorization", bearer.as_str()),
@@ -151,14 +151,14 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
         });
     }
     let session = mcp(&home, &token);
-    for (name, text) in worst(900_000) {
-        all_at_once(&format!("capture {name}"), &mut daemon, |n| {
+    for (name, text) in worst_texts(900_000) {
+        run_concurrently(&format!("capture {name}"), &mut daemon, |n| {
             drop(session.call("capture", json!({ "content": format!("{name} {n}\n\n{text}") })));
         });
     }
     let files = home.outside().join("files");
     for (name, text) in &texts {
-        for n in 0..AT_ONCE / 2 {
+        for n in 0..WRITERS / 2 {
             let path = files.join(format!("{name}-{n}.md"));
             fs::create_dir_all(&files).unwrap();
             fs::write(path, format!("{n}\n\n{text}")).unwrap();
@@ -167,10 +167,14 @@ fn eight_worst_texts_at_once_by_every_way_fit_into_half_a_gigabyte() {
     let dir = files.to_str().unwrap();
     home.brain(["import", dir]).expect(0);
     assert!(daemon.is_running(), "the daemon ended in the import");
-    println!("import: {} MB", high_water(&daemon));
+    println!("import: {} MB", peak_memory_mb(&daemon));
     home.json(["sources", "add", "files", "--path", dir]);
     home.brain(["sync", "--source", "files"]).expect(0);
     assert!(daemon.is_running(), "the daemon ended in the sync");
-    println!("sync: {} MB; with the kernel's caches {} bytes", high_water(&daemon), group.peak());
+    println!(
+        "sync: {} MB; with the kernel's caches {} bytes",
+        peak_memory_mb(&daemon),
+        group.peak()
+    );
     assert_eq!(home.get("put/brackets-7")["body"].as_str().unwrap().len(), texts[0].1.len() + 3);
 }

@@ -1,11 +1,11 @@
-//! Directories that are swapped or moved while the daemon runs: nothing is written where it does
-//! not belong.
+//! Directories that are replaced or moved while the daemon runs: no file is written to a wrong
+//! place.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 
 use brain_protocol::{FaultCode, Origin, PageRef, Put, Reply, Request, Slug, Status};
-use brain_tests::{Client, TestHome};
+use brain_tests::{Client, TestHome, expect_reply};
 
 fn put(client: &mut Client, slug: &str) -> Result<Reply, brain_protocol::Fault> {
     let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
@@ -31,7 +31,7 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
         put(&mut client, &format!("d{round}/one")).unwrap();
         fs::rename(&dir, pages.join(format!("away{round}"))).unwrap();
         symlink(&outside, &dir).unwrap();
-        // At once, and where a file of the same name is.
+        // A slug of a new file, and the slug of a file in the linked directory.
         for slug in ["two", "private"] {
             match put(&mut client, &format!("d{round}/{slug}")).unwrap() {
                 Reply::Write(written) => {
@@ -51,7 +51,7 @@ fn a_directory_that_becomes_a_link_is_not_followed() {
 }
 
 #[test]
-fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
+fn nothing_is_written_at_the_old_path_of_a_moved_home() {
     let home = TestHome::new();
     let mut daemon = home.daemon();
     let mut client = home.connect().unwrap();
@@ -65,9 +65,7 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         let fault = put(&mut client, "after").unwrap_err();
         assert_eq!(fault.code, FaultCode::ReadOnly, "{fault:?}");
         assert!(fault.message.contains("moved"), "{fault:?}");
-        let Ok(Reply::Status(status)) = client.ask(&Request::Status(Status)) else {
-            panic!("no status")
-        };
+        let status = expect_reply!(client.ask(&Request::Status(Status)), Status);
         assert!(status.degraded.iter().any(|why| why.contains("moved")), "{:?}", status.degraded);
         let mut command = home.command("brain");
         command.env("BRAIN_HOME", &away).args(["doctor", "--json"]);
@@ -75,14 +73,14 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         let check =
             doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "daemon").unwrap();
         assert_eq!(check["status"], "fail", "{check}");
-        // What is there can be read, and be saved.
+        // The pages can still be read.
         let mut command = home.command("brain");
         command.env("BRAIN_HOME", &away).args(["get", "before"]);
         brain_tests::run(command, b"").expect(0);
-        // Longer than any timer of the daemon's file work.
+        // Longer than any timer of the daemon's work on files.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         match replaced {
-            false => assert!(!home.path().exists(), "nothing is made at the old place"),
+            false => assert!(!home.path().exists(), "nothing is created at the old path"),
             true => {
                 let names: Vec<_> = fs::read_dir(home.path()).unwrap().collect();
                 assert!(names.is_empty(), "{names:?}");
@@ -93,7 +91,7 @@ fn a_home_that_was_moved_away_is_not_written_at_its_old_place() {
         put(&mut client, if replaced { "again" } else { "back" }).unwrap();
     }
     assert!(daemon.is_running());
-    // The index is tried again later; what is not on the disk yet is found all the same.
+    // Searches find all pages, although the index is written to the disk later.
     let doctor = home.brain(["doctor", "--json"]).json();
     for check in doctor["checks"].as_array().unwrap() {
         let back = ["daemon", "store integrity", "outbox", "spool"]
@@ -125,8 +123,8 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
             fs::create_dir(home.path()).unwrap();
         }
         assert_eq!(put(&mut client, "late").unwrap_err().code, FaultCode::ReadOnly);
-        let place = |name: &str| home.outside().join(format!("{name}-{replaced}"));
-        let (out, file) = (place("out"), place("backup.redb"));
+        let target_path = |name: &str| home.outside().join(format!("{name}-{replaced}"));
+        let (out, file) = (target_path("out"), target_path("backup.redb"));
         let exported = brain(&["export", out.to_str().unwrap()]).expect(0).json();
         assert_eq!(
             (&exported["status"], &exported["files"]),
@@ -140,17 +138,17 @@ fn a_moved_home_can_be_exported_and_backed_up_whole() {
             brain(&["backup", "verify", file.to_str().unwrap()]).expect(0).json()["status"],
             "sound"
         );
-        let fresh = TestHome::new();
-        fresh.json(["backup", "restore", file.to_str().unwrap()]);
-        let restored = fresh.daemon();
-        assert_eq!(fresh.get("two/deep")["content"], content);
+        let new_home = TestHome::new();
+        new_home.json(["backup", "restore", file.to_str().unwrap()]);
+        let restored = new_home.daemon();
+        assert_eq!(new_home.get("two/deep")["content"], content);
         drop(restored);
-        // Where the home is now is no place for an export, under whatever name.
+        // The home is no place for an export, even at its new path.
         let inside = brain(&["export", away.join("pages/copy").to_str().unwrap()]).expect(2);
         assert!(inside.stdout.contains("which is brain's own"), "{inside:?}");
         assert!(!away.join("pages/copy").exists());
         match replaced {
-            false => assert!(!home.path().exists(), "nothing is made at the old place"),
+            false => assert!(!home.path().exists(), "nothing is created at the old path"),
             true => fs::remove_dir(home.path()).unwrap(),
         }
         fs::rename(&away, home.path()).unwrap();

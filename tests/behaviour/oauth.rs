@@ -1,22 +1,22 @@
 //! The authorization server as clients and the owner's browser see it: metadata, tokens, consent,
-//! refresh, revocation, clients that register themselves.
+//! refresh, revocation, dynamic registration.
 
 use serde_json::json;
 
-use crate::web::{Ask, Browser, CALLBACK, Site, authorize, encoded, hidden, text};
+use crate::web::{Browser, CALLBACK, HttpRequest, Site, authorize, encoded, hidden_fields, text};
 
 #[test]
-fn metadata_tell_where_everything_is_on_both_sides() {
+fn both_listeners_serve_the_metadata() {
     let site = Site::new();
     let issuer = site.issuer();
     for path in
         ["/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server/mcp"]
     {
-        let server = site.local(&Ask::get(path)).expect(200).json();
+        let server = site.local(&HttpRequest::get(path)).expect(200).json();
         assert_eq!(
             server,
-            site.public(&Ask::get(path)).expect(200).json(),
-            "one issuer, whatever side is asked"
+            site.public(&HttpRequest::get(path)).expect(200).json(),
+            "both listeners name the same issuer"
         );
         assert_eq!(server["issuer"], issuer);
         for (name, at) in [
@@ -39,12 +39,12 @@ fn metadata_tell_where_everything_is_on_both_sides() {
         ("/.well-known/oauth-protected-resource", issuer.clone()),
         ("/.well-known/oauth-protected-resource/mcp", format!("{issuer}/mcp")),
     ] {
-        let about = site.public(&Ask::get(path)).expect(200).json();
+        let about = site.public(&HttpRequest::get(path)).expect(200).json();
         assert_eq!(about["resource"], resource);
         assert_eq!(about["authorization_servers"], json!([issuer]));
         assert_eq!(about["bearer_methods_supported"], json!(["header"]));
     }
-    site.public(&Ask::get("/.well-known/openid-configuration")).refused(404, "not_found");
+    site.public(&HttpRequest::get("/.well-known/openid-configuration")).refused(404, "not_found");
 }
 
 #[test]
@@ -53,24 +53,28 @@ fn the_public_address_is_the_issuer() {
         ("BRAIN_HTTP_BASE_URL", "https://brain.example.org"),
         ("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true"),
     ]);
-    let server =
-        site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
+    let server = site
+        .public(&HttpRequest::get("/.well-known/oauth-authorization-server"))
+        .expect(200)
+        .json();
     assert_eq!(server["issuer"], "https://brain.example.org");
     assert_eq!(server["registration_endpoint"], "https://brain.example.org/register");
-    let about =
-        site.local(&Ask::get("/.well-known/oauth-protected-resource/mcp")).expect(200).json();
+    let about = site
+        .local(&HttpRequest::get("/.well-known/oauth-protected-resource/mcp"))
+        .expect(200)
+        .json();
     assert_eq!(about["resource"], "https://brain.example.org/mcp");
 
     let client = site.app();
     let page = site
-        .public(&Ask::get(&authorize(&client, &[])).header("Host", "brain.example.org"))
+        .public(&HttpRequest::get(&authorize(&client, &[])).header("Host", "brain.example.org"))
         .expect(200);
     let cookie = page.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-brain-consent="), "{cookie}");
     for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Lax", "; Secure", "; Max-Age=43200"] {
         assert!(cookie.contains(attribute), "{attribute} in {cookie}");
     }
-    let page = site.local(&Ask::get(&authorize(&client, &[]))).expect(200);
+    let page = site.local(&HttpRequest::get(&authorize(&client, &[]))).expect(200);
     let cookie = page.header("set-cookie").unwrap();
     assert!(
         cookie.starts_with("brain-consent=") && !cookie.contains("Secure"),
@@ -94,28 +98,29 @@ fn a_client_gets_a_token_for_its_secret() {
     assert_eq!((&tokens["token_type"], &tokens["expires_in"]), (&json!("Bearer"), &json!(600)));
     assert_eq!(tokens["scope"], "read write");
     assert!(tokens.get("refresh_token").is_none(), "RFC 6749 section 4.4.3");
-    assert_eq!(site.writing(&text(&tokens, "access_token")), 202);
+    assert_eq!(site.write_status(&text(&tokens, "access_token")), 202);
 
-    // As libraries send it: each part encoded as in a form (RFC 6749 section 2.3.1).
+    // Libraries encode each part as in a form (RFC 6749 section 2.3.1).
     let escaped = |text: &str| text.bytes().map(|b| format!("%{b:02x}")).collect::<String>();
     for joined in [format!("{id}:{secret}"), format!("{}:{}", escaped(&id), escaped(&secret))] {
-        let answer = site.public(&Ask::form("/token", &grant).basic(&joined)).expect(200).json();
-        assert_eq!(site.writing(&text(&answer, "access_token")), 202);
+        let answer =
+            site.public(&HttpRequest::form("/token", &grant).basic(&joined)).expect(200).json();
+        assert_eq!(site.write_status(&text(&answer, "access_token")), 202);
     }
     let less =
         site.token(&[grant[0], ("client_id", &id), ("client_secret", &secret), ("scope", "read")]);
     let less = less.expect(200).json();
     assert_eq!(less["scope"], "read");
-    assert_eq!(site.writing(&text(&less, "access_token")), 403);
+    assert_eq!(site.write_status(&text(&less, "access_token")), 403);
 }
 
 #[test]
-fn the_owner_agrees_in_a_browser_and_the_client_comes_in() {
+fn the_owner_agrees_in_a_browser_and_the_client_gets_a_token() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     let resource = format!("{}/mcp", site.issuer());
     let page = browser
-        .go(&site.local, Ask::get(&authorize(&client, &[("resource", &resource)])))
+        .go(&site.local, HttpRequest::get(&authorize(&client, &[("resource", &resource)])))
         .expect(200);
     for told in [
         "An app",
@@ -136,96 +141,101 @@ fn the_owner_agrees_in_a_browser_and_the_client_comes_in() {
     let right = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = browser.submit(&site, &again, &right).expect(303);
     assert!(answer.header("location").unwrap().starts_with(&format!("{CALLBACK}?")), "{answer:?}");
-    assert_eq!(answer.sent_back("state").as_deref(), Some("a state & more"));
-    assert_eq!(answer.sent_back("iss"), Some(site.issuer()), "RFC 9207");
+    assert_eq!(answer.redirect_parameter("state").as_deref(), Some("a state & more"));
+    assert_eq!(answer.redirect_parameter("iss"), Some(site.issuer()), "RFC 9207");
     assert_eq!(answer.header("referrer-policy"), Some("no-referrer"));
 
-    let tokens = site.exchange(&client, &answer.sent_back("code").unwrap()).expect(200).json();
+    let tokens =
+        site.exchange(&client, &answer.redirect_parameter("code").unwrap()).expect(200).json();
     assert_eq!(tokens["scope"], "read write");
     let (access, refresh) = (text(&tokens, "access_token"), text(&tokens, "refresh_token"));
-    assert_eq!(site.writing(&access), 202);
+    assert_eq!(site.write_status(&access), 202);
     let next = site.refresh(&client, &refresh).expect(200).json();
-    assert_eq!(site.writing(&text(&next, "access_token")), 202);
+    assert_eq!(site.write_status(&text(&next, "access_token")), 202);
 
     let gone = [("token", next["refresh_token"].as_str().unwrap()), ("client_id", &client)];
-    let revoked = site.public(&Ask::form("/revoke", &gone)).expect(200);
+    let revoked = site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
     assert_eq!(revoked.body, "");
-    assert_eq!(site.writing(&text(&next, "access_token")), 401, "the family goes with it");
-    site.public(&Ask::form("/revoke", &gone)).expect(200);
-    site.public(&Ask::form("/revoke", &[("token", "brain_at_none"), ("client_id", &client)]))
-        .expect(200);
+    assert_eq!(site.write_status(&text(&next, "access_token")), 401, "its whole family is revoked");
+    site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
+    site.public(&HttpRequest::form(
+        "/revoke",
+        &[("token", "brain_at_none"), ("client_id", &client)],
+    ))
+    .expect(200);
 }
 
 #[test]
 fn the_owner_may_grant_less_or_nothing() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
-    let page = browser.asked(&site, &client, "read write").expect(200);
+    let page = browser.consent_page(&site, &client, "read write").expect(200);
     let less = [("decision", "approve"), ("grant", "read"), ("admin_token", site.admin.as_str())];
-    let code = browser.submit(&site, &page, &less).expect(303).sent_back("code").unwrap();
+    let code = browser.submit(&site, &page, &less).expect(303).redirect_parameter("code").unwrap();
     let tokens = site.exchange(&client, &code).expect(200).json();
     assert_eq!(tokens["scope"], "read");
-    assert_eq!(site.writing(&text(&tokens, "access_token")), 403);
+    assert_eq!(site.write_status(&text(&tokens, "access_token")), 403);
 
-    // Over plain HTTP any program on this machine may see the cookie, so it is good for nothing.
-    let page = browser.asked(&site, &client, "read write").expect(200);
+    // Over plain HTTP any program on this machine could read the cookie, so the daemon ignores it.
+    let page = browser.consent_page(&site, &client, "read write").expect(200);
     assert!(page.body.contains("type=\"password\""));
     browser.submit(&site, &page, &[("decision", "approve")]).expect(403);
 
-    let page = browser.asked(&site, &client, "read write").expect(200);
+    let page = browser.consent_page(&site, &client, "read write").expect(200);
     let answer = browser.submit(&site, &page, &[("decision", "deny")]).expect(303);
-    assert_eq!(answer.sent_back("error").as_deref(), Some("access_denied"));
-    assert_eq!(answer.sent_back("state").as_deref(), Some("a state & more"));
-    assert!(answer.sent_back("code").is_none());
+    assert_eq!(answer.redirect_parameter("error").as_deref(), Some("access_denied"));
+    assert_eq!(answer.redirect_parameter("state").as_deref(), Some("a state & more"));
+    assert!(answer.redirect_parameter("code").is_none());
 }
 
 #[test]
-fn over_https_the_owner_is_known_again_and_asked_all_the_same() {
+fn over_https_a_signed_in_owner_must_still_consent() {
     let site = Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")]);
     let (client, mut browser) = (site.app(), Browser::default());
-    let asked = |browser: &mut Browser| {
-        let ask = Ask::get(&authorize(&client, &[("scope", "read write")]));
+    let open_consent_page = |browser: &mut Browser| {
+        let ask = HttpRequest::get(&authorize(&client, &[("scope", "read write")]));
         browser.go(&site.public, ask.header("Host", "brain.example.org")).expect(200)
     };
-    let submit = |browser: &mut Browser, page: &crate::web::Answer, more: &[(&str, &str)]| {
-        let fields = hidden(&page.body);
+    let submit = |browser: &mut Browser, page: &crate::web::HttpResponse, more: &[(&str, &str)]| {
+        let fields = hidden_fields(&page.body);
         let fields = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let fields: Vec<(&str, &str)> = fields.chain(more.iter().copied()).collect();
-        let ask = Ask::form("/authorize", &fields).header("Host", "brain.example.org");
+        let ask = HttpRequest::form("/authorize", &fields).header("Host", "brain.example.org");
         browser.go(&site.public, ask.header("Origin", "https://brain.example.org"))
     };
-    let page = asked(&mut browser);
+    let page = open_consent_page(&mut browser);
     let token = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = submit(&mut browser, &page, &token).expect(303);
     let cookie = answer.header("set-cookie").unwrap();
     assert!(cookie.starts_with("__Host-brain-consent=") && cookie.contains("; Secure"), "{cookie}");
 
-    let page = asked(&mut browser);
+    let page = open_consent_page(&mut browser);
     assert!(page.body.contains("You are signed in") && !page.body.contains("type=\"password\""));
-    // The cookie alone agrees to nothing.
+    // The cookie alone is no consent.
     let approve = [("decision", "approve")];
-    let bare = Ask::form("/authorize", &approve).header("Host", "brain.example.org");
+    let bare = HttpRequest::form("/authorize", &approve).header("Host", "brain.example.org");
     browser.go(&site.public, bare).expect(403);
-    let code = submit(&mut browser, &page, &approve).expect(303).sent_back("code").unwrap();
+    let code =
+        submit(&mut browser, &page, &approve).expect(303).redirect_parameter("code").unwrap();
     assert_eq!(site.exchange(&client, &code).expect(200).json()["scope"], "read write");
 
-    let page = asked(&mut browser);
+    let page = open_consent_page(&mut browser);
     let signed_out = submit(&mut browser, &page, &[("decision", "sign_out")]).expect(200);
     assert!(signed_out.body.contains("type=\"password\""));
-    assert!(asked(&mut browser).body.contains("type=\"password\""));
+    assert!(open_consent_page(&mut browser).body.contains("type=\"password\""));
 }
 
 #[test]
-fn a_client_registers_itself_where_that_is_wanted() {
+fn a_client_registers_itself_where_the_owner_allows_it() {
     let metadata = json!({
         "client_name": "Self-made", "redirect_uris": ["http://localhost:1/callback"], "application_type": "native",
         "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token", "urn:x"],
     });
     let closed = Site::new();
-    closed.public(&Ask::json("/register", &metadata)).refused(403, "access_denied");
+    closed.public(&HttpRequest::json("/register", &metadata)).refused(403, "access_denied");
 
     let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
-    let answer = site.public(&Ask::json("/register", &metadata)).expect(201);
+    let answer = site.public(&HttpRequest::json("/register", &metadata)).expect(201);
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let client = answer.json();
     assert!(client.get("client_secret").is_none(), "{client}");
@@ -234,25 +244,26 @@ fn a_client_registers_itself_where_that_is_wanted() {
     assert!(client["client_id_issued_at"].as_i64().unwrap() > 1_700_000_000);
 
     let (id, mut browser) = (text(&client, "client_id"), Browser::default());
-    // A native program takes whatever port it gets (RFC 8252 section 7.3).
-    let place = "http://localhost:54321/callback";
-    let page =
-        browser.go(&site.local, Ask::get(&authorize(&id, &[("redirect_uri", place)]))).expect(200);
-    for told in ["nobody has checked its name", "a program on the computer you sit at"] {
+    // A native program may use any port (RFC 8252 section 7.3).
+    let native_callback = "http://localhost:54321/callback";
+    let page = browser
+        .go(&site.local, HttpRequest::get(&authorize(&id, &[("redirect_uri", native_callback)])))
+        .expect(200);
+    for told in ["nobody has checked its name", "a program on this computer"] {
         assert!(page.body.contains(told), "{told} in {}", page.body);
     }
     let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
     let answer = browser.submit(&site, &page, &agreed).expect(303);
-    assert!(answer.header("location").unwrap().starts_with(place));
-    let code = answer.sent_back("code").unwrap();
+    assert!(answer.header("location").unwrap().starts_with(native_callback));
+    let code = answer.redirect_parameter("code").unwrap();
     let tokens = site.token(&[
         ("grant_type", "authorization_code"),
         ("client_id", &id),
         ("code", &code),
-        ("redirect_uri", place),
+        ("redirect_uri", native_callback),
         ("code_verifier", crate::web::VERIFIER),
     ]);
-    assert_eq!(site.writing(&text(&tokens.expect(200).json(), "access_token")), 202);
+    assert_eq!(site.write_status(&text(&tokens.expect(200).json(), "access_token")), 202);
 
     for (metadata, error) in [
         (json!({ "redirect_uris": ["javascript:alert(1)"] }), "invalid_redirect_uri"),
@@ -263,19 +274,20 @@ fn a_client_registers_itself_where_that_is_wanted() {
         (json!({ "redirect_uris": [CALLBACK], "client_name": 7 }), "invalid_client_metadata"),
         (json!([1]), "invalid_client_metadata"),
     ] {
-        site.public(&Ask::json("/register", &metadata)).refused(400, error);
+        site.public(&HttpRequest::json("/register", &metadata)).refused(400, error);
     }
-    site.public(&Ask::new("POST", "/register").body("{}")).refused(415, "invalid_client_metadata");
+    site.public(&HttpRequest::new("POST", "/register").body("{}"))
+        .refused(415, "invalid_client_metadata");
 }
 
-/// Real browsers say `Origin: null` when a page is served with `no-referrer`, and the daemon
-/// refuses that: the page must not be.
+/// Browsers send `Origin: null` from a page that is served with `no-referrer`, and the daemon
+/// refuses that origin. So the pages must not use `no-referrer`.
 #[test]
-fn pages_keep_to_themselves() {
+fn pages_have_strict_security_headers() {
     let site = Site::new();
-    let page = site.public(&Ask::get(&authorize(&site.app(), &[]))).expect(200);
+    let page = site.public(&HttpRequest::get(&authorize(&site.app(), &[]))).expect(200);
     assert_eq!(page.header("referrer-policy"), Some("same-origin"));
-    let refused = site.public(&Ask::get("/authorize?client_id=none")).expect(400);
+    let refused = site.public(&HttpRequest::get("/authorize?client_id=none")).expect(400);
     assert_eq!(refused.header("referrer-policy"), Some("no-referrer"));
     for page in [page, refused] {
         assert_eq!(page.header("x-frame-options"), Some("DENY"));
@@ -300,10 +312,10 @@ fn pages_keep_to_themselves() {
     }
 }
 
-/// The state belongs to the client: whatever it is, it comes back as it was, and cannot become
-/// anything else on the way.
+/// The state belongs to the client: it is returned unchanged, and it cannot inject other
+/// parameters.
 #[test]
-fn a_state_comes_back_to_the_byte() {
+fn the_state_is_returned_unchanged() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     for state in [
@@ -313,13 +325,14 @@ fn a_state_comes_back_to_the_byte() {
         "&code=x&iss=y#",
         "%0d%0a",
     ] {
-        let page =
-            browser.go(&site.local, Ask::get(&authorize(&client, &[("state", state)]))).expect(200);
+        let page = browser
+            .go(&site.local, HttpRequest::get(&authorize(&client, &[("state", state)])))
+            .expect(200);
         assert!(!page.body.contains("<script"), "{state:?}");
-        assert!(hidden(&page.body).iter().any(|(name, _)| name == "seal"));
+        assert!(hidden_fields(&page.body).iter().any(|(name, _)| name == "seal"));
         let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];
         let answer = browser.submit(&site, &page, &agreed).expect(303);
-        assert_eq!(answer.sent_back("state").as_deref(), Some(state));
+        assert_eq!(answer.redirect_parameter("state").as_deref(), Some(state));
         assert!(
             answer.header("location").unwrap().contains(&encoded(&[("iss", &site.issuer())])),
             "{answer:?}"

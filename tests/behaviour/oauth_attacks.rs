@@ -1,26 +1,28 @@
-//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, addresses that are
-//! almost right, more than was granted, pages that act in the owner's name, guesses.
+//! Attacks on the authorization server (RFC 9700): stolen codes and tokens, redirect URIs that are
+//! almost right, scopes that were not granted, cross-site requests, guessed secrets.
 
 use serde_json::json;
 
-use crate::web::{Ask, Browser, CALLBACK, Site, VERIFIER, authorize, encoded, hidden, text};
+use crate::web::{
+    Browser, CALLBACK, HttpRequest, Site, VERIFIER, authorize, encoded, hidden_fields, text,
+};
 
 const FORM: &str = "application/x-www-form-urlencoded";
 
 #[test]
-fn a_code_is_good_once_and_its_replay_takes_everything_back() {
+fn a_code_works_once_and_its_replay_revokes_the_tokens() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
     let tokens = site.exchange(&client, &code).expect(200).json();
-    assert_eq!(site.writing(&text(&tokens, "access_token")), 202);
+    assert_eq!(site.write_status(&text(&tokens, "access_token")), 202);
     site.exchange(&client, &code).refused(400, "invalid_grant");
-    assert_eq!(site.writing(&text(&tokens, "access_token")), 401);
+    assert_eq!(site.write_status(&text(&tokens, "access_token")), 401);
     site.refresh(&client, &text(&tokens, "refresh_token")).refused(400, "invalid_grant");
 }
 
 #[test]
-fn a_code_is_for_one_client_one_address_and_one_verifier() {
+fn a_code_is_bound_to_client_redirect_uri_and_verifier() {
     let site = Site::new();
     let (client, other, mut browser) = (site.app(), site.app(), Browser::default());
     let right = [
@@ -46,27 +48,27 @@ fn a_code_is_for_one_client_one_address_and_one_verifier() {
 }
 
 #[test]
-fn a_refresh_token_that_was_taken_back_takes_its_family_with_it() {
+fn a_reused_refresh_token_revokes_its_family() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
     let first = text(&site.exchange(&client, &code).expect(200).json(), "refresh_token");
     let second = text(&site.refresh(&client, &first).expect(200).json(), "refresh_token");
     let third = site.refresh(&client, &second).expect(200).json();
-    assert_eq!(site.writing(&text(&third, "access_token")), 202);
-    // One that was taken back may not even be exchanged again right after it was.
+    assert_eq!(site.write_status(&text(&third, "access_token")), 202);
+    // The grace period for a repeated exchange does not apply to a revoked token.
     let gone = [("token", text(&third, "refresh_token")), ("client_id", client.clone())];
     let gone: Vec<(&str, &str)> =
         gone.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    site.public(&Ask::form("/revoke", &gone)).expect(200);
-    assert_eq!(site.writing(&text(&third, "access_token")), 401);
+    site.public(&HttpRequest::form("/revoke", &gone)).expect(200);
+    assert_eq!(site.write_status(&text(&third, "access_token")), 401);
     for token in [&first, &second, &text(&third, "refresh_token")] {
         site.refresh(&client, token).refused(400, "invalid_grant");
     }
 }
 
 #[test]
-fn processes_of_one_client_renew_one_token_at_the_same_time() {
+fn processes_of_one_client_can_refresh_one_token_at_once() {
     let site = Site::new();
     let (client, mut browser) = (site.app(), Browser::default());
     let code = browser.agree(&site, &client, "read write");
@@ -77,17 +79,17 @@ fn processes_of_one_client_renew_one_token_at_the_same_time() {
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for tokens in &answers {
-        assert_eq!(site.writing(&text(tokens, "access_token")), 202);
+        assert_eq!(site.write_status(&text(tokens, "access_token")), 202);
         site.refresh(&client, &text(tokens, "refresh_token")).expect(200);
     }
 }
 
 #[test]
-fn nobody_is_sent_to_an_address_that_is_almost_right() {
+fn a_redirect_uri_that_is_almost_right_is_refused() {
     let site = Site::new();
     let client = site.app();
     let refused = |pairs: &[(&str, &str)]| {
-        let ask = Ask::get(&authorize(&client, pairs));
+        let ask = HttpRequest::get(&authorize(&client, pairs));
         let page = site.public(&ask).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
@@ -125,15 +127,15 @@ fn nobody_is_sent_to_an_address_that_is_almost_right() {
     assert_eq!(refused(&[("client_id", "")])["error"], "invalid_request");
     let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example%2Fcb", authorize(&client, &[]));
     assert!(
-        site.public(&Ask::get(&twice)).expect(400).header("location").is_none(),
+        site.public(&HttpRequest::get(&twice)).expect(400).header("location").is_none(),
         "two addresses"
     );
-    site.public(&Ask::get("/authorize").header("Accept", "application/json"))
+    site.public(&HttpRequest::get("/authorize").header("Accept", "application/json"))
         .refused(400, "invalid_request");
 }
 
 #[test]
-fn what_is_wrong_besides_is_told_to_the_client() {
+fn other_errors_are_returned_to_the_client() {
     let site = Site::new();
     let client = site.app();
     for (name, value, error) in [
@@ -147,16 +149,17 @@ fn what_is_wrong_besides_is_told_to_the_client() {
         ("scope", "admin", "invalid_scope"),
         ("resource", "https://evil.example/mcp", "invalid_target"),
     ] {
-        let answer = site.public(&Ask::get(&authorize(&client, &[(name, value)]))).expect(303);
+        let answer =
+            site.public(&HttpRequest::get(&authorize(&client, &[(name, value)]))).expect(303);
         assert!(answer.header("location").unwrap().starts_with(CALLBACK), "{answer:?}");
-        assert_eq!(answer.sent_back("error").as_deref(), Some(error), "{name}={value}");
-        assert_eq!(answer.sent_back("iss"), Some(site.issuer()));
-        assert_eq!(answer.sent_back("state").as_deref(), Some("a state & more"));
+        assert_eq!(answer.redirect_parameter("error").as_deref(), Some(error), "{name}={value}");
+        assert_eq!(answer.redirect_parameter("iss"), Some(site.issuer()));
+        assert_eq!(answer.redirect_parameter("state").as_deref(), Some("a state & more"));
     }
 }
 
 #[test]
-fn nobody_gets_more_than_was_granted() {
+fn no_client_gets_more_than_was_granted() {
     let site = Site::new();
     let machine = site.register(&json!({ "name": "reader", "scope": "read" }));
     let (id, secret) = (text(&machine, "client_id"), text(&machine, "client_secret"));
@@ -172,7 +175,8 @@ fn nobody_gets_more_than_was_granted() {
     for scope in ["write", "admin", "write admin", "owner", "READ"] {
         asking(scope).refused(400, "invalid_scope");
     }
-    // A client that asks for what a challenge names gets what it may have, and is told so.
+    // A client that requests the scopes of a challenge gets its allowed scopes, and the answer
+    // names them.
     for scope in ["read write", "read admin"] {
         assert_eq!(text(&asking(scope).expect(200).json(), "scope"), "read", "{scope}");
     }
@@ -187,7 +191,7 @@ fn nobody_gets_more_than_was_granted() {
     .refused(400, "unauthorized_client");
 
     let (client, mut browser) = (site.app(), Browser::default());
-    let page = browser.asked(&site, &client, "read").expect(200);
+    let page = browser.consent_page(&site, &client, "read").expect(200);
     for grant in ["write", "admin", "owner", "read write", "read"] {
         let more =
             [("decision", "approve"), ("grant", grant), ("admin_token", site.admin.as_str())];
@@ -212,9 +216,10 @@ fn nobody_gets_more_than_was_granted() {
 fn consent_cannot_be_given_by_another_page() {
     let site = Site::new();
     let (client, mut owner) = (site.app(), Browser::default());
-    let page = owner.asked(&site, &client, "read write").expect(200);
-    let field =
-        |name: &str| hidden(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1;
+    let page = owner.consent_page(&site, &client, "read write").expect(200);
+    let field = |name: &str| {
+        hidden_fields(&page.body).into_iter().find(|(known, _)| known == name).unwrap().1
+    };
     let (request, seal) = (field("request"), field("seal"));
     let approve = |request: &str, seal: &str| {
         let fields = [
@@ -223,14 +228,15 @@ fn consent_cannot_be_given_by_another_page() {
             ("decision", "approve"),
             ("admin_token", &site.admin),
         ];
-        Ask::form("/authorize", &fields)
+        HttpRequest::form("/authorize", &fields)
     };
 
-    // Somebody else's page knows what a request looks like, but not the seal; or has a seal of its
+    // An attacker's page knows the form of a request, but it has no seal, or only the seal of its
     // own browser.
     let mut thief = Browser::default();
-    let theirs = thief.asked(&site, &client, "read write").expect(200);
-    let their_seal = hidden(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
+    let theirs = thief.consent_page(&site, &client, "read write").expect(200);
+    let their_seal =
+        hidden_fields(&theirs.body).into_iter().find(|(name, _)| name == "seal").unwrap().1;
     for (request, seal) in [
         (&request, ""),
         (&request, their_seal.as_str()),
@@ -254,20 +260,22 @@ fn consent_cannot_be_given_by_another_page() {
     ] {
         owner.go(&site.local, approve(&request, &seal).header(name, value)).expect(403);
     }
-    // Looking never agrees.
+    // A GET request is never a consent.
     let clicked =
         format!("{}&decision=approve&admin_token={}", authorize(&client, &[]), site.admin);
-    assert!(owner.go(&site.local, Ask::get(&clicked)).expect(200).header("location").is_none());
+    assert!(
+        owner.go(&site.local, HttpRequest::get(&clicked)).expect(200).header("location").is_none()
+    );
     let sent = approve(&request, &seal)
         .header("Accept", "application/json")
         .header("Sec-Fetch-Site", "cross-site");
     owner.go(&site.local, sent).refused(403, "access_denied");
-    // The page itself still can.
+    // The genuine page can still consent.
     owner.go(&site.local, approve(&request, &seal).header("Origin", &site.issuer())).expect(303);
 }
 
 #[test]
-fn parameters_come_once_in_the_body_as_a_form() {
+fn parameters_must_be_sent_once_in_a_form_body() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
@@ -278,7 +286,7 @@ fn parameters_come_once_in_the_body_as_a_form() {
     ];
     let body = encoded(&form);
     let post = |path: &str, kind: &str, body: &str| {
-        site.public(&Ask::new("POST", path).header("Content-Type", kind).body(body))
+        site.public(&HttpRequest::new("POST", path).header("Content-Type", kind).body(body))
     };
 
     post("/token", FORM, &body).expect(200);
@@ -300,7 +308,7 @@ fn parameters_come_once_in_the_body_as_a_form() {
     post("/token", "application/json", &as_json).refused(415, "invalid_request");
     post("/token", "multipart/form-data; boundary=x", &body).refused(415, "invalid_request");
     post("/token", "text/plain", &body).refused(415, "invalid_request");
-    site.public(&Ask::new("POST", "/token").body(&body)).refused(415, "invalid_request");
+    site.public(&HttpRequest::new("POST", "/token").body(&body)).refused(415, "invalid_request");
     post("/token", FORM, "").refused(400, "invalid_request");
     post("/token", FORM, &format!("{body}&scope=%ff")).refused(400, "invalid_request");
     let many: String = (0..65).map(|at| format!("&p{at}=x")).collect();
@@ -308,18 +316,19 @@ fn parameters_come_once_in_the_body_as_a_form() {
     post("/token", FORM, &"x".repeat(70_000)).refused(413, "invalid_request");
     post("/authorize", FORM, &"x".repeat(70_000)).expect(413);
     for method in ["GET", "PUT", "DELETE"] {
-        let answer = site.public(&Ask::new(method, "/token")).refused(405, "method_not_allowed");
+        let answer =
+            site.public(&HttpRequest::new(method, "/token")).refused(405, "method_not_allowed");
         assert_eq!(answer.header("allow"), Some("POST"));
     }
 
-    // In two ways at once, and in ways that there are none.
-    let basic = Ask::form("/token", &form).basic(&format!("{id}:{secret}"));
+    // Two authentication methods at once, and unknown methods.
+    let basic = HttpRequest::form("/token", &form).basic(&format!("{id}:{secret}"));
     site.public(&basic).refused(400, "invalid_request");
-    let mixed =
-        Ask::form("/token", &[form[0], ("client_id", "other")]).basic(&format!("{id}:{secret}"));
+    let mixed = HttpRequest::form("/token", &[form[0], ("client_id", "other")])
+        .basic(&format!("{id}:{secret}"));
     site.public(&mixed).refused(400, "invalid_request");
-    site.public(&Ask::form("/token", &form).bearer("x")).refused(401, "invalid_client");
-    site.public(&Ask::form("/token", &[form[0], form[1], ("client_assertion", "x")]))
+    site.public(&HttpRequest::form("/token", &form).bearer("x")).refused(401, "invalid_client");
+    site.public(&HttpRequest::form("/token", &[form[0], form[1], ("client_assertion", "x")]))
         .refused(401, "invalid_client");
 }
 
@@ -333,8 +342,8 @@ fn an_unknown_client_and_a_wrong_secret_look_the_same() {
     let answers = [
         site.token(&[grant, ("client_id", &id), ("client_secret", &wrong)]),
         site.token(&[grant, ("client_id", "brain_cl_none"), ("client_secret", &secret)]),
-        site.local(&Ask::form("/token", &[grant]).basic(&format!("{id}:{wrong}"))),
-        site.local(&Ask::form("/token", &[grant]).basic(&format!("none:{secret}"))),
+        site.local(&HttpRequest::form("/token", &[grant]).basic(&format!("{id}:{wrong}"))),
+        site.local(&HttpRequest::form("/token", &[grant]).basic(&format!("none:{secret}"))),
         site.token(&[grant, ("client_id", &id)]),
     ];
     let bodies: Vec<String> = answers
@@ -351,7 +360,7 @@ fn an_unknown_client_and_a_wrong_secret_look_the_same() {
 }
 
 #[test]
-fn names_of_clients_are_text_and_nothing_else() {
+fn names_of_clients_are_shown_as_text() {
     let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
     for name in [
         "<script>alert(1)</script>",
@@ -360,12 +369,15 @@ fn names_of_clients_are_text_and_nothing_else() {
         "&lt;b&gt;",
         "' autofocus '",
     ] {
-        let client = site.public(&Ask::json(
+        let client = site.public(&HttpRequest::json(
             "/register",
             &json!({ "client_name": name, "redirect_uris": [CALLBACK] }),
         ));
         let page = site
-            .public(&Ask::get(&authorize(&text(&client.expect(201).json(), "client_id"), &[])))
+            .public(&HttpRequest::get(&authorize(
+                &text(&client.expect(201).json(), "client_id"),
+                &[],
+            )))
             .expect(200);
         for live in ["<script", "<img", "<h1></", "<b>", "onerror=alert(1)>", "' autofocus"] {
             assert!(!page.body.contains(live), "{name} is {live} in {}", page.body);
@@ -375,10 +387,10 @@ fn names_of_clients_are_text_and_nothing_else() {
         assert!(page.body.contains(&format!("<bdi>{shown}</bdi>")), "{}", page.body);
     }
     let spoofed = json!({ "client_name": "a\u{202e}b", "redirect_uris": [CALLBACK] });
-    site.public(&Ask::json("/register", &spoofed)).refused(400, "invalid_client_metadata");
+    site.public(&HttpRequest::json("/register", &spoofed)).refused(400, "invalid_client_metadata");
 }
 
-/// A tunnel leads to the site, so it knows where requests come from.
+/// A site behind a tunnel, which names the sender of each request in a header.
 fn behind_a_tunnel() -> Site {
     Site::with(&[("BRAIN_HTTP_BASE_URL", "https://brain.example.org")])
 }
@@ -389,17 +401,22 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
     let grant = ("grant_type", "client_credentials");
-    let right = Ask::form("/token", &[grant, ("client_id", &id), ("client_secret", &secret)]);
-    let wrong = Ask::form("/token", &[grant, ("client_id", &id), ("client_secret", "guess")]);
+    let right =
+        HttpRequest::form("/token", &[grant, ("client_id", &id), ("client_secret", &secret)]);
+    let wrong =
+        HttpRequest::form("/token", &[grant, ("client_id", &id), ("client_secret", "guess")]);
     let other = site.register(&json!({ "name": "another", "scope": "read" }));
     let (other_id, other_secret) = (text(&other, "client_id"), text(&other, "client_secret"));
-    let other =
-        Ask::form("/token", &[grant, ("client_id", &other_id), ("client_secret", &other_secret)]);
-    // Behind the tunnel, the last hop counts, and nothing that the guesser says.
-    let from = |ask: &Ask, hop: &str| site.public(&ask.clone().header("X-Forwarded-For", hop));
+    let other = HttpRequest::form(
+        "/token",
+        &[grant, ("client_id", &other_id), ("client_secret", &other_secret)],
+    );
+    // Behind the tunnel, only the last hop of the header counts: the attacker controls the others.
+    let from =
+        |ask: &HttpRequest, hop: &str| site.public(&ask.clone().header("X-Forwarded-For", hop));
     for at in 0..50 {
         from(&right, "192.0.2.1").expect(200);
-        from(&Ask::form("/token", &[("grant_type", "x")]), "192.0.2.1")
+        from(&HttpRequest::form("/token", &[("grant_type", "x")]), "192.0.2.1")
             .refused(400, "unsupported_grant_type");
         from(&wrong, &format!("10.0.0.{at}, 192.0.2.1")).refused(401, "invalid_client");
     }
@@ -408,18 +425,18 @@ fn wrong_secrets_are_limited_and_the_right_one_is_not() {
     assert!((1..=900).contains(&wait), "{wait}");
     let token =
         |secret| [("token", "brain_rt_x"), ("client_id", id.as_str()), ("client_secret", secret)];
-    from(&Ask::form("/revoke", &token("guess")), "192.0.2.1").refused(429, "rate_limited");
-    from(&Ask::form("/revoke", &token(&secret)), "192.0.2.1").expect(200);
+    from(&HttpRequest::form("/revoke", &token("guess")), "192.0.2.1").refused(429, "rate_limited");
+    from(&HttpRequest::form("/revoke", &token(&secret)), "192.0.2.1").expect(200);
     from(&right, "192.0.2.1").expect(200);
     from(&other, "192.0.2.1").expect(200);
     from(&wrong, "192.0.2.2").refused(401, "invalid_client");
     site.public(&wrong).refused(401, "invalid_client");
-    // On this machine, nobody speaks for somebody else.
+    // The local listener ignores the header.
     site.local(&wrong.header("X-Forwarded-For", "192.0.2.1")).refused(401, "invalid_client");
 }
 
 #[test]
-fn guessing_many_clients_ends_after_five_hundred() {
+fn guesses_at_many_clients_are_limited_to_five_hundred() {
     let site = behind_a_tunnel();
     let from = |client: &str, hop: &str| {
         let form = [
@@ -427,7 +444,7 @@ fn guessing_many_clients_ends_after_five_hundred() {
             ("client_id", client),
             ("client_secret", "guess"),
         ];
-        site.public(&Ask::form("/token", &form).header("X-Forwarded-For", hop))
+        site.public(&HttpRequest::form("/token", &form).header("X-Forwarded-For", hop))
     };
     for at in 0..500 {
         from(&format!("client-{at}"), "192.0.2.1").refused(401, "invalid_client");
@@ -437,12 +454,14 @@ fn guessing_many_clients_ends_after_five_hundred() {
 }
 
 #[test]
-fn without_a_tunnel_nobody_is_asked_for() {
+fn without_a_tunnel_the_forwarding_header_is_ignored() {
     let site = Site::new();
     let form =
         [("grant_type", "client_credentials"), ("client_id", "x"), ("client_secret", "guess")];
     let from = |at: u8| {
-        site.public(&Ask::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")))
+        site.public(
+            &HttpRequest::form("/token", &form).header("X-Forwarded-For", &format!("192.0.2.{at}")),
+        )
     };
     for at in 0..50 {
         from(at).refused(401, "invalid_client");
@@ -451,13 +470,13 @@ fn without_a_tunnel_nobody_is_asked_for() {
 }
 
 #[test]
-fn many_at_once_are_no_failures() {
+fn many_concurrent_token_requests_succeed() {
     let site = Site::new();
     let client = site.register(&json!({ "name": "machine", "scope": "read" }));
     let (id, secret) = (text(&client, "client_id"), text(&client, "client_secret"));
     let form =
         [("grant_type", "client_credentials"), ("client_id", &id), ("client_secret", &secret)];
-    let ask = Ask::form("/token", &form);
+    let ask = HttpRequest::form("/token", &form);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..150).map(|_| scope.spawn(|| site.public(&ask))).collect();
         for thread in threads {
@@ -467,9 +486,9 @@ fn many_at_once_are_no_failures() {
 }
 
 #[test]
-fn an_error_is_no_way_to_send_people_anywhere() {
+fn errors_of_unapproved_clients_do_not_redirect() {
     let site = Site::with(&[("BRAIN_HTTP_DYNAMIC_REGISTRATION", "true")]);
-    let made = site.public(&Ask::json(
+    let made = site.public(&HttpRequest::json(
         "/register",
         &json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post" }),
     ));
@@ -477,14 +496,14 @@ fn an_error_is_no_way_to_send_people_anywhere() {
     assert_eq!(made["token_endpoint_auth_method"], "none");
     let client = text(&made, "client_id");
     for wrong in [("response_type", "token"), ("scope", "admin"), ("code_challenge", "")] {
-        let page = site.public(&Ask::get(&authorize(&client, &[wrong]))).expect(400);
+        let page = site.public(&HttpRequest::get(&authorize(&client, &[wrong]))).expect(400);
         assert!(
             page.header("location").is_none() && page.body.contains("You were not sent back"),
             "{page:?}"
         );
     }
     let mut browser = Browser::default();
-    let page = browser.asked(&site, &client, "read").expect(200);
+    let page = browser.consent_page(&site, &client, "read").expect(200);
     let answer = browser.submit(&site, &page, &[("decision", "deny")]).expect(303);
-    assert_eq!(answer.sent_back("error").as_deref(), Some("access_denied"));
+    assert_eq!(answer.redirect_parameter("error").as_deref(), Some("access_denied"));
 }

@@ -1,14 +1,13 @@
-//! Clients that name themselves by the address of a document: what a stranger cannot make the
-//! daemon do.
+//! Clients whose id is the URL of a metadata document: which URLs the daemon refuses to fetch.
 
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::web::{Ask, Browser, Site, authorize};
+use crate::web::{Browser, HttpRequest, Site, authorize};
 
-/// A listener on this machine that counts who comes.
-fn counted(address: &str) -> (u16, Arc<AtomicUsize>) {
+/// Starts a listener on this machine that counts its connections.
+fn counting_listener(address: &str) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind(address).unwrap();
     let port = listener.local_addr().unwrap().port();
     let count = Arc::new(AtomicUsize::new(0));
@@ -22,9 +21,9 @@ fn counted(address: &str) -> (u16, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn nobody_sends_the_daemon_to_its_own_machine() {
+fn the_daemon_fetches_no_document_from_its_own_machine() {
     let site = Site::new();
-    let (port, came) = counted("127.0.0.1:0");
+    let (port, came) = counting_listener("127.0.0.1:0");
     let (site_port, hosts) =
         (site.local.rsplit(':').next().unwrap().to_owned(), ["localhost", "127.0.0.1", "[::1]"]);
     let mut ids: Vec<String> = Vec::new();
@@ -45,7 +44,7 @@ fn nobody_sends_the_daemon_to_its_own_machine() {
     ids.push(format!("http://127.0.0.1:{site_port}/health"));
     ids.push("https://localhost.localdomain/../c".into());
     for id in &ids {
-        let ask = Ask::get(&authorize(id, &[]));
+        let ask = HttpRequest::get(&authorize(id, &[]));
         let page = Browser::default().go(&site.public, ask.clone()).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
@@ -57,8 +56,8 @@ fn nobody_sends_the_daemon_to_its_own_machine() {
         assert!(page.header("location").is_none(), "{id}");
         site.local(&ask.header("Accept", "application/json")).refused(400, "invalid_client");
     }
-    assert_eq!(came.load(Ordering::SeqCst), 0, "somebody was sent to this machine");
-    // The counter counts.
+    assert_eq!(came.load(Ordering::SeqCst), 0, "the daemon connected to this machine");
+    // The counter itself works.
     drop(std::net::TcpStream::connect(("127.0.0.1", port)).unwrap());
     for _ in 0..500 {
         if came.load(Ordering::SeqCst) == 1 {
@@ -70,25 +69,28 @@ fn nobody_sends_the_daemon_to_its_own_machine() {
 }
 
 #[test]
-fn a_document_that_cannot_be_had_is_told_on_a_page() {
+fn an_unavailable_document_is_reported_on_a_page() {
     let site = Site::new();
-    // A name that cannot exist (RFC 6761): no network is needed to say so.
-    let ask = Ask::get(&authorize("https://app.invalid/client.json", &[]));
+    // A reserved name (RFC 6761) fails without a network.
+    let ask = HttpRequest::get(&authorize("https://app.invalid/client.json", &[]));
     let page = site.public(&ask).expect(400);
     assert!(page.body.contains("its host has no public address"), "{}", page.body);
 }
 
 #[test]
-fn with_known_only_the_copies_are_taken() {
+fn in_the_mode_known_only_stored_documents_are_used() {
     let site = Site::with(&[("BRAIN_HTTP_CLIENT_DOCUMENTS", "known")]);
-    let server =
-        site.public(&Ask::get("/.well-known/oauth-authorization-server")).expect(200).json();
+    let server = site
+        .public(&HttpRequest::get("/.well-known/oauth-authorization-server"))
+        .expect(200)
+        .json();
     assert_eq!(server["client_id_metadata_document_supported"], true, "the copies still work");
-    let page =
-        site.public(&Ask::get(&authorize("https://app.example/client.json", &[]))).expect(400);
+    let page = site
+        .public(&HttpRequest::get(&authorize("https://app.example/client.json", &[])))
+        .expect(400);
     assert!(page.body.contains("http.client_documents"), "{}", page.body);
     let callback = [("redirect_uri", "https://claude.ai/api/mcp/auth_callback")];
     let claude = authorize("https://claude.ai/oauth/mcp-oauth-client-metadata", &callback);
-    let page = site.public(&Ask::get(&claude)).expect(200);
+    let page = site.public(&HttpRequest::get(&claude)).expect(200);
     assert!(page.body.contains("<bdi>Claude</bdi> of <strong>claude.ai</strong>"), "{}", page.body);
 }

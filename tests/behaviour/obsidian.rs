@@ -1,4 +1,4 @@
-//! A vault of Obsidian as it is: names, tags, links, embeds, callouts and comments.
+//! A vault of Obsidian: names, tags, links, embeds, callouts and comments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ fn write(dir: &Path, name: &str, content: &str) {
     fs::write(place, content).unwrap();
 }
 
-/// A home that has imported these files.
+/// Returns a home that imported `files`, and the directory of the files.
 fn vault(files: &[(&str, &str)]) -> (TestHome, PathBuf) {
     let home = TestHome::new();
     let dir = home.outside().join("My Vault");
@@ -25,7 +25,7 @@ fn vault(files: &[(&str, &str)]) -> (TestHome, PathBuf) {
     (home, dir)
 }
 
-/// The links of a page: what the text says, and the slug it leads to or how it fails.
+/// Returns the links of a page: the link's text with its target's slug or the kind of failure.
 fn links(home: &TestHome, slug: &str) -> BTreeMap<String, String> {
     let reply = home.json(["links", slug]);
     let rows = reply["links"].as_array().unwrap();
@@ -106,7 +106,7 @@ fn links_of_every_form_find_their_pages() {
 }
 
 #[test]
-fn a_page_at_the_root_is_met_by_its_own_name_before_others() {
+fn a_name_links_to_the_page_at_the_root_first() {
     let (home, _) = vault(&[
         ("Acme.md", "root\n"),
         ("Old/Acme.md", "old\n"),
@@ -122,7 +122,7 @@ fn a_page_at_the_root_is_met_by_its_own_name_before_others() {
 }
 
 #[test]
-fn tags_of_the_text_are_tags_of_the_page() {
+fn tags_in_the_text_are_tags_of_the_page() {
     let text = "---\ntags: [Front, both]\n---\n\n# Heading #in-heading\n\nWork on #project/alpha and #both, #日本語. \\#escaped #1984\n\
          `#code` https://example.org/#frag [[Page#Heading]] %%#hidden%%\n\n> [!note] Called #callout\n";
     let (home, dir) = vault(&[("A.md", text)]);
@@ -139,7 +139,7 @@ fn tags_of_the_text_are_tags_of_the_page() {
         assert_eq!(slugs(&home.json(["search", "work", "--tag", tag])["hits"]), ["a"], "{tag}");
     }
     assert!(slugs(&home.json(["list", "--tag", "hidden"])["pages"]).is_empty());
-    // The text is as it was.
+    // The text is unchanged.
     assert_eq!(
         fs::read_to_string(home.page_file("a")).unwrap(),
         fs::read_to_string(dir.join("A.md")).unwrap()
@@ -154,7 +154,7 @@ fn tags_of_the_text_are_tags_of_the_page() {
 }
 
 #[test]
-fn a_tag_that_stands_in_the_text_is_not_taken_away_behind_its_back() {
+fn a_tag_in_the_text_cannot_be_removed_by_a_command() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ntags: [front]\n---\nabout #Work\n");
@@ -170,7 +170,7 @@ fn a_tag_that_stands_in_the_text_is_not_taken_away_behind_its_back() {
 }
 
 #[test]
-fn comments_keep_their_text_and_lose_their_links() {
+fn comments_keep_their_text_and_have_no_links() {
     let (home, _) = vault(&[(
         "A.md",
         "[[shown]] %%[[hidden]] [x](hidden.md)%% 100%% [[after]]\n\n> [!tip]- Folded [[called]]\n> ![[embedded]]\n\n%%\nzebra [[hidden too]]\n%%\n\n[[last]]\n",
@@ -181,7 +181,7 @@ fn comments_keep_their_text_and_lose_their_links() {
 }
 
 #[test]
-fn the_report_names_what_leads_nowhere_or_to_several() {
+fn the_report_names_missing_and_ambiguous_links() {
     let (home, _) = vault(&[
         (
             "A.md",
@@ -227,12 +227,12 @@ fn the_report_names_what_leads_nowhere_or_to_several() {
         (few["links"].as_array().unwrap().len(), &few["truncated"], &few["missing"]),
         (2, &json!(true), &json!(5))
     );
-    // Only pages that are there.
+    // Deleted pages are not counted.
     home.json(["delete", "a"]);
     let left = broken(&home, &[]);
-    let mut said = texts(&left["links"], "target");
-    said.sort();
-    assert_eq!(said, ["Missing Page", "gone"]);
+    let mut targets = texts(&left["links"], "target");
+    targets.sort();
+    assert_eq!(targets, ["Missing Page", "gone"]);
     home.put("gone", "here now\n");
     assert_eq!(texts(&broken(&home, &[])["links"], "target"), ["Missing Page"]);
     assert_eq!(
@@ -251,7 +251,7 @@ fn the_report_names_what_leads_nowhere_or_to_several() {
 }
 
 #[test]
-fn broken_links_of_many_pages_are_counted_as_pages_come_and_go() {
+fn the_count_of_broken_links_follows_added_and_deleted_pages() {
     let texts: Vec<(String, String)> =
         (0..400).map(|n| (format!("{n:03}.md"), format!("[[Hub]] [[{:03}]]\n", n + 1))).collect();
     let files: Vec<(&str, &str)> =
@@ -301,7 +301,7 @@ fn the_report_keeps_sources_apart() {
 }
 
 #[test]
-fn the_shared_vault_has_few_broken_links_and_they_are_its_own() {
+fn the_shared_vault_has_only_its_own_broken_links() {
     let Some(vault) = shared_data("vault") else { return };
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -311,7 +311,7 @@ fn the_shared_vault_has_few_broken_links_and_they_are_its_own() {
         let target = link["target"].as_str().unwrap();
         assert_eq!(link["status"], "missing", "{link}");
         let file = vault.join(format!("{}.md", target.trim_end_matches(".md")));
-        assert!(!file.exists(), "{} is there: {link}", file.display());
+        assert!(!file.exists(), "{} exists: {link}", file.display());
     }
     assert_eq!(report["ambiguous"], 0);
 }

@@ -1,14 +1,14 @@
-//! The OpenAPI document beside the server: what one of them refuses the other does not take.
+//! The OpenAPI document compared with the server: both accept and refuse the same requests.
 
 use serde_json::{Value, json};
 
-use crate::web::{Ask, Browser, Site};
+use crate::web::{Browser, HttpRequest, Site};
 
 fn document(address: &str) -> Value {
-    Browser::default().go(address, Ask::get("/openapi.json")).expect(200).json()
+    Browser::default().go(address, HttpRequest::get("/openapi.json")).expect(200).json()
 }
 
-/// Whether the document lets `value` be what `schema` is of.
+/// Tells whether `value` is valid for `schema` in the document.
 fn allows(document: &Value, schema: &Value, value: &Value) -> bool {
     let mut whole = schema.clone();
     whole["components"] = document["components"].clone();
@@ -62,7 +62,7 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
         let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
         assert!(schema.is_object(), "{path}: {operation}");
         assert_eq!(allows(&document, schema, &body), taken, "the document, {path}: {body}");
-        let answer = site.local(&Ask::json(path, &body).bearer(&site.admin));
+        let answer = site.local(&HttpRequest::json(path, &body).bearer(&site.admin));
         assert_eq!(
             (200..300).contains(&answer.status),
             taken,
@@ -93,9 +93,9 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
         let allowed = allows(&document, &parameter["schema"], &json!(value));
         assert_eq!(allowed, taken, "the document, {path}: {name} = {value}: {parameter}");
         let ask = if parameter["in"] == "query" {
-            Ask::get(&format!("{path}?{name}={value}"))
+            HttpRequest::get(&format!("{path}?{name}={value}"))
         } else {
-            Ask::new("POST", path)
+            HttpRequest::new("POST", path)
                 .header("Content-Type", "text/plain")
                 .header(name, value)
                 .body("text")
@@ -119,7 +119,7 @@ fn parameters_are_as_strict_in_the_document_as_in_the_server() {
 }
 
 #[test]
-fn forms_say_which_words_they_take() {
+fn the_schemas_of_forms_list_the_allowed_values() {
     let site = Site::new();
     let document = document(&site.local);
     let words = |name: &str, field: &str| {
@@ -138,11 +138,11 @@ fn forms_say_which_words_they_take() {
 }
 
 #[test]
-fn answers_have_the_words_that_the_document_says() {
+fn answers_have_the_values_of_the_document() {
     let site = Site::new();
     let document = document(&site.local);
     let answer = site.local(
-        &Ask::new("POST", "/ingest")
+        &HttpRequest::new("POST", "/ingest")
             .header("Content-Type", "text/plain")
             .body("text")
             .bearer(&site.admin),
@@ -158,29 +158,30 @@ fn answers_have_the_words_that_the_document_says() {
 }
 
 #[test]
-fn the_telephone_is_in_the_document_where_it_is_served() {
+fn the_telephone_is_in_the_document_of_its_listener() {
     let off = Site::new();
     assert!(document(&off.local)["paths"]["/voice"].is_null(), "it is not switched on");
-    let own = Site::with(&[("BRAIN_VOICE_ENABLED", "true")]);
+    let voice_site = Site::with(&[("BRAIN_VOICE_ENABLED", "true")]);
     let upstream = ("BRAIN_VOICE_UPSTREAM", "http://127.0.0.1:1");
     let passed = Site::with(&[("BRAIN_VOICE_ENABLED", "true"), upstream]);
-    for (site, turns) in [(&own, true), (&passed, false)] {
+    for (site, turns) in [(&voice_site, true), (&passed, false)] {
         for address in [&site.local, &site.public] {
             let document = document(address);
             let operation = &document["paths"]["/voice"]["post"];
             assert_eq!(operation["parameters"][0]["name"], "X-Twilio-Signature", "{operation}");
             assert_eq!(document["paths"]["/voice/turn"]["post"].is_object(), turns);
-            let answer = Browser::default().go(address, Ask::new("POST", "/voice"));
+            let answer = Browser::default().go(address, HttpRequest::new("POST", "/voice"));
             assert!(operation["responses"][answer.status.to_string()].is_object(), "{answer:?}");
         }
     }
 }
 
 #[test]
-fn json_that_does_not_parse_is_called_so() {
+fn malformed_json_is_reported_as_such() {
     let site = Site::new();
     let send = |path: &str, body: &str| {
-        let ask = Ask::new("POST", path).header("Content-Type", "application/json").body(body);
+        let ask =
+            HttpRequest::new("POST", path).header("Content-Type", "application/json").body(body);
         site.local(&ask.bearer(&site.admin))
     };
     for path in [
@@ -201,10 +202,10 @@ fn json_that_does_not_parse_is_called_so() {
 }
 
 #[test]
-fn a_body_at_the_largest_limit_is_not_told_to_raise_it() {
+fn at_the_largest_limit_no_hint_advises_to_raise_it() {
     let message = |limit: &str, bytes: usize| {
         let site = Site::with(&[("BRAIN_INGEST_MAX_BYTES", limit)]);
-        let ask = Ask::new("POST", "/ingest")
+        let ask = HttpRequest::new("POST", "/ingest")
             .header("Content-Type", "text/plain")
             .body(&"a".repeat(bytes));
         site.local(&ask.bearer(&site.admin)).refused(413, "too_large").body

@@ -44,7 +44,7 @@ const COMMANDS: [&str; 36] = [
 ];
 
 #[test]
-fn every_command_explains_itself_without_a_daemon() {
+fn every_command_has_help_without_a_daemon() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     let overview = home.brain(["--help"]).expect(0).stdout;
@@ -78,18 +78,18 @@ fn the_version_has_four_parts_and_is_one_for_all_programs() {
 }
 
 #[test]
-fn config_show_tells_each_value_and_where_it_comes_from() {
+fn config_show_prints_each_value_and_its_origin() {
     let mut home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     let file = home.path().join("config.toml");
     fs::write(&file, "[store]\ncache_mb = 7\nmin_free_mb = 5\n").unwrap();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "9".into()));
-    let shown = home.json(["config", "show"]);
+    let displayed = home.json(["config", "show"]);
     let row = |name: &str| {
-        let keys = shown["keys"].as_array().unwrap();
+        let keys = displayed["keys"].as_array().unwrap();
         keys.iter()
             .find(|k| k["key"] == name)
-            .unwrap_or_else(|| panic!("{name} in {shown}"))
+            .unwrap_or_else(|| panic!("{name} in {displayed}"))
             .clone()
     };
     assert_eq!(
@@ -111,11 +111,11 @@ fn config_show_tells_each_value_and_where_it_comes_from() {
 }
 
 #[test]
-fn config_check_names_what_is_wrong() {
+fn config_check_names_each_mistake() {
     let home = TestHome::new();
     let file = home.outside().join("c.toml");
     let path = file.to_str().unwrap();
-    for (text, said) in [
+    for (text, expected_parts) in [
         ("[store]\ncache_bm = 3\n", &["cache_bm", "cache_mb"][..]),
         ("[deamon]\nlog = \"info\"\n", &["deamon", "daemon"]),
         ("[daemon]\nlog = \"loud\"\n", &["loud", "debug"]),
@@ -126,10 +126,11 @@ fn config_check_names_what_is_wrong() {
         fs::write(&file, text).unwrap();
         let error = home.fault(["config", "check", path], 1);
         assert_eq!(error["code"], "invalid_config");
-        let told = format!("{} {}", error["message"], error["hint"]);
+        let error_text = format!("{} {}", error["message"], error["hint"]);
         assert!(
-            said.iter().all(|part| told.contains(part)) && told.contains("c.toml"),
-            "{text:?}: {told}"
+            expected_parts.iter().all(|part| error_text.contains(part))
+                && error_text.contains("c.toml"),
+            "{text:?}: {error_text}"
         );
     }
     fs::write(&file, "# only a comment\n[search]\nlanguage = \"de\"\n").unwrap();
@@ -141,19 +142,19 @@ fn config_check_names_what_is_wrong() {
 }
 
 #[test]
-fn a_variable_with_a_wrong_value_stops_the_start_by_its_name() {
+fn a_variable_with_a_wrong_value_is_named_and_stops_the_start() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_CACHE_MB".into(), "plenty".into()));
-    let ran = home.brain(["capture", "x"]);
-    assert_ne!(ran.code, 0);
+    let output = home.brain(["capture", "x"]);
+    assert_ne!(output.code, 0);
     assert!(
-        ran.stderr.contains("BRAIN_STORE_CACHE_MB") && ran.stderr.contains("plenty"),
-        "{ran:?}"
+        output.stderr.contains("BRAIN_STORE_CACHE_MB") && output.stderr.contains("plenty"),
+        "{output:?}"
     );
 }
 
 #[test]
-fn a_healthy_brain_has_no_false_alarm() {
+fn the_doctor_finds_no_problem_in_a_healthy_brain() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for round in 0..2 {
@@ -218,13 +219,14 @@ fn the_doctors_hints_are_commands_that_exist() {
 }
 
 #[test]
-fn completions_are_made_for_each_shell_and_name_every_command() {
+fn completions_for_each_shell_name_every_command() {
     let home = TestHome::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = home.brain(["completions", shell]).expect(0).stdout;
         for command in ["capture", "backlinks", "timeline", "--allow-empty"] {
-            let shown = if shell == "fish" { command.trim_start_matches("--") } else { command };
-            assert!(script.contains(shown), "{shell} lacks {command}");
+            let displayed =
+                if shell == "fish" { command.trim_start_matches("--") } else { command };
+            assert!(script.contains(displayed), "{shell} lacks {command}");
         }
     }
     assert_eq!(home.fault(["completions", "tcsh"], 2)["code"], "usage");
@@ -240,7 +242,7 @@ fn completions_are_made_for_each_shell_and_name_every_command() {
 }
 
 #[test]
-fn completions_and_man_pages_are_installed_where_shells_and_man_look() {
+fn completions_and_man_pages_are_installed_in_the_usual_places() {
     let home = TestHome::new();
     let run = |args: &[&str]| {
         let mut command = home.command("brain");
@@ -253,7 +255,7 @@ fn completions_and_man_pages_are_installed_where_shells_and_man_look() {
         ("zsh", "share/zsh/site-functions/_brain"),
         ("fish", "config/fish/completions/brain.fish"),
     ] {
-        // A second time replaces the first.
+        // A second installation replaces the first.
         for _ in 0..2 {
             let installed = run(&["completions", shell, "--install", "--json"]).expect(0).json();
             let path = home.outside().join(place);
@@ -290,7 +292,7 @@ fn serve_runs_the_daemon_in_the_foreground() {
 }
 
 #[test]
-fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
+fn json_output_is_one_value_for_success_and_failure() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "[[b]]\n- 2024-01-01 | x\n");
@@ -318,11 +320,11 @@ fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
         &["--version"],
     ] {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
-        let ran = home.brain(&args).expect(0);
+        let output = home.brain(&args).expect(0);
         assert!(
-            ran.json().is_object() && ran.stdout.lines().count() == 1,
+            output.json().is_object() && output.stdout.lines().count() == 1,
             "{args:?}: {}",
-            ran.stdout
+            output.stdout
         );
     }
     for (args, code) in [
@@ -338,7 +340,7 @@ fn json_is_one_value_on_standard_output_for_every_command_good_or_bad() {
 }
 
 #[test]
-fn frontmatter_that_is_more_than_a_list_is_not_flattened() {
+fn structured_frontmatter_is_not_flattened() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ncompany: {name: Acme}\ntags: [x, {y: z}]\n---\n\nbody\n");
@@ -349,7 +351,7 @@ fn frontmatter_that_is_more_than_a_list_is_not_flattened() {
 }
 
 #[test]
-fn a_tag_is_removed_however_it_was_written() {
+fn a_tag_is_removed_in_any_spelling() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "---\ntags: [a, c]\ntag: b\n---\n\nbody\n");
@@ -359,7 +361,7 @@ fn a_tag_is_removed_however_it_was_written() {
 }
 
 #[test]
-fn a_key_that_means_something_else_is_no_kind_of_link() {
+fn a_reserved_frontmatter_key_is_no_kind_of_link() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "body\n");

@@ -1,8 +1,8 @@
-//! `/page/…`: a page in its owner's browser.
+//! `/page/…`: a page in the owner's browser.
 
-use crate::web::{Answer, Ask, Browser, Site};
+use crate::web::{Browser, HttpRequest, HttpResponse, Site};
 
-/// A browser that has signed in on the page at `path`.
+/// Returns a browser that is signed in on the page at `path`.
 fn signed_in(site: &Site, path: &str) -> Browser {
     let mut browser = Browser::default();
     let back = sign_in(site, &mut browser, path, &site.admin).expect(303);
@@ -10,16 +10,16 @@ fn signed_in(site: &Site, path: &str) -> Browser {
     browser
 }
 
-fn sign_in(site: &Site, browser: &mut Browser, path: &str, token: &str) -> Answer {
-    let form = Ask::form(path, &[("admin_token", token)]);
+fn sign_in(site: &Site, browser: &mut Browser, path: &str, token: &str) -> HttpResponse {
+    let form = HttpRequest::form(path, &[("admin_token", token)]);
     browser.go(
         &site.local,
         form.header("Origin", &site.issuer()).header("Sec-Fetch-Site", "same-origin"),
     )
 }
 
-/// No script, nothing loaded, nothing framed.
-fn assert_sealed(page: &Answer) {
+/// Checks that the page allows no scripts, no external resources and no frames.
+fn assert_sealed(page: &HttpResponse) {
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"), "{page:?}");
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
@@ -51,7 +51,7 @@ fn the_owner_signs_in_and_reads() {
     );
     site.home.put("people/charles", "# Charles\n");
     let mut browser = Browser::default();
-    let form = browser.go(&site.local, Ask::get("/page/people/ada")).expect(401);
+    let form = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
     assert_sealed(&form);
     assert!(form.body.contains("action=\"/page/people/ada\"") && !form.body.contains("Lovelace"));
     let wrong = sign_in(&site, &mut browser, "/page/people/ada", "brain_at_wrong").expect(401);
@@ -59,7 +59,7 @@ fn the_owner_signs_in_and_reads() {
     assert!(browser.cookies.is_empty());
 
     let mut browser = signed_in(&site, "/page/people/ada");
-    let page = browser.go(&site.local, Ask::get("/page/people/ada")).expect(200);
+    let page = browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(200);
     assert_sealed(&page);
     for told in [
         "<title>Ada Lovelace · brain</title>",
@@ -73,28 +73,28 @@ fn the_owner_signs_in_and_reads() {
         assert!(page.body.contains(told), "{told}: {}", page.body);
     }
     assert!(!page.body.contains("came from outside"), "the owner's own word");
-    browser.go(&site.local, Ask::get("/page/default:people/charles")).expect(200);
-    assert_eq!(browser.go(&site.local, Ask::new("HEAD", "/page/people/ada")).status, 200);
-    // Whoever sends the cookie of another session is nobody.
+    browser.go(&site.local, HttpRequest::get("/page/default:people/charles")).expect(200);
+    assert_eq!(browser.go(&site.local, HttpRequest::new("HEAD", "/page/people/ada")).status, 200);
+    // The cookie of another session is worth nothing.
     browser.cookies[0].1 = "x".repeat(43);
-    browser.go(&site.local, Ask::get("/page/people/ada")).expect(401);
+    browser.go(&site.local, HttpRequest::get("/page/people/ada")).expect(401);
 }
 
 #[test]
-fn a_link_from_another_site_asks_again_once() {
+fn a_link_from_another_site_asks_once_for_confirmation() {
     let site = Site::new();
     site.home.put("a b/ü".replace(' ', "-").as_str(), "# A\n");
-    let from_elsewhere = |path: &str| Ask::get(path).header("Sec-Fetch-Site", "cross-site");
+    let from_elsewhere = |path: &str| HttpRequest::get(path).header("Sec-Fetch-Site", "cross-site");
     let again = site.local(&from_elsewhere("/page/a-b/%C3%BC")).expect(200);
     assert_sealed(&again);
     assert!(again.body.contains("content=\"0; url=/page/a-b/%C3%BC?again\""), "{}", again.body);
     site.local(&from_elsewhere("/page/a-b/%C3%BC?again")).expect(401);
     let mut browser = signed_in(&site, "/page/a-b/%C3%BC");
-    browser.go(&site.local, Ask::get("/page/a-b/%C3%BC?again")).expect(200);
+    browser.go(&site.local, HttpRequest::get("/page/a-b/%C3%BC?again")).expect(200);
 }
 
 #[test]
-fn whatever_is_on_a_page_is_text() {
+fn markup_in_a_page_is_shown_as_text() {
     let site = Site::new();
     let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> <a href=\"javascript:alert(1)\">x</a>\n\n\
                 [a](javascript:alert(1)) [b](data:text/html,x) [c](//evil.example/x) [d](https://ok.example/?\"><script>)\n\n\
@@ -106,7 +106,7 @@ fn whatever_is_on_a_page_is_text() {
     );
     site.home.put("evil", &page);
     let mut browser = signed_in(&site, "/page/evil");
-    let shown = browser.go(&site.local, Ask::get("/page/evil")).expect(200);
+    let shown = browser.go(&site.local, HttpRequest::get("/page/evil")).expect(200);
     assert!(shown.body.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     let body = shown.body.replace("javascript:", "").replace("src=x", "");
     let links: Vec<&str> =
@@ -133,18 +133,18 @@ fn whatever_is_on_a_page_is_text() {
 }
 
 #[test]
-fn text_from_outside_is_said_to_be() {
+fn text_from_outside_is_marked() {
     let site = Site::new();
     let token = site.home.token("w", "read write", &[]);
     let item = serde_json::json!({ "content": "Send me all your money" });
-    let item = Ask::json("/ingest", &item).header("X-Brain-Slug", "inbox/evil");
+    let item = HttpRequest::json("/ingest", &item).header("X-Brain-Slug", "inbox/evil");
     let item = item.header("X-Brain-Source-Uri", "https://evil.example/<x>");
     let taken = site.local(&item.bearer(&token));
     assert!([200, 202].contains(&taken.status), "{}", taken.body);
     let mut browser = signed_in(&site, "/page/inbox/evil");
     let until = std::time::Instant::now() + brain_tests::PATIENCE;
     let page = loop {
-        let page = browser.go(&site.local, Ask::get("/page/inbox/evil"));
+        let page = browser.go(&site.local, HttpRequest::get("/page/inbox/evil"));
         if page.status == 200 {
             break page;
         }
@@ -157,7 +157,7 @@ fn text_from_outside_is_said_to_be() {
 }
 
 #[test]
-fn other_sources_are_reached_by_name_and_missing_pages_have_neighbours() {
+fn pages_of_other_sources_open_and_missing_ones_get_suggestions() {
     let site = Site::new();
     let dir = site.home.outside();
     site.home.brain(["sources", "add", "work", "--path", dir.to_str().unwrap()]).expect(0);
@@ -167,7 +167,7 @@ fn other_sources_are_reached_by_name_and_missing_pages_have_neighbours() {
     );
     let mut browser = signed_in(&site, "/page/work:people/bob");
     let mut go = |path: &str, status: u16| {
-        let page = browser.go(&site.local, Ask::get(path)).expect(status);
+        let page = browser.go(&site.local, HttpRequest::get(path)).expect(status);
         assert_sealed(&page);
         page.body
     };
@@ -192,21 +192,21 @@ fn other_sources_are_reached_by_name_and_missing_pages_have_neighbours() {
 }
 
 #[test]
-fn only_the_owner_and_only_on_this_machine() {
+fn only_the_owner_on_this_machine_can_read_pages() {
     let site = Site::new();
     site.home.put("secret", "# Secret\nwords");
-    let public = site.public(&Ask::get("/page/secret"));
+    let public = site.public(&HttpRequest::get("/page/secret"));
     assert_eq!(public.status, 404, "{}", public.body);
     assert!(!public.body.contains("words"));
     assert_eq!(
-        site.public(&Ask::form("/page/secret", &[("admin_token", &site.admin)])).status,
+        site.public(&HttpRequest::form("/page/secret", &[("admin_token", &site.admin)])).status,
         404
     );
-    // A bearer is for programs, which have other ways to read.
+    // Bearer tokens are for programs, which read pages through other routes.
     let token = site.home.token("t", "read", &[]);
-    site.local(&Ask::get("/page/secret").bearer(&token)).expect(401);
-    // Other sites can neither sign somebody in nor guess.
-    let form = Ask::form("/page/secret", &[("admin_token", &site.admin)]);
+    site.local(&HttpRequest::get("/page/secret").bearer(&token)).expect(401);
+    // Another site can neither sign the owner in nor guess the token.
+    let form = HttpRequest::form("/page/secret", &[("admin_token", &site.admin)]);
     site.local(&form.clone().header("Origin", "https://evil.example")).expect(403);
     site.local(&form.header("Sec-Fetch-Site", "cross-site")).expect(403);
     let mut browser = Browser::default();
@@ -220,14 +220,14 @@ fn only_the_owner_and_only_on_this_machine() {
 }
 
 #[test]
-fn reading_is_in_the_record_by_its_route() {
+fn the_audit_records_the_route_of_a_read_page() {
     let site = Site::new();
     site.home.put("secret-name", "# Secret\nwords");
     let mut browser = signed_in(&site, "/page/secret-name");
-    browser.go(&site.local, Ask::get("/page/secret-name")).expect(200);
+    browser.go(&site.local, HttpRequest::get("/page/secret-name")).expect(200);
     let calls = site.home.json(["audit"]).to_string();
     assert!(calls.contains("GET /page/{*name}") && calls.contains("POST /page/{*name}"), "{calls}");
     assert!(!calls.contains("secret-name"), "{calls}");
-    let api = site.local(&Ask::get("/openapi.json")).expect(200).body;
+    let api = site.local(&HttpRequest::get("/openapi.json")).expect(200).body;
     assert!(!api.contains("/page/"), "a page for people is not part of the interface for programs");
 }

@@ -6,7 +6,7 @@ use brain_tests::TestHome;
 use serde_json::json;
 
 #[test]
-fn a_page_that_was_put_is_read_back_whole_and_is_a_file() {
+fn a_put_page_is_read_back_whole_and_is_a_file() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "---\ntype: person\ntitle: Ada Lovelace\ntags: [maths, history]\naliases: [Countess]\nborn: 1815\n---\n\nShe wrote.\n";
@@ -26,7 +26,7 @@ fn a_page_that_was_put_is_read_back_whole_and_is_a_file() {
 }
 
 #[test]
-fn the_same_page_again_is_unchanged_and_another_is_a_version() {
+fn an_equal_put_is_unchanged_and_another_is_a_version() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     assert_eq!(home.put("a/b", "one\n")["status"], "created");
@@ -47,7 +47,7 @@ fn the_same_page_again_is_unchanged_and_another_is_a_version() {
 }
 
 #[test]
-fn what_get_prints_can_be_put_back_and_changes_nothing() {
+fn putting_the_output_of_get_changes_nothing() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for text in [
@@ -57,12 +57,12 @@ fn what_get_prints_can_be_put_back_and_changes_nothing() {
         "\n\nblank lines\r\n",
     ] {
         home.put("round", text);
-        let shown = home.brain(["get", "round"]).expect(0).stdout;
+        let printed = home.brain(["get", "round"]).expect(0).stdout;
         let before = home.get("round");
         assert_eq!(
-            home.put("round", &shown)["status"],
+            home.put("round", &printed)["status"],
             "unchanged",
-            "{text:?} was shown as {shown:?}"
+            "{text:?} was shown as {printed:?}"
         );
         assert_eq!(home.get("round"), before);
     }
@@ -81,7 +81,7 @@ fn a_put_from_a_file_names_the_file() {
 }
 
 #[test]
-fn empty_content_blanks_a_page_only_when_told_to() {
+fn empty_content_blanks_a_page_only_with_the_flag() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("keep", "precious\n");
@@ -102,7 +102,7 @@ fn empty_content_blanks_a_page_only_when_told_to() {
 }
 
 #[test]
-fn versions_are_kept_whole_with_title_type_tags_and_frontmatter() {
+fn versions_keep_title_type_tags_and_frontmatter() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let first = "---\ntype: idea\ntitle: First\ntags: [x, y]\nmood: good\n---\n\nBody one\n";
@@ -130,7 +130,7 @@ fn versions_are_kept_whole_with_title_type_tags_and_frontmatter() {
 }
 
 #[test]
-fn a_version_that_does_not_exist_ends_with_4() {
+fn a_missing_version_ends_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("v", "one\n");
@@ -142,7 +142,7 @@ fn a_version_that_does_not_exist_ends_with_4() {
 }
 
 #[test]
-fn a_page_that_does_not_exist_ends_with_4_for_every_command_that_names_one() {
+fn a_missing_page_ends_every_command_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for args in [
@@ -170,7 +170,7 @@ fn a_page_that_does_not_exist_ends_with_4_for_every_command_that_names_one() {
 }
 
 #[test]
-fn a_source_that_is_not_registered_ends_with_4_for_every_command() {
+fn an_unknown_source_ends_every_command_with_exit_code_4() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside();
@@ -195,7 +195,7 @@ fn a_source_that_is_not_registered_ends_with_4_for_every_command() {
 }
 
 #[test]
-fn wrong_slugs_commands_and_flags_end_with_2() {
+fn wrong_slugs_commands_and_flags_end_with_exit_code_2() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     assert_eq!(home.fault(["get", "Not A Slug"], 2)["code"], "invalid_slug");
@@ -210,7 +210,7 @@ fn wrong_slugs_commands_and_flags_end_with_2() {
 }
 
 #[test]
-fn a_page_of_binary_or_broken_frontmatter_leaves_the_former_one_alone() {
+fn binary_content_or_broken_frontmatter_leaves_the_page_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("p", "good\n");
@@ -224,7 +224,7 @@ fn a_page_of_binary_or_broken_frontmatter_leaves_the_former_one_alone() {
 }
 
 #[test]
-fn slugs_of_other_scripts_are_taken_as_they_are() {
+fn slugs_in_other_scripts_are_kept_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for slug in ["日本/東京", "заметки/день", "café/été", "ไทย/ภาษา"]
@@ -236,7 +236,7 @@ fn slugs_of_other_scripts_are_taken_as_they_are() {
 }
 
 #[test]
-fn a_slug_and_a_slug_below_it_are_two_pages() {
+fn a_page_and_a_page_below_its_slug_are_two_pages() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("projects", "the list\n");

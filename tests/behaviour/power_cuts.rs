@@ -1,13 +1,12 @@
-//! Power cuts on real file systems: whatever was not flushed is gone, and what was acknowledged is
-//! there afterwards.
+//! Power cuts on real file systems: unflushed data is lost, and every acknowledged write survives.
 //!
 //! A home is on a loop device with ext4 or XFS. At a random moment under load the file system is
-//! shut down without a flush of its log; what was only in memory is lost with it, data and names.
-//! Before that, parts of random files are written out, as a kernel does at its leisure: that tears
-//! files. Then the daemon is killed, the file system mounted again, and a daemon started.
+//! shut down without a flush of its log, so data and names that were only in memory are lost.
+//! Before that, the test writes out parts of random files, as a kernel might: this tears files.
+//! Then the daemon is killed, the file system is mounted again, and a new daemon starts.
 //!
-//! `BRAIN_POWER_CUTS` says how many cuts there are (2; `.ci/power-cuts` has 100). It takes root,
-//! loop devices, `mkfs.ext4` or `mkfs.xfs`, and python3.
+//! `BRAIN_POWER_CUTS` sets the number of cuts (default 2; `.ci/power-cuts` uses 100). The test
+//! needs root, loop devices, `mkfs.ext4` or `mkfs.xfs`, and python3.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,11 +21,11 @@ use rustix::fs::{Advice, fadvise};
 use crate::crash::{Book, Check, Dice, Run, check_everything, settle};
 
 const WRITERS: usize = 6;
-/// Of the image, which has holes: what is not written takes no room.
-const IMAGE: u64 = 1 << 30;
+/// The size of the sparse image file, in bytes.
+const IMAGE_BYTES: u64 = 1 << 30;
 
-/// A file system, how it is made, and how it is mounted.
-const KINDS: [(&str, &[&str], &str); 3] = [
+/// A file system's name, the command that creates it, and its mount options.
+const FILE_SYSTEMS: [(&str, &[&str], &str); 3] = [
     ("ext4", &["mkfs.ext4", "-q", "-F"], "loop"),
     (
         "ext4 with late names",
@@ -44,16 +43,16 @@ struct Disk {
 }
 
 impl Disk {
-    /// Makes a file system and mounts it at the home; `None`, said loudly, where that cannot be
-    /// done.
+    /// Creates a file system and mounts it at the home. Returns `None` and prints a notice if this
+    /// machine does not allow that.
     fn new(home: &TestHome, (name, make, options): (&str, &[&str], &'static str)) -> Option<Self> {
         let disk = Self { image: home.outside().join("image"), at: home.path(), options };
-        File::create(&disk.image).unwrap().set_len(IMAGE).unwrap();
+        File::create(&disk.image).unwrap().set_len(IMAGE_BYTES).unwrap();
         fs::create_dir_all(&disk.at).unwrap();
         let made =
             Command::new(make[0]).args(&make[1..]).arg(&disk.image).stdout(Stdio::null()).status();
         if !made.is_ok_and(|status| status.success()) || !disk.mount() {
-            skip(&format!("no power cuts on {name}: they take root, loop devices and {}", make[0]));
+            skip(&format!("no power cuts on {name}: they need root, loop devices and {}", make[0]));
             return None;
         }
         Some(disk)
@@ -76,9 +75,10 @@ impl Disk {
         panic!("{} is in use", self.at.display());
     }
 
-    /// What cuts its power, ready to do so.
-    fn breaker(&self) -> Breaker {
-        // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN are one number; 2 is without a flush of the log.
+    /// Starts the helper process that cuts the power on request.
+    fn power_switch(&self) -> PowerSwitch {
+        // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN have the same number; 2 means: do not flush the
+        // log.
         const CUT: &str = "import fcntl,os,sys\nfd=os.open(sys.argv[1],os.O_RDONLY)\nprint(flush=True)\n\
                            sys.stdin.read(1)\nfcntl.ioctl(fd,0x8004587D,(2).to_bytes(4,'little'))";
         let mut child = Command::new("python3")
@@ -87,10 +87,11 @@ impl Disk {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("python3 is there");
+            .expect("python3 is installed");
         let mut ready = [0; 1];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready).expect("it is ready");
-        Breaker(child)
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut ready)
+            .expect("the helper process is ready");
+        PowerSwitch(child)
     }
 }
 
@@ -100,18 +101,18 @@ impl Drop for Disk {
     }
 }
 
-struct Breaker(Child);
+struct PowerSwitch(Child);
 
-impl Breaker {
+impl PowerSwitch {
     fn cut(mut self) {
         self.0.stdin.take().unwrap().write_all(b"!").unwrap();
         assert!(self.0.wait().unwrap().success(), "the file system was not shut down");
     }
 }
 
-/// Writes parts of random files out, until it is told to end.
-fn write_out(home: &Path, mut dice: Dice, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
+/// Writes out parts of random files until `is_over` is set.
+fn write_out(home: &Path, mut dice: Dice, is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
         let mut files = Vec::new();
         let mut left = vec![home.join("pages")];
         while let Some(dir) = left.pop() {
@@ -128,14 +129,14 @@ fn write_out(home: &Path, mut dice: Dice, over: &AtomicBool) {
             let Ok(file) = File::open(&files[at]) else { continue };
             let pages = file.metadata().map_or(0, |meta| meta.len().div_ceil(4096));
             let from = dice.below(pages) * 4096;
-            // Dirty pages are not dropped: they are written out.
+            // The kernel does not drop dirty pages; it writes them out.
             let _ = fadvise(&file, from, std::num::NonZeroU64::new(4096), Advice::DontNeed);
         }
         std::thread::sleep(Duration::from_millis(10 + dice.below(100)));
     }
 }
 
-/// How many files of pages a cut has torn: empty, or with zeros in them.
+/// Counts the page files that a cut has torn: they are empty or contain zeros.
 fn torn_files(dir: &Path) -> usize {
     let mut torn = 0;
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -150,8 +151,8 @@ fn torn_files(dir: &Path) -> usize {
     torn
 }
 
-/// One cut under load, and a new start; how many writes were acknowledged, and how many files were
-/// torn.
+/// Cuts the power under load and starts a new daemon. Returns the numbers of acknowledged writes
+/// and of torn files.
 fn cut(
     home: &TestHome,
     disk: &Disk,
@@ -162,13 +163,13 @@ fn cut(
     let daemon = home.daemon();
     settle(home);
     let socket = home.socket();
-    // Most within the first second; some after the daemon has flushed its files.
+    // Most cuts happen within the first second, some after the daemon has flushed its files.
     let moment = if dice.one_in(15) {
         Duration::from_millis(10_000 + dice.below(1500))
     } else {
         Duration::from_millis((4 << dice.below(9)) + dice.below(50))
     };
-    let (breaker, over) = (disk.breaker(), AtomicBool::new(false));
+    let (power_switch, is_over) = (disk.power_switch(), AtomicBool::new(false));
     let written = std::thread::scope(|scope| {
         let writers: Vec<_> = books
             .iter_mut()
@@ -177,12 +178,12 @@ fn cut(
                 scope.spawn(move || book.write_until_killed(socket, dice, round))
             })
             .collect();
-        let (pages, dice, over) = (home.path(), dice.split(), &over);
-        scope.spawn(move || write_out(&pages, dice, over));
+        let (pages, dice, is_over) = (home.path(), dice.split(), &is_over);
+        scope.spawn(move || write_out(&pages, dice, is_over));
         std::thread::sleep(moment);
-        breaker.cut();
+        power_switch.cut();
         daemon.kill();
-        over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
         writers
             .into_iter()
             .map(|writer| writer.join().expect("a writer found a fault; see above"))
@@ -201,8 +202,8 @@ fn acknowledged_writes_survive_power_cuts() {
     let cuts = asked.unwrap_or(2);
     let run = Run::new(1);
     let mut dice = run.dice();
-    for (n, kind) in KINDS.into_iter().enumerate() {
-        let share = cuts / KINDS.len() + usize::from(n < cuts % KINDS.len());
+    for (n, kind) in FILE_SYSTEMS.into_iter().enumerate() {
+        let share = cuts / FILE_SYSTEMS.len() + usize::from(n < cuts % FILE_SYSTEMS.len());
         if share == 0 {
             continue;
         }
@@ -233,7 +234,7 @@ fn acknowledged_writes_survive_power_cuts() {
                     .contains(&check["name"].as_str().unwrap());
                 assert!(!of_files || check["status"] == "ok", "{check}");
             }
-            // Half of the cuts hit a daemon after a daemon that ended well.
+            // Half of the cuts follow a clean end of the former daemon.
             if dice.one_in(2) {
                 assert!(daemon.terminate().0.success(), "{}", home.log());
             }
@@ -241,7 +242,7 @@ fn acknowledged_writes_survive_power_cuts() {
         let daemon = home.daemon();
         settle(&home);
         check_everything(&home, &books);
-        assert!(written > 0, "nobody could write anything");
+        assert!(written > 0, "no write was acknowledged");
         run.tell(&format!(
             "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files mended, {:.0?}",
             kind.0,
@@ -251,9 +252,9 @@ fn acknowledged_writes_survive_power_cuts() {
     }
 }
 
-/// The harness itself: with flushes that do nothing, losses are found at once.
+/// Tests the harness itself: if flushes do nothing, the test finds losses.
 #[test]
-fn power_cuts_are_noticed_where_nothing_is_flushed() {
+fn power_cuts_lose_data_when_nothing_is_flushed() {
     const NOTHING: &str = "int fsync(int f){return 0;} int fdatasync(int f){return 0;}\n";
     let mut home = TestHome::new();
     let shim = home.outside().join("shim.so");
@@ -262,15 +263,15 @@ fn power_cuts_are_noticed_where_nothing_is_flushed() {
     let compiled =
         Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&shim, &source]).status();
     if !compiled.is_ok_and(|status| status.success()) {
-        return skip("a shim takes gcc");
+        return skip("the shim needs gcc");
     }
     home.env.push(("LD_PRELOAD".into(), shim.display().to_string()));
     let home = home;
-    let Some(disk) = Disk::new(&home, KINDS[2]) else { return };
+    let Some(disk) = Disk::new(&home, FILE_SYSTEMS[2]) else { return };
     let mut books: Vec<Book> = (0..WRITERS).map(Book::new).collect();
     books.iter_mut().for_each(|book| book.disk_fails = true);
     let mut dice = Run::new(1).dice();
-    // What it says on the way is the loss.
+    // The panic message describes the loss.
     let found = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
             let (written, _, _daemon) = cut(&home, &disk, &mut books, &mut dice, 1);
@@ -282,7 +283,7 @@ fn power_cuts_are_noticed_where_nothing_is_flushed() {
         });
         looking.join()
     });
-    let message = found.expect_err("acknowledged writes were lost, and nobody noticed");
+    let message = found.expect_err("acknowledged writes were lost, and no check failed");
     let message = message.downcast_ref::<String>().cloned().unwrap_or_default();
     assert!(
         ["lost:", "neither before nor after", "not in the trash", "the daemon ended"]

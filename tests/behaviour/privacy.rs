@@ -1,5 +1,5 @@
-//! What a token for one source learns of the others: nothing. Attacks that were played from
-//! outside, and all answers compared with and without hidden pages, byte for byte.
+//! A token for one source learns nothing about other sources. The tests repeat known attacks and
+//! compare all answers with and without hidden pages, byte for byte.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use brain_tests::mcp::{Mcp, mcp};
 use brain_tests::{Daemon, PATIENCE, TestHome, http};
 use serde_json::{Value, json};
 
-/// A home with the sources `mine` and `secret` besides the usual one.
-fn world(variables: Vec<(String, String)>) -> (TestHome, Daemon) {
+/// Returns a home with the sources `mine` and `secret` besides the default source.
+fn home_with_sources(variables: Vec<(String, String)>) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(variables);
     home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
@@ -33,9 +33,9 @@ fn order(client: &Mcp, question: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
+fn the_order_of_own_pages_does_not_reveal_a_hidden_word() {
     const SECRET: &str = "quixotry";
-    let (home, _daemon) = world(Vec::new());
+    let (home, _daemon) = home_with_sources(Vec::new());
     put(&home, "secret", "plan", &format!("The word is {SECRET}, and it is nowhere else.\n"));
     home.put("diary", &format!("{SECRET} again\n"));
     let client = mcp(&home, &home.token("writer", "read write", &["mine"]));
@@ -44,14 +44,14 @@ fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
         let _ =
             client.call("put_page", json!({ "slug": slug, "content": content, "overwrite": true }));
     };
-    // Names with digits are no words, and no letter begins a number: a guess is in p2 alone.
+    // Names with digits are no words, so only p2 contains the guess.
     write("p1", "90125");
     let (mut word, mut calls) = (String::new(), 0);
     'next: while word.len() < SECRET.len() {
         for letter in 'a'..='z' {
             let guess = format!("{word}{letter}");
-            // Equal to the other page but for its word, and newer: first, unless the guess is the
-            // beginning of more words than the marker.
+            // p2 equals the other page except for its word, and it is newer. So it comes first,
+            // unless more words begin with the guess than with the marker.
             write("p2", &guess);
             calls += 1;
             if order(&client, &format!("{guess}* 90125")) == ["p1", "p2"] {
@@ -61,12 +61,12 @@ fn a_hidden_word_cannot_be_spelt_by_the_order_of_own_pages() {
         }
         break;
     }
-    assert_eq!((word.as_str(), calls), ("", 26), "letters of a word that stands in hidden pages");
+    assert_eq!((word.as_str(), calls), ("", 26), "the letters of a word in hidden pages");
 }
 
 #[test]
-fn two_equal_pages_tell_a_reader_nothing_of_what_comes_in() {
-    let (home, _daemon) = world(Vec::new());
+fn the_order_of_equal_pages_does_not_reveal_hidden_writes() {
+    let (home, _daemon) = home_with_sources(Vec::new());
     put(&home, "mine", "a", "a takeover of the mill\n");
     put(&home, "mine", "b", "a merger of the mill\n");
     let client = mcp(&home, &home.token("reader", "read", &["mine"]));
@@ -78,8 +78,8 @@ fn two_equal_pages_tell_a_reader_nothing_of_what_comes_in() {
     }
 }
 
-/// The pages that the restricted caller sees.
-fn own_pages(home: &TestHome) {
+/// Writes the pages that the restricted caller sees.
+fn put_own_pages(home: &TestHome) {
     put(
         home,
         "mine",
@@ -117,8 +117,8 @@ fn own_pages(home: &TestHome) {
     home.brain(["delete", "notes/n7", "--source", "mine"]).expect(0);
 }
 
-/// Pages that share everything with those: words, tags, types, titles, slugs, links, languages.
-fn hidden_pages(home: &TestHome) {
+/// Writes hidden pages with the same words, tags, types, titles, slugs, links and languages.
+fn put_hidden_pages(home: &TestHome) {
     for source in ["default", "secret"] {
         put(
             home,
@@ -158,7 +158,7 @@ fn hidden_pages(home: &TestHome) {
     home.json(["capture", "harbour boats 1 and bread"]);
 }
 
-/// Every answer of every tool and route that a token for `mine` can reach, with what was asked.
+/// Calls every tool and route that a token for `mine` can reach; returns requests with answers.
 fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)> {
     let client = mcp(home, token);
     let mut told = Vec::new();
@@ -265,7 +265,7 @@ fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)>
     tool("get_timeline", json!({}));
     tool("collector_digest", json!({}));
     tool("brain_status", json!({}));
-    // Writes that change nothing, or are refused.
+    // Writes that change nothing or are refused.
     tool("capture", json!({ "content": "captured by me\n" }));
     tool("capture", json!({ "content": "x", "source_id": "secret" }));
     tool("put_page", json!({ "slug": "acme", "content": "x\n" }));
@@ -317,12 +317,12 @@ fn all_answers(home: &TestHome, token: &str, job: &str) -> Vec<(String, String)>
     ] {
         call("GET", path, "", "");
     }
-    // Where the daemon listens changes with each start of a test's.
+    // The daemon's port changes with each start.
     let here = home.http_local().to_string();
     told.into_iter().map(|(asked, answer)| (asked, answer.replace(&here, "HERE"))).collect()
 }
 
-/// Waits until everything is indexed, and has its vectors.
+/// Waits until all pages are indexed and have vectors.
 fn settle(home: &TestHome) {
     let until = Instant::now() + PATIENCE;
     while home.status().index_behind > 0 || home.json(["model", "list"])["missing"] != 0 {
@@ -341,9 +341,9 @@ fn compare(before: &[(String, String)], after: &[(String, String)], when: &str) 
 #[test]
 fn no_answer_depends_on_pages_of_other_sources() {
     let endpoint = FakeEmbedding::default();
-    let (home, daemon) = world(endpoint.variables("small").to_vec());
+    let (home, daemon) = home_with_sources(endpoint.variables("small").to_vec());
     let token = home.token("bound", "read write", &["mine"]);
-    own_pages(&home);
+    put_own_pages(&home);
     let client = mcp(&home, &token);
     let _ = client.call("capture", json!({ "content": "captured by me\n" }));
     let sent = http::ingest(home.http_local(), &token, "sent by me").expect(202).json();
@@ -362,7 +362,7 @@ fn no_answer_depends_on_pages_of_other_sources() {
     assert!(says("notes/harbour") > 20 && says("meaning") == 0, "the answers say something");
     compare(&before, &all_answers(&home, &token, &job), "nothing has changed");
 
-    hidden_pages(&home);
+    put_hidden_pages(&home);
     compare(&before, &all_answers(&home, &token, &job), "hidden pages have just come in");
     let _ =
         http::ingest(home.http_local(), &home.token("other", "write", &["secret"]), "sent by me")
@@ -383,9 +383,9 @@ fn no_answer_depends_on_pages_of_other_sources() {
 }
 
 #[test]
-fn the_time_of_an_answer_does_not_tell_a_hidden_word_from_none() {
+fn the_time_of_an_answer_does_not_reveal_a_hidden_word() {
     const CALLS: usize = 150;
-    let (home, _daemon) = world(Vec::new());
+    let (home, _daemon) = home_with_sources(Vec::new());
     let dir = home.outside().join("secret");
     for n in 0..500 {
         let rare = if n == 77 { "hiddenonce" } else { "" };
@@ -399,7 +399,7 @@ fn the_time_of_an_answer_does_not_tell_a_hidden_word_from_none() {
     let client = mcp(&home, &home.token("reader", "read", &["mine"]));
     let words = ["hiddenonce", "absentonce", "hiddenoften", "absentoften"];
     let mut times: [Vec<Duration>; 4] = Default::default();
-    // In turns, so that whatever else the machine does is shared by all.
+    // The words take turns, so that other work of the machine slows all of them equally.
     for _ in 0..CALLS {
         for (word, times) in words.iter().zip(&mut times) {
             let began = Instant::now();
@@ -413,15 +413,15 @@ fn the_time_of_an_answer_does_not_tell_a_hidden_word_from_none() {
         times[CALLS / 2]
     });
     for (hidden, absent) in [(once, no_once), (often, no_often)] {
-        let apart = hidden.abs_diff(absent);
-        // Generous: this machine may be busy. The real difference is some microseconds.
-        assert!(apart < absent / 4 + Duration::from_micros(300), "{hidden:?} and {absent:?}");
+        let difference = hidden.abs_diff(absent);
+        // The limit is generous for a busy machine; the real difference is a few microseconds.
+        assert!(difference < absent / 4 + Duration::from_micros(300), "{hidden:?} and {absent:?}");
     }
 }
 
 #[test]
-fn numbers_that_count_for_all_are_not_told() {
-    let (home, _daemon) = world(Vec::new());
+fn sequence_numbers_are_not_shown_to_restricted_callers() {
+    let (home, _daemon) = home_with_sources(Vec::new());
     let bound = home.token("bound", "read write", &["mine"]);
     let all = home.token("all", "write", &[]);
     let sent = |token: &str, text: &str| {
@@ -440,13 +440,13 @@ fn numbers_that_count_for_all_are_not_told() {
         http::call(home.http_local(), "GET", &format!("/ingest/{id}"), &headers, b"")
     };
     assert_eq!(ask(&id).expect(200).json()["job_id"], id.as_str());
-    // Trying all small ones finds none, not even their own.
+    // Trying all small numbers finds no page, not even the caller's own.
     for n in 1..=counted + 1 {
         assert_eq!(ask(&format!("job_{n}")).expect(404).error(), "unknown_job");
     }
-    // The owner's commands know it by both.
+    // The owner's commands accept both ids.
     assert_eq!(home.json(["jobs", "show", &id])["client"], "token:bound");
-    // Nor does a cursor of the newest pages count.
+    // A cursor of the newest pages does not contain a sequence number either.
     for n in 0..3 {
         put(&home, "mine", &format!("n{n}"), "text\n");
     }
@@ -461,7 +461,7 @@ fn numbers_that_count_for_all_are_not_told() {
         if cursor.is_null() {
             break;
         }
-        // A page that comes in elsewhere moves nothing.
+        // A new page in another source does not change the cursor.
         home.put(&format!("hidden/{}", seen.len()), "text\n");
     }
     assert_eq!(seen, ["n2", "n1", "n0"]);

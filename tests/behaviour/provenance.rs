@@ -1,6 +1,5 @@
-//! Where a page comes from: its record and its file say the same after whatever was done, and a
-//! file's claims change nothing that is known better. The cases are those of the table in
-//! `docs/pages.md`.
+//! The provenance of pages: after any operation, record and file agree, and claims in a file do not
+//! override what brain knows. The cases are those of the table in `docs/pages.md`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +10,25 @@ use brain_protocol::{
     Capture, Delete, Export, Fault, Get, Import, ImportReply, List, Origin, Page, PageRef, Put,
     Reply, Request, Revert, Slug, SourceId, Sync, SyncReply, Tags, WriteReply,
 };
+use brain_tests::expect_reply;
 use proptest::prelude::*;
 
-use crate::ingest_lab::{Lab, granted, phone, source, text};
+use crate::ingest_fixture::{Fixture, granted, phone, source, text};
 
 const MINUTE: i64 = 60_000;
-const COLUMNS: [&str; 4] = ["source_kind", "source_uri", "ingested_via", "ingested_at"];
-/// What is true of no page that a door of the owner makes.
-const LIES: &str =
+const PROVENANCE_KEYS: [&str; 4] = ["source_kind", "source_uri", "ingested_via", "ingested_at"];
+/// Claims that are false for every page that the owner writes.
+const FALSE_CLAIMS: &str =
     "source_kind: voice\ningested_via: banana\ningested_at: 1999-12-31T00:00:00.000Z\n";
 
-fn named(name: &str) -> PageRef {
+fn page_ref(name: &str) -> PageRef {
     match name.split_once(':') {
         Some((id, slug)) => PageRef { source: Some(source(id)), slug: Slug::parse(slug).unwrap() },
         None => PageRef { source: None, slug: Slug::parse(name).unwrap() },
     }
 }
 
-fn ai() -> Caller {
+fn ai_client() -> Caller {
     granted("ai", Scope::Write, &[])
 }
 
@@ -36,18 +36,17 @@ fn read(place: &Path) -> String {
     std::fs::read_to_string(place).unwrap()
 }
 
-impl Lab {
+impl Fixture {
     fn get(&self, name: &str) -> Page {
-        let Reply::Page(page) =
-            self.ask(Request::Get(Get { page: named(name), version: None })).unwrap()
-        else {
-            panic!()
-        };
+        let page = expect_reply!(
+            self.ask(Request::Get(Get { page: page_ref(name), version: None })),
+            Page
+        );
         page
     }
 
     fn write(&self, caller: &Caller, request: Request) -> Result<WriteReply, Fault> {
-        match self.brain().answer(caller, request, &brain_core::Silent)? {
+        match self.brain().answer(caller, request, &brain_core::NoProgress)? {
             Reply::Write(written) => Ok(written),
             other => panic!("{other:?}"),
         }
@@ -61,7 +60,7 @@ impl Lab {
         origin: Origin,
     ) -> Result<WriteReply, Fault> {
         let content = content.as_bytes().to_vec();
-        let put = Put { page: named(name), content, origin, allow_empty: true, expect: None };
+        let put = Put { page: page_ref(name), content, origin, allow_empty: true, expect: None };
         self.write(caller, Request::Put(put))
     }
 
@@ -111,13 +110,13 @@ impl Lab {
             full: true,
             yes: true,
         };
-        let Reply::Sync(done) = self.ask(Request::Sync(wish)).unwrap() else { panic!() };
+        let done = expect_reply!(self.ask(Request::Sync(wish)), Sync);
         done
     }
 
     fn import(&self, dir: &Path) -> ImportReply {
         let import = Import { path: dir.to_str().unwrap().into(), source: None, dry_run: false };
-        let Reply::Import(done) = self.ask(Request::Import(import)).unwrap() else { panic!() };
+        let done = expect_reply!(self.ask(Request::Import(import)), Import);
         done
     }
 
@@ -128,7 +127,7 @@ impl Lab {
         place
     }
 
-    /// Changes a file as its owner's editor would, and lets the watcher see it.
+    /// Changes a file as the owner's editor would, and syncs it as the watcher would.
     fn edit_file(&self, of: &Page, change: impl FnOnce(&str) -> String) {
         let place = self.file(of);
         std::fs::write(&place, change(&read(&place))).unwrap();
@@ -145,7 +144,7 @@ impl Lab {
 
     fn pages(&self) -> Vec<Page> {
         let filter = List { limit: 1000, ..List::default() };
-        let Reply::Pages(list) = self.ask(Request::List(filter)).unwrap() else { panic!() };
+        let list = expect_reply!(self.ask(Request::List(filter)), Pages);
         list.pages.iter().map(|row| self.get(&format!("{}:{}", row.source_id, row.slug))).collect()
     }
 }
@@ -155,12 +154,12 @@ fn columns(page: &Page) -> [Option<&str>; 4] {
         .map(Option::as_deref)
 }
 
-/// Three of them: a place on this machine stands in no file.
+/// The values that a file contains: the URI, a path on this machine, is left out.
 fn stamps(page: &Page) -> [Option<&str>; 3] {
     [&page.source_kind, &page.ingested_via, &page.ingested_at].map(Option::as_deref)
 }
 
-/// Whether a value is one that brain writes: others can stand in an author's own file only.
+/// Tells whether brain writes such a value. Other values occur only in files by other authors.
 fn is_possible(key: &str, value: &str, now: i64) -> bool {
     match key {
         "source_kind" => {
@@ -175,85 +174,86 @@ fn is_possible(key: &str, value: &str, now: i64) -> bool {
     }
 }
 
-/// Checks that what the page's text says is what its record says, and that its file says that text.
-fn check(lab: &Lab, page: &Page) -> Result<(), TestCaseError> {
-    let on_disk = read(&lab.file(page));
+/// Checks that the page's frontmatter agrees with its record and with its file.
+fn check(fixture: &Fixture, page: &Page) -> Result<(), TestCaseError> {
+    let on_disk = read(&fixture.file(page));
     let file = Document::parse(&on_disk).unwrap();
     prop_assert_eq!(file.frontmatter.raw(), &page.frontmatter, "{}", page.slug);
-    for (key, column) in COLUMNS.into_iter().zip(columns(page)) {
+    for (key, column) in PROVENANCE_KEYS.into_iter().zip(columns(page)) {
         let column = column.unwrap();
         match file.frontmatter.get(key) {
-            Some(said) if key == "ingested_at" && parse_instant(&said, false).is_some() => {
-                let said = parse_instant(&said, false).unwrap();
-                let same = parse_instant(column, false) == Some(said);
+            Some(claim) if key == "ingested_at" && parse_instant(&claim, false).is_some() => {
+                let claim = parse_instant(&claim, false).unwrap();
+                let same = parse_instant(column, false) == Some(claim);
                 prop_assert!(
-                    same || said > lab.clock.now(),
-                    "{key}: {said} and {column} in {on_disk}"
+                    same || claim > fixture.clock.now(),
+                    "{key}: {claim} and {column} in {on_disk}"
                 );
             }
-            Some(said) => {
-                let authors = !is_possible(key, &said, lab.clock.now());
-                prop_assert!(said == column || authors, "{key}: {said} and {column} in {on_disk}");
+            Some(claim) => {
+                let is_authors = !is_possible(key, &claim, fixture.clock.now());
+                prop_assert!(
+                    claim == column || is_authors,
+                    "{key}: {claim} and {column} in {on_disk}"
+                );
             }
-            // An author's file need not say everything.
+            // A file by another author may lack keys.
             None => {}
         }
     }
     Ok(())
 }
 
-fn check_all(lab: &Lab) -> Vec<Page> {
-    let pages = lab.pages();
-    pages.iter().for_each(|page| check(lab, page).unwrap());
+fn check_all(fixture: &Fixture) -> Vec<Page> {
+    let pages = fixture.pages();
+    pages.iter().for_each(|page| check(fixture, page).unwrap());
     pages
 }
 
 #[test]
-fn capture_and_put_say_how_they_came_whatever_the_file_claims() {
-    let lab = Lab::new();
-    let captured = lab.own_capture(&format!("---\n{LIES}mood: good\n---\nA thought\n"));
+fn capture_and_put_record_their_origin_despite_false_claims() {
+    let fixture = Fixture::new();
+    let captured = fixture.own_capture(&format!("---\n{FALSE_CLAIMS}mood: good\n---\nA thought\n"));
     assert_eq!(captured.source_kind.as_deref(), Some("capture-cli"));
-    let page = lab.get(captured.slug.as_str());
+    let page = fixture.get(captured.slug.as_str());
     let now = "2026-11-21T12:00:00.000Z";
     assert_eq!(
         columns(&page),
         [Some("capture-cli"), Some("file:///home/me/a.md"), Some("capture"), Some(now)]
     );
-    let put = lab.get(lab.own_put("a", &format!("---\n{LIES}---\nA page\n")).slug.as_str());
+    let put = fixture
+        .get(fixture.own_put("a", &format!("---\n{FALSE_CLAIMS}---\nA page\n")).slug.as_str());
     assert_eq!(columns(&put), [Some("put_page"), Some("cli:stdin"), Some("put_page"), Some(now)]);
     for page in [&page, &put] {
-        let said = Frontmatter::parse(&page.frontmatter).unwrap();
-        let lines = ["source_kind", "ingested_via", "ingested_at"].map(|key| said.get(key));
+        let parsed = Frontmatter::parse(&page.frontmatter).unwrap();
+        let lines = ["source_kind", "ingested_via", "ingested_at"].map(|key| parsed.get(key));
         assert_eq!(lines.each_ref().map(Option::as_deref), stamps(page), "{}", page.frontmatter);
-        let mut lies: Vec<String> = LIES.lines().map(str::to_owned).collect();
+        let mut lies: Vec<String> = FALSE_CLAIMS.lines().map(str::to_owned).collect();
         let mut kept: Vec<String> =
-            said.get("received").unwrap().lines().map(str::to_owned).collect();
+            parsed.get("received").unwrap().lines().map(str::to_owned).collect();
         lies.sort();
         kept.sort();
         assert_eq!(kept, lies, "{}", page.frontmatter);
-        assert!(
-            !page.frontmatter.contains("/home/me"),
-            "a place on this machine stands in no file"
-        );
+        assert!(!page.frontmatter.contains("/home/me"), "a file contains no path on this machine");
     }
     assert_eq!(page.frontmatter.matches("mood: good").count(), 1);
-    // The same again is the same, claims and all.
-    let again = lab.own_capture(&format!("---\n{LIES}mood: good\n---\nA thought\n"));
+    // Writing the same text with the same claims changes nothing.
+    let again = fixture.own_capture(&format!("---\n{FALSE_CLAIMS}mood: good\n---\nA thought\n"));
     assert!(again.duplicate, "{again:?}");
-    assert!(lab.own_put("a", &format!("---\n{LIES}---\nA page\n")).duplicate);
-    check_all(&lab);
+    assert!(fixture.own_put("a", &format!("---\n{FALSE_CLAIMS}---\nA page\n")).duplicate);
+    check_all(&fixture);
 }
 
 #[test]
-fn a_page_that_is_got_and_put_back_is_unchanged_and_an_edited_one_keeps_its_capture() {
-    let lab = Lab::new();
-    let slug = lab.own_capture("A thought\n").slug;
-    let before = lab.get(slug.as_str());
-    lab.clock.turn(MINUTE);
-    assert!(lab.own_put(slug.as_str(), &before.content).duplicate);
-    assert_eq!(lab.get(slug.as_str()), before);
-    lab.own_put(slug.as_str(), &before.content.replace("thought", "better thought"));
-    let after = lab.get(slug.as_str());
+fn a_page_that_is_put_back_keeps_its_origin() {
+    let fixture = Fixture::new();
+    let slug = fixture.own_capture("A thought\n").slug;
+    let before = fixture.get(slug.as_str());
+    fixture.clock.advance(MINUTE);
+    assert!(fixture.own_put(slug.as_str(), &before.content).duplicate);
+    assert_eq!(fixture.get(slug.as_str()), before);
+    fixture.own_put(slug.as_str(), &before.content.replace("thought", "better thought"));
+    let after = fixture.get(slug.as_str());
     assert_eq!(
         stamps(&after),
         [Some("put_page"), Some("put_page"), Some("2026-11-21T12:01:00.000Z")]
@@ -264,18 +264,18 @@ fn a_page_that_is_got_and_put_back_is_unchanged_and_an_edited_one_keeps_its_capt
         after.frontmatter
     );
     assert!(!after.frontmatter.contains("received"), "{}", after.frontmatter);
-    check_all(&lab);
+    check_all(&fixture);
 }
 
 #[test]
-fn text_from_outside_keeps_its_mark_while_its_line_stands() {
-    let lab = Lab::new();
-    lab.ingest("Obey the stranger\n", "https://evil.example/x");
-    let page = lab.pages().remove(0);
-    lab.clock.turn(MINUTE);
+fn text_from_outside_is_marked_while_the_line_remains() {
+    let fixture = Fixture::new();
+    fixture.ingest("Obey the stranger\n", "https://evil.example/x");
+    let page = fixture.pages().remove(0);
+    fixture.clock.advance(MINUTE);
     let slug = page.slug.as_str();
-    lab.own_put(slug, &page.content.replace("Obey", "Do obey"));
-    let after = lab.get(slug);
+    fixture.own_put(slug, &page.content.replace("Obey", "Do obey"));
+    let after = fixture.get(slug);
     assert_eq!(
         columns(&after),
         [
@@ -285,118 +285,121 @@ fn text_from_outside_keeps_its_mark_while_its_line_stands() {
             Some("2026-11-21T12:01:00.000Z")
         ]
     );
-    check_all(&lab);
-    lab.edit_file(&after, |text| text.replace("Do obey", "Never obey"));
-    assert_eq!(columns(&lab.get(slug)), columns(&after));
-    check_all(&lab);
-    // Who takes the line away says that it is theirs.
-    lab.own_put(slug, "Never obey the stranger.\n");
-    assert_eq!(lab.get(slug).source_kind.as_deref(), Some("put_page"));
-    check_all(&lab);
+    check_all(&fixture);
+    fixture.edit_file(&after, |text| text.replace("Do obey", "Never obey"));
+    assert_eq!(columns(&fixture.get(slug)), columns(&after));
+    check_all(&fixture);
+    // An owner who removes the line claims the text.
+    fixture.own_put(slug, "Never obey the stranger.\n");
+    assert_eq!(fixture.get(slug).source_kind.as_deref(), Some("put_page"));
+    check_all(&fixture);
 }
 
 #[test]
-fn an_edit_of_the_file_leaves_the_page_where_it_came_from() {
-    let lab = Lab::new();
-    let slug = lab.own_capture("A thought\n").slug;
-    let before = lab.get(slug.as_str());
-    lab.clock.turn(MINUTE);
-    lab.edit_file(&before, |text| text.replace("A thought", "A second thought"));
-    let after = lab.get(slug.as_str());
+fn an_edit_of_the_file_keeps_the_pages_origin() {
+    let fixture = Fixture::new();
+    let slug = fixture.own_capture("A thought\n").slug;
+    let before = fixture.get(slug.as_str());
+    fixture.clock.advance(MINUTE);
+    fixture.edit_file(&before, |text| text.replace("A thought", "A second thought"));
+    let after = fixture.get(slug.as_str());
     assert_eq!(after.body, "A second thought\n");
     assert_eq!(columns(&after), columns(&before));
-    // A claim that brain could have written is the owner's word; one that it could not have is the
-    // file's own.
-    lab.edit_file(&after, |text| text.replace("ingested_via: capture", "ingested_via: put_page"));
-    assert_eq!(lab.get(slug.as_str()).ingested_via.as_deref(), Some("put_page"));
-    lab.edit_file(&after, |text| text.replace("ingested_via: put_page", "ingested_via: banana"));
-    let odd = lab.get(slug.as_str());
+    // A possible claim in an edited file is believed as the owner's; an impossible claim stays in
+    // the file only.
+    fixture
+        .edit_file(&after, |text| text.replace("ingested_via: capture", "ingested_via: put_page"));
+    assert_eq!(fixture.get(slug.as_str()).ingested_via.as_deref(), Some("put_page"));
+    fixture
+        .edit_file(&after, |text| text.replace("ingested_via: put_page", "ingested_via: banana"));
+    let odd = fixture.get(slug.as_str());
     assert_eq!(
-        (odd.ingested_via.as_deref(), read(&lab.file(&odd)).contains("banana")),
+        (odd.ingested_via.as_deref(), read(&fixture.file(&odd)).contains("banana")),
         (Some("sync"), true)
     );
-    // Without any line of its own it is a file that sync has read.
-    lab.edit_file(&after, |_| "A bare thought\n".into());
-    let bare = lab.get(slug.as_str());
+    // A file without provenance counts as read by sync.
+    fixture.edit_file(&after, |_| "A bare thought\n".into());
+    let bare = fixture.get(slug.as_str());
     assert_eq!(stamps(&bare), [Some("sync"), Some("sync"), Some("2026-11-21T12:01:00.000Z")]);
-    assert_eq!(read(&lab.file(&bare)), "A bare thought\n");
-    check_all(&lab);
+    assert_eq!(read(&fixture.file(&bare)), "A bare thought\n");
+    check_all(&fixture);
 }
 
 #[test]
-fn an_authors_file_stays_to_the_byte_whatever_it_says() {
-    let lab = Lab::new();
-    lab.add_source("vault");
+fn an_authors_file_stays_unchanged_with_any_claims() {
+    let fixture = Fixture::new();
+    fixture.add_source("vault");
     let texts = [
         ("plain", "Just text\r\n"),
         ("claims", "---\nsource_kind: voice\nsource_uri: tel:+49\n---\nText\n"),
         ("odd", "---\nsource_kind: banana\ningested_at: yesterday\n---\nText\n"),
     ];
     for (name, text) in texts {
-        std::fs::write(lab.dir.path().join(format!("vault/{name}.md")), text).unwrap();
+        std::fs::write(fixture.dir.path().join(format!("vault/{name}.md")), text).unwrap();
     }
-    lab.sync();
-    lab.clock.turn(MINUTE);
-    lab.sync();
+    fixture.sync();
+    fixture.clock.advance(MINUTE);
+    fixture.sync();
     for (name, text) in texts {
-        assert_eq!(read(&lab.dir.path().join(format!("vault/{name}.md"))), text);
+        assert_eq!(read(&fixture.dir.path().join(format!("vault/{name}.md"))), text);
     }
-    let kinds = texts.map(|(name, _)| lab.get(&format!("vault:{name}")).source_kind.unwrap());
+    let kinds = texts.map(|(name, _)| fixture.get(&format!("vault:{name}")).source_kind.unwrap());
     assert_eq!(kinds, ["sync", "voice", "sync"]);
-    assert_eq!(lab.get("vault:claims").source_uri.as_deref(), Some("tel:+49"));
-    check_all(&lab);
-    // Tags are written into the note; lines that it never had are not.
+    assert_eq!(fixture.get("vault:claims").source_uri.as_deref(), Some("tel:+49"));
+    check_all(&fixture);
+    // Added tags are written into the file; provenance is not.
     let tag = Tags {
         source: Some(source("vault")),
         slug: Some(Slug::parse("plain").unwrap()),
         add: vec!["x".into()],
         remove: vec![],
     };
-    lab.ask(Request::Tags(tag)).unwrap();
+    fixture.ask(Request::Tags(tag)).unwrap();
     assert_eq!(
-        read(&lab.dir.path().join("vault/plain.md")),
+        read(&fixture.dir.path().join("vault/plain.md")),
         "---\ntags:\n  - x\n---\n\nJust text\r\n"
     );
-    check_all(&lab);
+    check_all(&fixture);
 }
 
 #[test]
-fn an_import_believes_what_brain_could_have_written_and_keeps_the_rest_under_received() {
-    let lab = Lab::new();
-    let dir = lab.dir.path().join("notes");
+fn an_import_believes_possible_claims_and_keeps_the_rest() {
+    let fixture = Fixture::new();
+    let dir = fixture.dir.path().join("notes");
     std::fs::create_dir_all(&dir).unwrap();
     let text = "---\nsource_kind: banana\ningested_via: voice\n---\nText\n";
     std::fs::write(dir.join("odd.md"), text).unwrap();
     std::fs::write(dir.join("plain.md"), "Text\n").unwrap();
-    assert_eq!(lab.import(&dir).created, 2);
-    let odd = lab.get("odd");
+    assert_eq!(fixture.import(&dir).created, 2);
+    let odd = fixture.get("odd");
     assert_eq!(stamps(&odd), [Some("import"), Some("voice"), Some("2026-11-21T12:00:00.000Z")]);
     let received = Frontmatter::parse(&odd.frontmatter).unwrap().get("received");
     assert_eq!(received.as_deref(), Some("source_kind: banana"));
-    assert_eq!(lab.get("plain").content, "Text\n");
-    check_all(&lab);
-    assert_eq!(lab.import(&dir).unchanged, 2);
+    assert_eq!(fixture.get("plain").content, "Text\n");
+    check_all(&fixture);
+    assert_eq!(fixture.import(&dir).unchanged, 2);
     assert_eq!(read(&dir.join("odd.md")), text, "a file that is imported is not touched");
 }
 
 #[test]
-fn an_export_taken_in_by_another_brain_says_the_same() {
-    let lab = Lab::new();
-    lab.own_capture("A thought\n");
-    lab.own_put("people/ann", "---\ntitle: Ann\n---\nAnn\n");
-    lab.ingest("From the web\n", "https://x.example/a");
-    lab.put_as(
-        &ai(),
-        "notes/ai",
-        "By a model\n",
-        Origin::Agent(Some("https://x.example/b".into())),
-    )
-    .unwrap();
-    lab.clock.turn(MINUTE);
-    let pages = check_all(&lab);
-    let other = Lab::new();
-    other.clock.turn(60 * MINUTE);
-    let import = other.import(&lab.export("out"));
+fn an_export_keeps_its_provenance_in_another_brain() {
+    let fixture = Fixture::new();
+    fixture.own_capture("A thought\n");
+    fixture.own_put("people/ann", "---\ntitle: Ann\n---\nAnn\n");
+    fixture.ingest("From the web\n", "https://x.example/a");
+    fixture
+        .put_as(
+            &ai_client(),
+            "notes/ai",
+            "By a model\n",
+            Origin::Agent(Some("https://x.example/b".into())),
+        )
+        .unwrap();
+    fixture.clock.advance(MINUTE);
+    let pages = check_all(&fixture);
+    let other = Fixture::new();
+    other.clock.advance(60 * MINUTE);
+    let import = other.import(&fixture.export("out"));
     assert_eq!((import.created, import.failed_total), (4, 0));
     for page in &pages {
         let taken = other.get(page.slug.as_str());
@@ -412,28 +415,29 @@ fn an_export_taken_in_by_another_brain_says_the_same() {
             .is_some_and(|uri| uri.starts_with("file:") || uri.starts_with("cli:"));
         assert!(is_local || taken.source_uri == page.source_uri, "{taken:?}");
     }
-    // The same export again changes nothing.
-    assert_eq!(other.import(&lab.dir.path().join("out")).unchanged, 4);
+    // Importing the same export again changes nothing.
+    assert_eq!(other.import(&fixture.dir.path().join("out")).unchanged, 4);
     check_all(&other);
 }
 
 #[test]
-fn what_an_ai_client_sends_says_nothing_of_itself() {
-    let lab = Lab::new();
+fn claims_of_an_ai_client_are_ignored() {
+    let fixture = Fixture::new();
     let lie = "---\nsource_kind: capture-cli\nsource_uri: cli:stdin\ncaptured_via: capture-cli\n---\nObey\n";
-    let captured = lab.capture_as(&ai(), lie, Origin::Agent(None), vec![]).unwrap();
-    lab.put_as(&ai(), "b", lie, Origin::Agent(None)).unwrap();
+    let captured = fixture.capture_as(&ai_client(), lie, Origin::Agent(None), vec![]).unwrap();
+    fixture.put_as(&ai_client(), "b", lie, Origin::Agent(None)).unwrap();
     for slug in [captured.slug.as_str(), "b"] {
-        let page = lab.get(slug);
+        let page = fixture.get(slug);
         assert_eq!(page.source_kind.as_deref(), Some("mcp:put_page"));
         assert!(page.frontmatter.contains("source_uri: mcp:ai"), "{}", page.frontmatter);
     }
-    let said = Frontmatter::parse(&lab.get(captured.slug.as_str()).frontmatter).unwrap();
-    assert_eq!(said.get("captured_via").as_deref(), Some("mcp:put_page"));
-    check_all(&lab);
+    let parsed = Frontmatter::parse(&fixture.get(captured.slug.as_str()).frontmatter).unwrap();
+    assert_eq!(parsed.get("captured_via").as_deref(), Some("mcp:put_page"));
+    check_all(&fixture);
 }
 
-/// What may be done to a brain, by number: what, to which page, with which claims.
+/// A step of the property test: the number of the operation, the number of the page, and the
+/// claims.
 type Step = (u8, u8, String);
 
 fn any_steps() -> impl Strategy<Value = Vec<Step>> {
@@ -445,42 +449,49 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..13_u8, 0..3_u8, claims), 1..14)
 }
 
-/// Does one step. What brain refuses, because there is no such page or version, changes nothing.
-fn step(lab: &Lab, n: usize, (what, which, claims): &Step) {
-    let name = ["one", "vault:two", "three"][usize::from(*which)];
-    let page = match lab.ask(Request::Get(Get { page: named(name), version: None })) {
+/// Runs one step. Steps that brain refuses, for example for a missing page, are ignored.
+fn run_step(fixture: &Fixture, n: usize, (operation, page_number, claims): &Step) {
+    let name = ["one", "vault:two", "three"][usize::from(*page_number)];
+    let page = match fixture.ask(Request::Get(Get { page: page_ref(name), version: None })) {
         Ok(Reply::Page(page)) => Some(page),
         _ => None,
     };
-    let fresh = if claims.is_empty() {
+    let text = if claims.is_empty() {
         format!("text {n}\n")
     } else {
         format!("---\n{claims}---\ntext {n}\n")
     };
-    match (what, page) {
-        (0, _) => drop(lab.own_put(name, &fresh)),
-        (1, _) => drop(lab.put_as(&ai(), name, &fresh, Origin::Agent(None))),
-        (2, _) => drop(lab.own_capture(&fresh)),
-        (3, _) => lab.ingest(&fresh, "https://x.example/item"),
-        (4, _) => drop(lab.capture_as(&ai(), &fresh, Origin::Agent(None), vec!["t".into()])),
-        (5, Some(page)) => lab.edit_file(&page, |text| format!("{text}edited {n}\n")),
-        (6, Some(page)) => lab.edit_file(&page, |_| fresh.clone()),
-        (7, Some(page)) => drop(lab.own_put(name, &format!("{}more {n}\n", page.content))),
-        (8, _) => {
-            let PageRef { source, slug } = named(name);
-            let add = vec![format!("t{n}")];
-            drop(lab.ask(Request::Tags(Tags { source, slug: Some(slug), add, remove: vec![] })));
+    match (operation, page) {
+        (0, _) => drop(fixture.own_put(name, &text)),
+        (1, _) => drop(fixture.put_as(&ai_client(), name, &text, Origin::Agent(None))),
+        (2, _) => drop(fixture.own_capture(&text)),
+        (3, _) => fixture.ingest(&text, "https://x.example/item"),
+        (4, _) => {
+            drop(fixture.capture_as(&ai_client(), &text, Origin::Agent(None), vec!["t".into()]))
         }
-        (9, _) => drop(lab.ask(Request::Revert(Revert { page: named(name), version: 1 }))),
-        (10, _) => drop(lab.ask(Request::Delete(Delete::from(named(name))))),
-        (11, _) => drop(lab.ask(Request::Restore(named(name).into()))),
+        (5, Some(page)) => fixture.edit_file(&page, |text| format!("{text}edited {n}\n")),
+        (6, Some(page)) => fixture.edit_file(&page, |_| text.clone()),
+        (7, Some(page)) => drop(fixture.own_put(name, &format!("{}more {n}\n", page.content))),
+        (8, _) => {
+            let PageRef { source, slug } = page_ref(name);
+            let add = vec![format!("t{n}")];
+            drop(fixture.ask(Request::Tags(Tags {
+                source,
+                slug: Some(slug),
+                add,
+                remove: vec![],
+            })));
+        }
+        (9, _) => drop(fixture.ask(Request::Revert(Revert { page: page_ref(name), version: 1 }))),
+        (10, _) => drop(fixture.ask(Request::Delete(Delete::from(page_ref(name))))),
+        (11, _) => drop(fixture.ask(Request::Restore(page_ref(name).into()))),
         (12, _) => {
-            let dir = lab.dir.path().join("notes");
+            let dir = fixture.dir.path().join("notes");
             std::fs::create_dir_all(&dir).unwrap();
-            std::fs::write(dir.join("three.md"), &fresh).unwrap();
-            lab.import(&dir);
-            std::fs::write(lab.dir.path().join("vault/two.md"), &fresh).unwrap();
-            lab.sync();
+            std::fs::write(dir.join("three.md"), &text).unwrap();
+            fixture.import(&dir);
+            std::fs::write(fixture.dir.path().join("vault/two.md"), &text).unwrap();
+            fixture.sync();
         }
         _ => {}
     }
@@ -490,13 +501,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn record_and_file_agree_after_any_sequence_of_operations(steps in any_steps()) {
-        let lab = Lab::new();
-        lab.add_source("vault");
-        for (n, one) in steps.iter().enumerate() {
-            lab.clock.turn(MINUTE);
-            step(&lab, n, one);
-            for page in lab.pages() {
-                check(&lab, &page).map_err(|error| TestCaseError::fail(format!("{one:?}: {error}")))?;
+        let fixture = Fixture::new();
+        fixture.add_source("vault");
+        for (n, step) in steps.iter().enumerate() {
+            fixture.clock.advance(MINUTE);
+            run_step(&fixture, n, step);
+            for page in fixture.pages() {
+                check(&fixture, &page).map_err(|error| TestCaseError::fail(format!("{step:?}: {error}")))?;
             }
         }
     }

@@ -1,5 +1,5 @@
-//! A read-only file system: reading goes on in a mode that says so, writes are refused, and it ends
-//! by itself.
+//! A read-only file system: reads work, status reports the mode, writes are refused, and the mode
+//! ends by itself.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ fn check<'a>(doctor: &'a Value, name: &str) -> &'a Value {
     doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == name).unwrap()
 }
 
-/// Everything that reads answers as ever; everything that writes is refused.
-fn is_read(home: &TestHome, pages: usize) {
+/// Checks that reading commands work and writing commands are refused.
+fn assert_read_only(home: &TestHome, pages: usize) {
     assert_eq!(home.get("kept/0")["body"], "walrus number 0\n");
     assert_eq!(home.search("walrus").len(), pages);
     assert_eq!(home.json(["list"])["pages"].as_array().unwrap().len(), pages);
@@ -35,15 +35,15 @@ fn is_read(home: &TestHome, pages: usize) {
     assert!(disk["message"].as_str().unwrap().contains("read-only"), "{disk}");
 }
 
-/// Waits until a write is taken.
-fn is_written_again(home: &TestHome) {
-    let patience = Instant::now() + PATIENCE;
+/// Waits until a write succeeds.
+fn wait_until_writable(home: &TestHome) {
+    let deadline = Instant::now() + PATIENCE;
     loop {
-        let ran = home.brain_with(["put", "after", "--json"], b"written again\n");
-        if ran.code == 0 {
+        let output = home.brain_with(["put", "after", "--json"], b"written again\n");
+        if output.code == 0 {
             break;
         }
-        assert!(Instant::now() < patience, "{ran:?}");
+        assert!(Instant::now() < deadline, "{output:?}");
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(home.get("after")["body"], "written again\n");
@@ -53,7 +53,7 @@ fn is_written_again(home: &TestHome) {
 }
 
 #[test]
-fn a_daemon_starts_on_a_read_only_file_system_and_writes_when_it_is_writable() {
+fn a_daemon_starts_read_only_and_writes_when_it_can() {
     let Some(mut home) = small_home("60m") else { return };
     let runtime = home.outside().join("runtime");
     fs::create_dir_all(&runtime).unwrap();
@@ -65,14 +65,14 @@ fn a_daemon_starts_on_a_read_only_file_system_and_writes_when_it_is_writable() {
     assert!(daemon.terminate().0.success());
     let before = fs::read(home.path().join("brain.redb")).unwrap();
     home.remount("ro");
-    // The client starts it; its socket cannot be in the home.
-    is_read(&home, 5);
+    // The client starts the daemon, whose socket cannot be in the home.
+    assert_read_only(&home, 5);
     assert_eq!(fs::read(home.path().join("brain.redb")).unwrap(), before, "not a byte has changed");
     let status = home.json(["status"]);
     let (pid, socket) = (&status["pid"], status["socket"].as_str().unwrap());
     assert!(socket.starts_with(runtime.to_str().unwrap()), "{socket}");
     home.remount("rw");
-    is_written_again(&home);
+    wait_until_writable(&home);
     assert_eq!(&home.json(["status"])["pid"], pid, "it is the same daemon");
     home.json(["stop"]);
     let _daemon = home.daemon();
@@ -81,21 +81,21 @@ fn a_daemon_starts_on_a_read_only_file_system_and_writes_when_it_is_writable() {
 }
 
 #[test]
-fn a_file_system_that_becomes_read_only_in_the_middle_is_read_on() {
+fn reading_continues_when_a_file_system_becomes_read_only() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
-    let place = home.path();
-    if !home.mount_ext4(&place, 64) {
+    let mount_point = home.path();
+    if !home.mount_ext4(&mount_point, 64) {
         return;
     }
     let mut daemon = home.daemon();
     for n in 0..5 {
         home.put(&format!("kept/{n}"), &format!("walrus number {n}\n"));
     }
-    // What ext4 does after an error of the disk.
+    // ext4 does this after a disk error.
     home.remount("abort");
-    is_read(&home, 5);
+    assert_read_only(&home, 5);
     assert!(daemon.is_running());
-    is_read(&home, 5);
+    assert_read_only(&home, 5);
     daemon.kill();
 }

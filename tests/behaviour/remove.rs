@@ -1,4 +1,4 @@
-//! `delete` and `restore`: what hidden means, and the way back.
+//! `delete` and `restore`: deleted pages are hidden and can be restored.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ fn a_deleted_page_is_hidden_everywhere_and_its_file_is_in_the_trash() {
 }
 
 #[test]
-fn a_restored_page_is_whole_again_with_file_links_tags_and_versions() {
+fn a_restored_page_has_its_file_links_tags_and_versions() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "first\n");
@@ -67,7 +67,7 @@ fn a_restored_page_is_whole_again_with_file_links_tags_and_versions() {
 }
 
 #[test]
-fn already_deleted_already_active_and_never_there_are_told_apart() {
+fn deleted_active_and_missing_pages_have_different_errors() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "x\n");
@@ -79,7 +79,7 @@ fn already_deleted_already_active_and_never_there_are_told_apart() {
 }
 
 #[test]
-fn a_put_onto_a_deleted_slug_makes_it_active_and_says_restored() {
+fn a_put_to_a_deleted_slug_restores_the_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "old giraffe\n");
@@ -100,7 +100,7 @@ fn a_put_onto_a_deleted_slug_makes_it_active_and_says_restored() {
 }
 
 #[test]
-fn an_import_onto_a_deleted_slug_makes_it_active() {
+fn an_import_to_a_deleted_slug_restores_the_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let dir = home.outside().join("vault");
@@ -114,7 +114,7 @@ fn an_import_onto_a_deleted_slug_makes_it_active() {
 }
 
 #[test]
-fn pages_deleted_twice_do_not_lose_each_others_trash() {
+fn a_second_delete_keeps_the_first_file_in_the_trash() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "one\n");
@@ -128,7 +128,7 @@ fn pages_deleted_twice_do_not_lose_each_others_trash() {
 }
 
 #[test]
-fn a_page_in_a_folder_leaves_and_comes_back_with_its_folder() {
+fn the_folder_of_a_page_is_deleted_and_restored_with_it() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("deep/er/page", "x\n");
@@ -139,7 +139,7 @@ fn a_page_in_a_folder_leaves_and_comes_back_with_its_folder() {
 }
 
 #[test]
-fn a_delete_survives_sigkill_and_so_does_the_way_back() {
+fn a_delete_and_a_restore_survive_sigkill() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "walrus\n");

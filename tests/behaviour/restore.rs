@@ -1,5 +1,5 @@
-//! `brain-daemon --restore`: everything is back, what lay in the home stays, and a kill leaves no
-//! store or a whole one.
+//! `brain backup restore`: everything is restored, existing files stay, and a kill leaves either no
+//! store or a complete one.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use brain_tests::{Run, TestHome};
 
 use crate::backup::{bodies, names, restore, tree};
 
-/// `brain backup restore`, which may write into the directories of these sources.
+/// Runs `brain backup restore` with leave to write into the directories of `sources`.
 fn restore_naming(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
     let mut arguments = vec!["backup", "restore", file.to_str().unwrap(), "--json"];
     sources.iter().for_each(|source| arguments.extend(["--write-source", source]));
@@ -23,19 +23,19 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
     let file = home.outside().join("a.redb");
     home.json(["backup", file.to_str().unwrap()]);
     assert!(daemon.terminate().0.success());
-    let fresh = TestHome::new();
-    let verified = fresh.json(["backup", "verify", file.to_str().unwrap()]);
+    let new_home = TestHome::new();
+    let verified = new_home.json(["backup", "verify", file.to_str().unwrap()]);
     assert_eq!((&verified["status"], &verified["pages"]), (&"sound".into(), &1.into()));
-    assert!(!fresh.path().exists(), "to look at a backup makes no home");
-    let restored = fresh.brain(["backup", "restore", file.to_str().unwrap()]).expect(0);
+    assert!(!new_home.path().exists(), "to look at a backup makes no home");
+    let restored = new_home.brain(["backup", "restore", file.to_str().unwrap()]).expect(0);
     assert!(restored.stdout.starts_with("restored "), "{restored:?}");
-    let nobody = fresh.brain(["status", "--no-start"]);
+    let nobody = new_home.brain(["status", "--no-start"]);
     assert_eq!(nobody.code, 6, "no daemon was started: {nobody:?}");
-    let again = fresh.fault(["backup", "restore", file.to_str().unwrap()], 1);
+    let again = new_home.fault(["backup", "restore", file.to_str().unwrap()], 1);
     assert_eq!(again["code"], "conflict", "{again}");
-    let _daemon = fresh.daemon();
-    assert_eq!(fresh.get("a")["body"], "walrus\n");
-    assert!(fresh.page_file("a").exists());
+    let _daemon = new_home.daemon();
+    assert_eq!(new_home.get("a")["body"], "walrus\n");
+    assert!(new_home.page_file("a").exists());
     fs::write(&file, "no store").unwrap();
     for command in ["verify", "restore"] {
         let error = TestHome::new().fault(["backup", command, file.to_str().unwrap()], 1);
@@ -44,7 +44,7 @@ fn verify_and_restore_are_commands_that_need_no_daemon() {
 }
 
 #[test]
-fn a_restored_brain_has_everything_and_goes_on() {
+fn a_restored_brain_is_complete_and_usable() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put(
@@ -79,7 +79,7 @@ fn a_restored_brain_has_everything_and_goes_on() {
             .iter()
             .map(|args| {
                 let mut answer = home.json(*args);
-                // How long it took is no part of the brain.
+                // The duration differs between runs.
                 answer.as_object_mut().unwrap().remove("took_us");
                 answer.as_object_mut().unwrap().remove("took_ms");
                 answer
@@ -96,40 +96,41 @@ fn a_restored_brain_has_everything_and_goes_on() {
     let at = made["made_at"].as_str().unwrap();
     assert_eq!(home.json(["backup", "verify", file.to_str().unwrap()])["made_at"], at);
 
-    let fresh = TestHome::new();
-    let restored = restore(&fresh, &file).expect(0).json();
+    let new_home = TestHome::new();
+    let restored = restore(&new_home, &file).expect(0).json();
     assert_eq!((&restored["made_at"], &restored["warnings"]), (&at.into(), &serde_json::json!([])));
     let pages = |home: &TestHome| {
         let mut files = tree(&home.path().join("pages"));
         files.retain(|path, _| !path.starts_with(".trash"));
         files
     };
-    assert_eq!(pages(&fresh), pages(&home), "every active page has its file, to the byte");
-    let daemon = fresh.daemon();
-    assert_eq!(answers(&fresh), before);
-    assert_eq!(fresh.json(["status"])["degraded"], serde_json::json!([]));
-    assert_eq!(fresh.json(["doctor"])["status"], "healthy");
-    // It goes on: the deleted page comes back with its file, new pages are new.
-    fresh.json(["restore", "old/gone"]);
+    assert_eq!(pages(&new_home), pages(&home), "every active page has its file, to the byte");
+    let daemon = new_home.daemon();
+    assert_eq!(answers(&new_home), before);
+    assert_eq!(new_home.json(["status"])["degraded"], serde_json::json!([]));
+    assert_eq!(new_home.json(["doctor"])["status"], "healthy");
+    // The restored brain works: the deleted page can be restored with its file, and new pages get
+    // new ids.
+    new_home.json(["restore", "old/gone"]);
     assert_eq!(
-        fs::read_to_string(fresh.page_file("old/gone")).unwrap(),
-        fresh.get("old/gone")["content"]
+        fs::read_to_string(new_home.page_file("old/gone")).unwrap(),
+        new_home.get("old/gone")["content"]
     );
-    assert_eq!(fresh.put("people/ann", "third\n")["status"], "updated");
-    assert_eq!(fresh.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
-    assert_eq!(fresh.json(["capture", "a thought about walruses"])["status"], "unchanged");
+    assert_eq!(new_home.put("people/ann", "third\n")["status"], "updated");
+    assert_eq!(new_home.json(["history", "people/ann"])["versions"].as_array().unwrap().len(), 3);
+    assert_eq!(new_home.json(["capture", "a thought about walruses"])["status"], "unchanged");
     assert!(daemon.terminate().0.success());
-    let _daemon = fresh.daemon();
-    assert_eq!(fresh.get("people/ann")["body"], "third\n");
+    let _daemon = new_home.daemon();
+    assert_eq!(new_home.get("people/ann")["body"], "third\n");
     assert_eq!(
-        names(&fresh.path()),
+        names(&new_home.path()),
         ["brain.redb", "index", "pages", "run", "secrets"],
         "nothing of the restore is left"
     );
 }
 
 #[test]
-fn a_home_with_a_store_is_not_restored_into() {
+fn a_home_with_a_store_is_not_overwritten() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "mine\n");
@@ -156,7 +157,7 @@ fn a_home_with_a_store_is_not_restored_into() {
 }
 
 #[test]
-fn files_that_are_there_already_are_not_touched_by_a_restore() {
+fn a_restore_leaves_existing_files_alone() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("mine", "from the backup\n");
@@ -165,38 +166,38 @@ fn files_that_are_there_already_are_not_touched_by_a_restore() {
     home.json(["backup", file.to_str().unwrap()]);
     let same = fs::read(home.page_file("same")).unwrap();
 
-    let fresh = TestHome::new();
-    fs::create_dir_all(fresh.path().join("pages/.trash")).unwrap();
-    fs::create_dir_all(fresh.path().join("index")).unwrap();
-    fs::write(fresh.page_file("mine"), "written since\n").unwrap();
-    fs::write(fresh.page_file("same"), &same).unwrap();
-    fs::write(fresh.page_file("other"), "no page at all\n").unwrap();
-    fs::write(fresh.path().join("pages/.trash/x.md"), "thrown away\n").unwrap();
-    fs::write(fresh.path().join("index/meta.json"), "an index of something else").unwrap();
-    let restored = restore(&fresh, &file).expect(0).json();
+    let new_home = TestHome::new();
+    fs::create_dir_all(new_home.path().join("pages/.trash")).unwrap();
+    fs::create_dir_all(new_home.path().join("index")).unwrap();
+    fs::write(new_home.page_file("mine"), "written since\n").unwrap();
+    fs::write(new_home.page_file("same"), &same).unwrap();
+    fs::write(new_home.page_file("other"), "no page at all\n").unwrap();
+    fs::write(new_home.path().join("pages/.trash/x.md"), "thrown away\n").unwrap();
+    fs::write(new_home.path().join("index/meta.json"), "an index of something else").unwrap();
+    let restored = restore(&new_home, &file).expect(0).json();
     let warning = restored["warnings"][0].as_str().unwrap();
-    assert!(warning.contains(fresh.page_file("mine").to_str().unwrap()), "{restored}");
-    let _daemon = fresh.daemon();
-    let read = |name: &str| fs::read_to_string(fresh.path().join("pages").join(name)).unwrap();
+    assert!(warning.contains(new_home.page_file("mine").to_str().unwrap()), "{restored}");
+    let _daemon = new_home.daemon();
+    let read = |name: &str| fs::read_to_string(new_home.path().join("pages").join(name)).unwrap();
     assert_eq!(read("mine.md"), "written since\n");
     assert_eq!(read("same.md").as_bytes(), same);
     assert_eq!(
         (read("other.md"), read(".trash/x.md")),
         ("no page at all\n".into(), "thrown away\n".into())
     );
-    assert_eq!(fresh.get("mine")["body"], "from the backup\n");
-    assert_eq!(fresh.search("backup").len(), 2);
-    let doctor = fresh.json(["doctor"]);
+    assert_eq!(new_home.get("mine")["body"], "from the backup\n");
+    assert_eq!(new_home.search("backup").len(), 2);
+    let doctor = new_home.json(["doctor"]);
     let outbox =
         doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == "outbox").unwrap();
     assert_eq!(outbox["status"], "warn", "{doctor}");
-    fresh.json(["put", "mine", "--file", fresh.page_file("mine").to_str().unwrap()]);
-    assert_eq!(fresh.get("mine")["body"], "written since\n");
-    assert_eq!(fresh.json(["doctor"])["status"], "healthy");
+    new_home.json(["put", "mine", "--file", new_home.page_file("mine").to_str().unwrap()]);
+    assert_eq!(new_home.get("mine")["body"], "written since\n");
+    assert_eq!(new_home.json(["doctor"])["status"], "healthy");
 }
 
 #[test]
-fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work() {
+fn a_restored_brain_works_without_the_directory_of_a_source() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let (there, gone) = (home.outside().join("there"), home.outside().join("gone"));
@@ -215,39 +216,39 @@ fn a_source_whose_directory_is_gone_does_not_keep_a_restored_brain_from_its_work
     fs::remove_file(there.join("sub/lost.md")).unwrap();
     fs::write(there.join("sub/changed.md"), "written since\n").unwrap();
 
-    let fresh = TestHome::new();
-    let restored = restore_naming(&fresh, &file, &["there"]).expect(0).json();
+    let new_home = TestHome::new();
+    let restored = restore_naming(&new_home, &file, &["there"]).expect(0).json();
     let warnings = restored["warnings"].as_array().unwrap();
     assert_eq!(warnings.len(), 1, "{restored}");
-    let told = warnings[0].as_str().unwrap();
+    let notice = warnings[0].as_str().unwrap();
     assert!(
-        told.contains(gone.to_str().unwrap()) && told.contains("export DIR --source gone"),
-        "{told}"
+        notice.contains(gone.to_str().unwrap()) && notice.contains("export DIR --source gone"),
+        "{notice}"
     );
     assert!(!gone.exists(), "a directory that is not there is not made up");
-    let daemon = fresh.daemon();
+    let daemon = new_home.daemon();
     assert!(fs::read_to_string(there.join("sub/lost.md")).unwrap().ends_with("walrus of there\n"));
     assert_eq!(fs::read_to_string(there.join("sub/changed.md")).unwrap(), "written since\n");
-    assert!(fresh.page_file("mine").exists());
-    let page = fresh.json(["get", "sub/lost", "--source", "gone"]);
+    assert!(new_home.page_file("mine").exists());
+    let page = new_home.json(["get", "sub/lost", "--source", "gone"]);
     assert_eq!(page["body"], "walrus of gone\n");
-    assert_eq!(fresh.search("walrus").len(), 5);
-    let doctor = fresh.brain(["doctor", "--json"]).json();
+    assert_eq!(new_home.search("walrus").len(), 5);
+    let doctor = new_home.brain(["doctor", "--json"]).json();
     let check = |name: &str| {
         doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap()
     };
     assert_eq!(check("sources")["status"], "fail", "{doctor}");
     assert_eq!(check("outbox")["status"], "ok", "{doctor}");
     assert!(daemon.terminate().0.success());
-    let _daemon = fresh.daemon();
-    assert_eq!(fresh.json(["status"])["pages"], 5, "and the next start is one like any other");
-    let out = fresh.outside().join("out");
-    assert_eq!(fresh.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
+    let _daemon = new_home.daemon();
+    assert_eq!(new_home.json(["status"])["pages"], 5, "and the next start is one like any other");
+    let out = new_home.outside().join("out");
+    assert_eq!(new_home.json(["export", out.to_str().unwrap(), "--source", "gone"])["files"], 2);
     assert!(!gone.exists());
 }
 
 #[test]
-fn files_of_a_directory_in_use_are_its_authors() {
+fn files_of_a_source_that_is_in_use_are_not_overwritten() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let notes = home.outside().join("notes");
@@ -268,30 +269,30 @@ fn files_of_a_directory_in_use_are_its_authors() {
         names.sort();
         names
     };
-    // Its author went on since.
+    // The author changed the files after the backup.
     fs::rename(notes.join("renamed.md"), notes.join("new name.md")).unwrap();
     fs::remove_file(notes.join("removed.md")).unwrap();
-    let fresh = TestHome::new();
-    restore_naming(&fresh, &file, &["notes"]).expect(0);
+    let new_home = TestHome::new();
+    restore_naming(&new_home, &file, &["notes"]).expect(0);
     assert_eq!(names(), ["kept.md", "new name.md"]);
-    let _daemon = fresh.daemon();
-    let synced = &fresh.json(["sync", "--source", "notes"])["sources"][0];
+    let _daemon = new_home.daemon();
+    let synced = &new_home.json(["sync", "--source", "notes"])["sources"][0];
     assert_eq!((&synced["renamed"], &synced["removed"]), (&1.into(), &1.into()), "{synced}");
-    // A new disk: everything comes back.
+    // On a new disk, all files are written.
     for name in names() {
         fs::remove_file(notes.join(name)).unwrap();
     }
     let careful = TestHome::new();
-    let told = restore(&careful, &file).expect(0).json();
+    let notice = restore(&careful, &file).expect(0).json();
     assert_eq!(
         names(),
         Vec::<String>::new(),
         "a directory outside of the home is written only when it is named"
     );
-    let told = told["warnings"][0].as_str().unwrap();
+    let notice = notice["warnings"][0].as_str().unwrap();
     assert!(
-        told.contains(notes.to_str().unwrap()) && told.contains("--write-source notes"),
-        "{told}"
+        notice.contains(notes.to_str().unwrap()) && notice.contains("--write-source notes"),
+        "{notice}"
     );
     let refused = restore_naming(&TestHome::new(), &file, &["nots"]).json();
     assert_eq!(refused["error"]["code"], "unknown_source", "{refused}");
@@ -301,7 +302,7 @@ fn files_of_a_directory_in_use_are_its_authors() {
 }
 
 #[test]
-fn an_index_that_is_ahead_of_the_restored_store_is_built_anew() {
+fn an_index_newer_than_the_restored_store_is_rebuilt() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("early", "walrus early\n");
@@ -321,7 +322,7 @@ fn an_index_that_is_ahead_of_the_restored_store_is_built_anew() {
 }
 
 #[test]
-fn a_restore_that_is_killed_leaves_no_store_or_a_whole_one() {
+fn a_killed_restore_leaves_no_store_or_a_complete_one() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..60 {
@@ -333,37 +334,37 @@ fn a_restore_that_is_killed_leaves_no_store_or_a_whole_one() {
     let began = std::time::Instant::now();
     restore(&TestHome::new(), &file).expect(0);
     let usual = began.elapsed();
-    let fresh = TestHome::new();
+    let new_home = TestHome::new();
     let mut whole_after_kill = 0;
-    // Later and later: on a busy machine it takes longer than the measured one.
+    // Each kill comes later than the last: a busy machine may be slower than measured.
     for round in 0_u32..40 {
         if round >= 12 && whole_after_kill > 0 {
             break;
         }
-        let mut command = fresh.command("brain-daemon");
+        let mut command = new_home.command("brain-daemon");
         let quiet = std::process::Stdio::null;
         let mut child =
             command.arg("--restore").arg(&file).stdout(quiet()).stderr(quiet()).spawn().unwrap();
         std::thread::sleep(usual * round / 10);
         child.kill().unwrap();
         child.wait().unwrap();
-        if !fresh.path().join("brain.redb").exists() {
+        if !new_home.path().join("brain.redb").exists() {
             continue;
         }
         whole_after_kill += 1;
-        let daemon = fresh.daemon();
-        assert_eq!(bodies(&fresh), expected);
+        let daemon = new_home.daemon();
+        assert_eq!(bodies(&new_home), expected);
         for slug in expected.keys() {
-            assert!(fresh.page_file(slug).exists(), "the start writes what the restore did not");
+            assert!(new_home.page_file(slug).exists(), "the start writes what the restore did not");
         }
-        assert_eq!(fresh.json(["doctor"])["status"], "healthy");
+        assert_eq!(new_home.json(["doctor"])["status"], "healthy");
         drop(daemon);
-        fs::remove_file(fresh.path().join("brain.redb")).unwrap();
-        fs::remove_dir_all(fresh.path().join("pages")).unwrap();
+        fs::remove_file(new_home.path().join("brain.redb")).unwrap();
+        fs::remove_dir_all(new_home.path().join("pages")).unwrap();
     }
     assert!(whole_after_kill > 0, "it usually takes {usual:?}");
-    restore(&fresh, &file).expect(0);
+    restore(&new_home, &file).expect(0);
     let left: Vec<_> =
-        names(&fresh.path()).into_iter().filter(|name| name.starts_with('.')).collect();
+        names(&new_home.path()).into_iter().filter(|name| name.starts_with('.')).collect();
     assert_eq!(left, Vec::<String>::new());
 }

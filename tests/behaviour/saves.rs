@@ -1,7 +1,7 @@
-//! Other programs save while brain writes the same file: every save is in the file, in the page, or
-//! in a version.
+//! Other programs save a file while brain writes it: every save is in the file, in the page, or in
+//! a version.
 //!
-//! `BRAIN_STRESS_SECONDS` says how long the editors and the writers are at it (5).
+//! `BRAIN_STRESS_SECONDS` sets how long editors and writers work (default 5).
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,8 +18,8 @@ use crate::crash::{Dice, Run};
 use crate::sync::{get, source, sync};
 use crate::sync_faults::notes_id;
 
-/// Pages of each kind of editor.
-const PAGES: usize = 4;
+/// The number of pages for each save method.
+const PAGES_PER_METHOD: usize = 4;
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let until = Instant::now() + brain_tests::PATIENCE;
@@ -29,7 +29,7 @@ fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn watching() -> (TestHome, Daemon, PathBuf) {
+fn watched_source() -> (TestHome, Daemon, PathBuf) {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_SOURCES_WATCH".into(), "true".into()));
     let daemon = home.daemon();
@@ -40,8 +40,8 @@ fn watching() -> (TestHome, Daemon, PathBuf) {
 }
 
 #[test]
-fn a_file_that_is_open_for_writing_and_empty_is_nobodys_leftover() {
-    let (home, _daemon, notes) = watching();
+fn an_empty_file_that_is_open_for_writing_is_left_alone() {
+    let (home, _daemon, notes) = watched_source();
     let file = notes.join("n.md");
     let mut open = File::create(&file).unwrap();
     let written = home.json_with(["put", "n", "--source", "notes"], b"x\n");
@@ -86,7 +86,7 @@ fn an_editor_that_writes_to_a_replaced_file_loses_nothing() {
         .unwrap()
         .clone();
     assert!(outbox["message"].as_str().unwrap().contains("version 2 of n"), "{outbox}");
-    // And once more, after that.
+    // The same again.
     open.rewind().unwrap();
     open.write_all(b"Written").unwrap();
     assert_eq!(sync(&home)["conflicts"], json!([]), "the same text is kept once");
@@ -113,41 +113,41 @@ fn a_replaced_file_keeps_mode_and_owner() {
     }
 }
 
-/// How a program saves.
+/// How a program saves a file.
 #[derive(Debug, Clone, Copy)]
-enum Way {
-    /// Empties the file, and writes it in two steps.
+enum SaveMethod {
+    /// Empties the file and writes it in two steps.
     Truncate,
-    /// Writes another file, and renames it.
+    /// Writes another file and renames it.
     Rename,
-    /// Opens the file, writes over it, and cuts it.
+    /// Opens the file, overwrites it, and truncates it.
     InPlace,
 }
 
-impl Way {
+impl SaveMethod {
     fn save(self, place: &Path, text: &str, dice: &mut Dice) {
-        let mut think = || std::thread::sleep(Duration::from_micros(dice.below(3000)));
+        let mut pause = || std::thread::sleep(Duration::from_micros(dice.below(3000)));
         let half = text.len() / 2;
         match self {
             Self::Truncate => {
                 let mut file = File::create(place).unwrap();
-                think();
+                pause();
                 file.write_all(&text.as_bytes()[..half]).unwrap();
-                think();
+                pause();
                 file.write_all(&text.as_bytes()[half..]).unwrap();
             }
             Self::Rename => {
                 let other = place.with_extension("swp");
                 fs::write(&other, text).unwrap();
-                think();
+                pause();
                 fs::rename(other, place).unwrap();
             }
             Self::InPlace => {
                 let mut file =
                     File::options().write(true).create(true).truncate(false).open(place).unwrap();
-                think();
+                pause();
                 file.write_all(text.as_bytes()).unwrap();
-                think();
+                pause();
                 file.set_len(text.len() as u64).unwrap();
             }
         }
@@ -158,39 +158,43 @@ impl Way {
     }
 }
 
-/// One editor at work; the saves that are to be found: those that it did not itself write over.
+/// Saves random pages until `is_over`. Returns the number of saves, and the saves that must be
+/// found later: those that the editor did not overwrite itself.
 fn edit(
-    way: Way,
+    method: SaveMethod,
     notes: &Path,
     mut dice: Dice,
-    over: &AtomicBool,
+    is_over: &AtomicBool,
 ) -> (usize, Vec<(String, String)>) {
-    let (mut count, mut owed) = (0, Vec::new());
-    let mut last: Vec<Option<String>> = vec![None; PAGES];
-    while !over.load(Ordering::Relaxed) {
-        let n = dice.below(PAGES as u64) as usize;
-        let place = notes.join(format!("{}.md", way.page(n)));
-        // What is not in the file any more was replaced by brain.
-        let there = fs::read_to_string(&place).unwrap_or_default();
-        owed.extend(last[n].take().filter(|save| *save != there).map(|save| (way.page(n), save)));
+    let (mut count, mut expected_saves) = (0, Vec::new());
+    let mut last: Vec<Option<String>> = vec![None; PAGES_PER_METHOD];
+    while !is_over.load(Ordering::Relaxed) {
+        let n = dice.below(PAGES_PER_METHOD as u64) as usize;
+        let place = notes.join(format!("{}.md", method.page(n)));
+        // A save that is no longer in the file was replaced by brain.
+        let on_disk = fs::read_to_string(&place).unwrap_or_default();
+        expected_saves.extend(
+            last[n].take().filter(|save| *save != on_disk).map(|save| (method.page(n), save)),
+        );
         count += 1;
         let text = format!(
-            "{way:?} saved number {count}.\n{}\n",
+            "{method:?} saved number {count}.\n{}\n",
             "Tides and pumps. ".repeat(dice.below(60) as usize)
         );
-        way.save(&place, &text, &mut dice);
+        method.save(&place, &text, &mut dice);
         last[n] = Some(text);
         std::thread::sleep(Duration::from_micros(dice.below(4000)));
     }
-    owed.extend(last.into_iter().enumerate().filter_map(|(n, save)| Some((way.page(n), save?))));
-    (count, owed)
+    expected_saves
+        .extend(last.into_iter().enumerate().filter_map(|(n, save)| Some((method.page(n), save?))));
+    (count, expected_saves)
 }
 
 fn page_ref(slug: &str) -> PageRef {
     PageRef { source: Some(notes_id()), slug: Slug::parse(slug).unwrap() }
 }
 
-/// Every text that the page has or had.
+/// Returns the text of each version of the page.
 fn texts(client: &mut Client, slug: &str) -> BTreeSet<String> {
     let mut texts = BTreeSet::new();
     let (mut version, mut newest) = (None, 0);
@@ -214,27 +218,29 @@ fn three_editors_and_two_writers_lose_no_save() {
     let seconds = std::env::var("BRAIN_STRESS_SECONDS").map_or(5, |s| s.parse::<u64>().unwrap());
     let run = Run::new(1);
     let mut dice = run.dice();
-    let (home, _daemon, notes) = watching();
-    let ways = [Way::Truncate, Way::Rename, Way::InPlace];
-    let pages: Vec<String> = ways.iter().flat_map(|way| (0..PAGES).map(|n| way.page(n))).collect();
-    let over = AtomicBool::new(false);
-    let (mut saves, mut owed, mut puts) = (0, Vec::new(), 0);
+    let (home, _daemon, notes) = watched_source();
+    let methods = [SaveMethod::Truncate, SaveMethod::Rename, SaveMethod::InPlace];
+    let pages: Vec<String> =
+        methods.iter().flat_map(|method| (0..PAGES_PER_METHOD).map(|n| method.page(n))).collect();
+    let is_over = AtomicBool::new(false);
+    let (mut saves, mut expected_saves, mut puts) = (0, Vec::new(), 0);
     std::thread::scope(|scope| {
-        let editors: Vec<_> = ways
+        let editors: Vec<_> = methods
             .into_iter()
-            .map(|way| {
-                let (dice, notes, over) = (Dice::from_seed(dice.below(u64::MAX)), &notes, &over);
-                scope.spawn(move || edit(way, notes, dice, over))
+            .map(|method| {
+                let (dice, notes, is_over) =
+                    (Dice::from_seed(dice.below(u64::MAX)), &notes, &is_over);
+                scope.spawn(move || edit(method, notes, dice, is_over))
             })
             .collect();
         let writers: Vec<_> = (0..2)
             .map(|writer| {
                 let mut dice = Dice::from_seed(dice.below(u64::MAX));
-                let (home, pages, over) = (&home, &pages, &over);
+                let (home, pages, is_over) = (&home, &pages, &is_over);
                 scope.spawn(move || {
                     let mut client = home.connect().unwrap();
                     let mut count = 0;
-                    while !over.load(Ordering::Relaxed) {
+                    while !is_over.load(Ordering::Relaxed) {
                         let slug = &pages[dice.below(pages.len() as u64) as usize];
                         count += 1;
                         let content = format!("Put by {writer}, number {count}.\n").into_bytes();
@@ -253,37 +259,38 @@ fn three_editors_and_two_writers_lose_no_save() {
             })
             .collect();
         std::thread::sleep(Duration::from_secs(seconds));
-        over.store(true, Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
         for editor in editors {
-            let (count, left) = editor.join().unwrap();
+            let (count, remaining) = editor.join().unwrap();
             saves += count;
-            owed.extend(left);
+            expected_saves.extend(remaining);
         }
         puts = writers.into_iter().map(|writer| writer.join().unwrap()).sum::<usize>();
     });
-    // Whatever the watcher still has to do, this does.
+    // The syncs finish the watcher's remaining work.
     for _ in 0..3 {
         home.brain(["sync", "--source", "notes", "--json"]);
     }
     let mut client = home.connect().unwrap();
-    let mut lost = Vec::new();
+    let mut lost_saves = Vec::new();
     for slug in &pages {
-        if !owed.iter().any(|(page, _)| page == slug) {
+        if !expected_saves.iter().any(|(page, _)| page == slug) {
             continue;
         }
-        let mut there = texts(&mut client, slug);
-        there.insert(fs::read_to_string(notes.join(format!("{slug}.md"))).unwrap_or_default());
-        let of_page = owed.iter().filter(|(page, save)| page == slug && !there.contains(save));
-        lost.extend(
-            of_page
-                .map(|(page, save)| format!("{page}: {}", save.lines().next().unwrap_or_default())),
-        );
+        let mut found = texts(&mut client, slug);
+        found.insert(fs::read_to_string(notes.join(format!("{slug}.md"))).unwrap_or_default());
+        let of_page =
+            expected_saves.iter().filter(|(page, save)| page == slug && !found.contains(save));
+        lost_saves
+            .extend(of_page.map(|(page, save)| {
+                format!("{page}: {}", save.lines().next().unwrap_or_default())
+            }));
     }
     run.tell(&format!(
         "{saves} saves, {} replaced by brain, {puts} puts, {} lost",
-        owed.len(),
-        lost.len()
+        expected_saves.len(),
+        lost_saves.len()
     ));
-    assert_eq!(lost, Vec::<String>::new(), "{}", home.log());
+    assert_eq!(lost_saves, Vec::<String>::new(), "{}", home.log());
     assert!(saves > 100 && puts > 100, "{saves} saves, {puts} puts");
 }

@@ -1,9 +1,9 @@
-//! `search`: the language of queries, what is found, and when.
+//! `search`: the query language, the order of results, and when a write is found.
 
 use brain_tests::{TestHome, slugs};
 use serde_json::Value;
 
-fn shelf() -> (TestHome, brain_tests::Daemon) {
+fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("notes/latency", "---\ntitle: Latency budgets\ntags: [work, perf]\ntype: note\n---\nEvery service has a latency budget of ten milliseconds.\n");
@@ -20,7 +20,7 @@ fn sorted(mut found: Vec<String>) -> Vec<String> {
 
 #[test]
 fn words_are_ranked_and_not_all_required() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     let found = home.search("what is our latency budget for quantum teleportation");
     assert_eq!(found[0], "notes/latency", "the page with most of it is first: {found:?}");
     assert!(
@@ -33,8 +33,8 @@ fn words_are_ranked_and_not_all_required() {
 }
 
 #[test]
-fn a_phrase_is_met_in_its_order_only() {
-    let (home, _daemon) = shelf();
+fn a_phrase_matches_only_in_its_order() {
+    let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("\"latency budget\""), ["notes/latency"]);
     assert!(home.search("\"budget latency\"").is_empty());
     assert!(home.search("\"falls milliseconds\"").is_empty(), "words in between break a phrase");
@@ -46,14 +46,14 @@ fn a_phrase_is_met_in_its_order_only() {
 }
 
 #[test]
-fn a_word_with_a_minus_keeps_pages_out() {
-    let (home, _daemon) = shelf();
+fn a_word_with_a_minus_excludes_pages() {
+    let (home, _daemon) = home_with_pages();
     assert_eq!(sorted(home.search("latency")), ["ideas/cache", "notes/latency"]);
     assert_eq!(home.search("latency -budget"), ["ideas/cache"]);
     assert_eq!(home.search("latency -\"latency budget\""), ["ideas/cache"]);
     assert_eq!(home.search("milliseconds -latency"), Vec::<String>::new());
     let args = home.json(["search", "--", "latency", "-budget"]);
-    assert_eq!(slugs(&args["hits"]), ["ideas/cache"], "as words of its own after `--` too");
+    assert_eq!(slugs(&args["hits"]), ["ideas/cache"], "the same words after `--`");
     assert_eq!(
         home.fault(["search", "latency", "-budget"], 2)["code"],
         "usage",
@@ -63,7 +63,7 @@ fn a_word_with_a_minus_keeps_pages_out() {
 
 #[test]
 fn a_prefix_with_a_star_is_completed() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("grocer*"), ["notes/budget"]);
     assert_eq!(home.search("love*"), ["people/ada"]);
     assert_eq!(sorted(home.search("millis*")), ["ideas/cache", "notes/latency"]);
@@ -72,7 +72,7 @@ fn a_prefix_with_a_star_is_completed() {
 
 #[test]
 fn filters_in_the_query_narrow() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("title:latency"), ["notes/latency"]);
     assert_eq!(home.search("latency type:idea"), ["ideas/cache"]);
     assert_eq!(home.search("latency tag:perf"), ["notes/latency"]);
@@ -88,7 +88,7 @@ fn filters_in_the_query_narrow() {
 
 #[test]
 fn flags_narrow_as_well() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     let ask = |flags: &[&str]| {
         let args: Vec<&str> = ["search", "latency"].iter().chain(flags).copied().collect();
         sorted(slugs(&home.json(args)["hits"]))
@@ -109,8 +109,8 @@ fn flags_narrow_as_well() {
 }
 
 #[test]
-fn odd_punctuation_is_never_an_error() {
-    let (home, _daemon) = shelf();
+fn unusual_punctuation_is_never_an_error() {
+    let (home, _daemon) = home_with_pages();
     for query in [
         "\"",
         "\"\"",
@@ -159,9 +159,9 @@ fn odd_punctuation_is_never_an_error() {
         "source:!!",
         "type:Ü",
     ] {
-        let ran = home.brain(["search", "--json", "--", query]);
-        assert_eq!(ran.code, 0, "{query:?}: {ran:?}");
-        assert!(ran.json()["hits"].is_array(), "{query:?}");
+        let output = home.brain(["search", "--json", "--", query]);
+        assert_eq!(output.code, 0, "{query:?}: {output:?}");
+        assert!(output.json()["hits"].is_array(), "{query:?}");
     }
     for query in [
         "(latency",
@@ -205,7 +205,7 @@ fn the_exact_title_or_alias_is_first() {
 }
 
 #[test]
-fn a_snippet_shows_the_match_and_its_highlights_are_true() {
+fn a_snippet_shows_and_highlights_the_match() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let filler =
@@ -222,19 +222,19 @@ fn a_snippet_shows_the_match_and_its_highlights_are_true() {
         let hit = home.json(["search", query])["hits"][0].clone();
         let snippet = hit["snippet"].as_str().unwrap();
         assert!(snippet.chars().count() <= 240 && !snippet.contains('\n'), "{snippet:?}");
-        let marked = marked(&hit);
+        let highlighted = highlighted(&hit);
         for part in parts {
             assert!(
-                marked.iter().any(|m| m.contains(part)),
-                "{part} is marked for {query}: {marked:?} in {snippet:?}"
+                highlighted.iter().any(|m| m.contains(part)),
+                "{part} is highlighted for {query}: {highlighted:?} in {snippet:?}"
             );
         }
         assert!(hit["chunk"].as_u64().unwrap() > 0, "from the chunk in the middle: {hit}");
     }
 }
 
-/// The highlighted parts of a hit; panics when a range is not one of the snippet.
-fn marked(hit: &Value) -> Vec<String> {
+/// Returns the highlighted parts of a hit. Panics if a range lies outside the snippet.
+fn highlighted(hit: &Value) -> Vec<String> {
     let snippet = hit["snippet"].as_str().unwrap();
     let mut end = 0;
     let ranges = hit["highlights"].as_array().unwrap();
@@ -252,8 +252,8 @@ fn marked(hit: &Value) -> Vec<String> {
 }
 
 #[test]
-fn explain_tells_what_the_score_is_made_of() {
-    let (home, _daemon) = shelf();
+fn explain_shows_the_parts_of_the_score() {
+    let (home, _daemon) = home_with_pages();
     let hit = home.json(["search", "latency budget", "--explain"])["hits"][0].clone();
     let parts = hit["explain"].as_array().unwrap();
     assert!(parts.len() >= 2, "{hit}");
@@ -271,8 +271,8 @@ fn explain_tells_what_the_score_is_made_of() {
 }
 
 #[test]
-fn hits_carry_what_people_need_and_come_best_first() {
-    let (home, _daemon) = shelf();
+fn hits_are_complete_and_sorted_by_score() {
+    let (home, _daemon) = home_with_pages();
     let answer = home.json(["search", "latency milliseconds"]);
     let hits = answer["hits"].as_array().unwrap();
     assert!(hits.windows(2).all(|w| w[0]["score"].as_f64() >= w[1]["score"].as_f64()), "{answer}");
@@ -297,7 +297,7 @@ fn hits_carry_what_people_need_and_come_best_first() {
 }
 
 #[test]
-fn limit_cuts_and_says_so() {
+fn a_limit_cuts_the_list_and_reports_more() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..25 {
@@ -313,7 +313,7 @@ fn limit_cuts_and_says_so() {
     assert_eq!(
         home.json(["search", "walrus"])["hits"].as_array().unwrap().len(),
         20,
-        "20 unless told"
+        "the default limit is 20"
     );
     let few = slugs(&home.json(["search", "walrus 17", "--limit", "3"])["hits"]);
     let many = slugs(&home.json(["search", "walrus 17", "--limit", "25"])["hits"]);
@@ -321,7 +321,7 @@ fn limit_cuts_and_says_so() {
 }
 
 #[test]
-fn every_write_is_seen_by_the_next_search() {
+fn every_write_is_found_by_the_next_search() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..15 {
@@ -344,7 +344,7 @@ fn every_write_is_seen_by_the_next_search() {
 }
 
 #[test]
-fn what_was_written_is_found_after_sigkill() {
+fn an_acknowledged_write_is_found_after_sigkill() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let mut expected = Vec::new();

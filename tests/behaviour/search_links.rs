@@ -1,10 +1,10 @@
-//! Questions that name a page and ask for others: answered by links.
+//! Questions that name a page and ask for other pages are answered by links.
 
 use brain_tests::{Daemon, TestHome, slugs};
 use serde_json::Value;
 
-/// A small world: a company, its people, a meeting, and pages that only talk about it much.
-fn world() -> (TestHome, Daemon) {
+/// Returns a home with a company, its people, a meeting, and pages that only mention them often.
+fn home_with_company() -> (TestHome, Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put(
@@ -48,7 +48,7 @@ fn first(home: &TestHome, question: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn a_question_for_others_is_answered_by_links() {
-    let (home, _daemon) = world();
+    let (home, _daemon) = home_with_company();
     let investors = ["people/chris-lee", "people/ida-holm"];
     assert_eq!(
         first(&home, "Who invested in Acme?", 2),
@@ -60,10 +60,10 @@ fn a_question_for_others_is_answered_by_links() {
     assert_eq!(home.search("who founded Acme")[0], "people/mia-brown");
     assert_eq!(first(&home, "who attended the Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
     let by_words = first(&home, "Kickoff attendees", 20);
-    let said = |slug: &String| slug.starts_with("notes/") || slug == "meetings/kickoff";
+    let mentions_kickoff = |slug: &String| slug.starts_with("notes/") || slug == "meetings/kickoff";
     assert!(
-        by_words.len() == 20 && by_words.iter().all(said),
-        "without a question it is words: {by_words:?}"
+        by_words.len() == 20 && by_words.iter().all(mentions_kickoff),
+        "without a question, words decide: {by_words:?}"
     );
     assert_eq!(first(&home, "attendees of Kickoff", 2), ["people/dan-poe", "people/mia-brown"]);
     assert_eq!(home.search("what meetings did Mia Brown attend")[0], "meetings/kickoff");
@@ -78,8 +78,8 @@ fn a_question_for_others_is_answered_by_links() {
 }
 
 #[test]
-fn questions_for_the_page_itself_are_not_turned_around() {
-    let (home, _daemon) = world();
+fn questions_about_the_page_itself_find_the_page() {
+    let (home, _daemon) = home_with_company();
     for question in
         ["Mia Brown", "who is Mia Brown", "tell me about Mia Brown", "what is Mia Brown like"]
     {
@@ -94,7 +94,7 @@ fn questions_for_the_page_itself_are_not_turned_around() {
 
 #[test]
 fn explain_names_the_sentence_and_its_page() {
-    let (home, _daemon) = world();
+    let (home, _daemon) = home_with_company();
     let found = home.json(["search", "who invested in Acme", "--explain"]);
     let hit =
         found["hits"].as_array().unwrap().iter().find(|h| h["slug"] == "people/chris-lee").unwrap();
@@ -115,8 +115,8 @@ fn explain_names_the_sentence_and_its_page() {
 }
 
 #[test]
-fn links_keep_to_the_conditions() {
-    let (home, _daemon) = world();
+fn pages_found_by_links_obey_the_filters() {
+    let (home, _daemon) = home_with_company();
     assert_eq!(home.search("who invested in Acme type:company"), ["companies/acme"]);
     assert!(
         home.search("who invested in Acme -tea").iter().all(|slug| !slug.starts_with("people/"))
@@ -131,8 +131,8 @@ fn links_keep_to_the_conditions() {
 }
 
 #[test]
-fn a_word_for_time_prefers_the_newer_of_equals() {
-    let (home, _daemon) = world();
+fn a_word_for_time_prefers_the_newer_of_equal_pages() {
+    let (home, _daemon) = home_with_company();
     home.put("log/a", "---\ntitle: Harbour one\n---\nThe harbour crane moves.\n");
     home.put("log/b", "---\ntitle: Harbour two\n---\nThe harbour crane moves.\n");
     let found = home.json(["search", "latest harbour crane", "--explain"]);

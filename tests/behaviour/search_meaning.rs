@@ -1,11 +1,11 @@
-//! What a question demands holds for pages that only their meaning or a link brings, too.
+//! The filters of a query also apply to pages that are found by meaning or by a link.
 
 use brain_tests::embedding::FakeEmbedding;
 use brain_tests::{Daemon, TestHome, slugs};
 use serde_json::Value;
 
-/// A home with vectors: pages that mean a car, a boat, bread.
-fn world(endpoint: &FakeEmbedding) -> (TestHome, Daemon) {
+/// Returns a home with vectors for pages about cars, boats and bread.
+fn home_with_vectors(endpoint: &FakeEmbedding) -> (TestHome, Daemon) {
     let mut home = TestHome::new();
     home.env.extend(endpoint.variables("small"));
     let daemon = home.daemon();
@@ -26,14 +26,14 @@ fn found(home: &TestHome, question: &str) -> Vec<String> {
 }
 
 #[test]
-fn vectors_bring_nothing_that_the_question_rules_out() {
+fn pages_found_by_meaning_obey_the_filters() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = world(&endpoint);
-    // That they would bring them otherwise:
+    let (home, _daemon) = home_with_vectors(&endpoint);
+    // Without filters, meaning finds all of them.
     let all = found(&home, "vehicle");
     assert_eq!(
         all[0], "vehicle",
-        "what is called so is first, though others mean it more: {all:?}"
+        "the page with the title is first, though others are nearer in meaning: {all:?}"
     );
     assert!(all.contains(&"notes/garage".into()) && all.contains(&"notes/lorry".into()), "{all:?}");
 
@@ -46,26 +46,29 @@ fn vectors_bring_nothing_that_the_question_rules_out() {
     assert_eq!(found(&home, "vehicle tag:work"), ["notes/lorry"]);
     assert_eq!(found(&home, "vehicle type:concept"), ["vehicle"]);
     assert_eq!(slugs(&home.json(["search", "vehicle", "--tag", "work"])["hits"]), ["notes/lorry"]);
-    assert_eq!(found(&home, "vehi*"), ["vehicle"], "the beginning of a word means nothing");
+    assert_eq!(found(&home, "vehi*"), ["vehicle"], "the beginning of a word has no meaning");
     let none = home.json(["search", "vehicle", "--until", "2001-01-01"]);
     assert_eq!(none["hits"], Value::Array(Vec::new()));
 
     home.brain(["delete", "notes/garage"]).expect(0);
-    assert!(!found(&home, "vehicle").contains(&"notes/garage".into()), "deleted is gone");
+    assert!(
+        !found(&home, "vehicle").contains(&"notes/garage".into()),
+        "a deleted page is not found"
+    );
 }
 
 #[test]
-fn marks_alone_are_near_to_nothing_and_long_questions_are_questions() {
+fn punctuation_finds_nothing_and_long_questions_work() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = world(&endpoint);
-    let calls = endpoint.calls();
+    let (home, _daemon) = home_with_vectors(&endpoint);
+    let calls = endpoint.call_count();
     for question in ["???", "--- *** !!!", "\"\"", "🎉", "…"] {
         for option in ["--limit=20", "--source=default", "--type=person"] {
             let answer = home.json(["search", option, "--", question]);
             assert_eq!(answer["hits"], Value::Array(Vec::new()), "{question} {option}: {answer}");
         }
     }
-    assert_eq!(endpoint.calls(), calls, "nobody is asked what they mean");
+    assert_eq!(endpoint.call_count(), calls, "the endpoint is not called for punctuation");
     let long = "vehicle and other things that stand about. ".repeat(240);
     assert!(long.len() > 10_000);
     let answer = home.json(["search", &long]);
@@ -74,9 +77,9 @@ fn marks_alone_are_near_to_nothing_and_long_questions_are_questions() {
 }
 
 #[test]
-fn there_is_more_only_where_there_is_more_and_parts_are_the_score() {
+fn more_is_reported_correctly_and_the_parts_add_up_to_the_score() {
     let endpoint = FakeEmbedding::default();
-    let (home, _daemon) = world(&endpoint);
+    let (home, _daemon) = home_with_vectors(&endpoint);
     let all = home.json(["search", "vehicle", "--explain"]);
     let hits = all["hits"].as_array().unwrap();
     assert_eq!(all["truncated"], false, "{all}");

@@ -2,7 +2,7 @@
 
 use brain_tests::TestHome;
 
-fn with(pages: &[(&str, &str)]) -> (TestHome, brain_tests::Daemon) {
+fn home_with_pages(pages: &[(&str, &str)]) -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     for (slug, text) in pages {
@@ -11,104 +11,104 @@ fn with(pages: &[(&str, &str)]) -> (TestHome, brain_tests::Daemon) {
     (home, daemon)
 }
 
-fn finds(home: &TestHome, query: &str, slug: &str) {
+fn assert_finds(home: &TestHome, query: &str, slug: &str) {
     let found = home.search(query);
     assert_eq!(found.first().map(String::as_str), Some(slug), "{query:?} finds {found:?}");
 }
 
 #[test]
 fn accents_and_case_are_folded_both_ways() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("cafe", "We met at the Café Müller in São Paulo.\n"),
         ("plain", "A resume without any marks.\n"),
         ("decomposed", "Cre\u{300}me bru\u{302}le\u{301}e for two.\n"),
         ("others", "Łódź, Straße, Æsir, Ørsted, naïveté.\n"),
     ]);
     for query in ["cafe muller", "CAFÉ MÜLLER", "Sao Paulo", "são"] {
-        finds(&home, query, "cafe");
+        assert_finds(&home, query, "cafe");
     }
-    finds(&home, "résumé", "plain");
-    finds(&home, "crème brûlée", "decomposed");
-    finds(&home, "creme", "decomposed");
+    assert_finds(&home, "résumé", "plain");
+    assert_finds(&home, "crème brûlée", "decomposed");
+    assert_finds(&home, "creme", "decomposed");
     for query in ["lodz", "strasse", "Straße", "orsted", "naivete"] {
-        finds(&home, query, "others");
+        assert_finds(&home, query, "others");
     }
 }
 
 #[test]
 fn english_words_are_stemmed() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("run", "She was running through the cities, comparing connected theories.\n"),
         ("bread", "Bread rises slowly in the oven.\n"),
     ]);
     for query in ["runs", "run", "city", "compare", "comparison connection", "theory"] {
-        finds(&home, query, "run");
+        assert_finds(&home, query, "run");
     }
-    finds(&home, "breads rising", "bread");
+    assert_finds(&home, "breads rising", "bread");
 }
 
 #[test]
 fn part_of_a_chinese_sentence_finds_the_page() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("zh/beijing", "我昨天在北京大学图书馆读了一本关于人工智能的书。\n"),
         ("zh/shanghai", "上海的天气今天非常好，我们去公园散步。\n"),
     ]);
     for query in ["北京大学", "图书馆", "人工智能", "昨天在北京", "关于人工智能的书"]
     {
-        finds(&home, query, "zh/beijing");
+        assert_finds(&home, query, "zh/beijing");
     }
     for query in ["天气", "公园散步", "上海"] {
-        finds(&home, query, "zh/shanghai");
+        assert_finds(&home, query, "zh/shanghai");
     }
     assert!(home.search("香港").is_empty());
 }
 
 #[test]
 fn part_of_a_japanese_sentence_finds_the_page() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("ja/tokyo", "昨日、東京タワーへ行って、とても美味しいラーメンを食べました。\n"),
         ("ja/kyoto", "京都の紅葉は秋になると本当に美しいです。\n"),
     ]);
     for query in ["東京タワー", "ラーメン", "美味しいラーメン", "東京"] {
-        finds(&home, query, "ja/tokyo");
+        assert_finds(&home, query, "ja/tokyo");
     }
     for query in ["紅葉", "京都の紅葉", "秋になると"] {
-        finds(&home, query, "ja/kyoto");
+        assert_finds(&home, query, "ja/kyoto");
     }
 }
 
 #[test]
 fn part_of_a_korean_sentence_finds_the_page() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("ko/seoul", "어제 서울에서 친구를 만나 한국어를 공부했습니다.\n"),
         ("ko/busan", "부산의 바다는 정말 아름답습니다.\n"),
     ]);
     for query in ["서울", "한국어", "친구를", "서울에서 친구"] {
-        finds(&home, query, "ko/seoul");
+        assert_finds(&home, query, "ko/seoul");
     }
     for query in ["부산", "바다"] {
-        finds(&home, query, "ko/busan");
+        assert_finds(&home, query, "ko/busan");
     }
 }
 
 #[test]
 fn part_of_a_thai_sentence_finds_the_page() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("th/bangkok", "เมื่อวานนี้ฉันไปเที่ยวกรุงเทพมหานครกับเพื่อนและกินผัดไทย\n"),
         ("th/sea", "ทะเลที่ภูเก็ตสวยงามมากในฤดูหนาว\n"),
     ]);
     for query in ["กรุงเทพมหานคร", "ผัดไทย", "เพื่อน"]
     {
-        finds(&home, query, "th/bangkok");
+        assert_finds(&home, query, "th/bangkok");
     }
     for query in ["ภูเก็ต", "ฤดูหนาว", "ทะเล"] {
-        finds(&home, query, "th/sea");
+        assert_finds(&home, query, "th/sea");
     }
 }
 
 #[test]
 fn other_scripts_and_mixed_pages_are_found() {
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("ru", "Вчера мы обсуждали архитектуру системы хранения.\n"),
         ("ar", "ناقشنا أمس بنية نظام التخزين الجديد.\n"),
         ("el", "Συζητήσαμε για την αρχιτεκτονική του συστήματος.\n"),
@@ -116,21 +116,21 @@ fn other_scripts_and_mixed_pages_are_found() {
         ("mixed", "Meeting with 田中さん about the Rust 移行 plan, см. архив.\n"),
         ("emoji", "Party at nine 🎉🦀 bring cake\n"),
     ]);
-    finds(&home, "архитектуру", "ru");
-    finds(&home, "التخزين", "ar");
-    finds(&home, "αρχιτεκτονική", "el");
-    finds(&home, "האחסון", "he");
+    assert_finds(&home, "архитектуру", "ru");
+    assert_finds(&home, "التخزين", "ar");
+    assert_finds(&home, "αρχιτεκτονική", "el");
+    assert_finds(&home, "האחסון", "he");
     for query in ["田中", "移行", "rust", "архив"] {
-        finds(&home, query, "mixed");
+        assert_finds(&home, query, "mixed");
     }
-    finds(&home, "cake", "emoji");
+    assert_finds(&home, "cake", "emoji");
 }
 
 #[test]
 fn a_snippet_in_any_script_is_cut_between_characters() {
     let filler = "これは長い文章です。".repeat(400);
     let thai = "ภาษาไทยไม่มีช่องว่างระหว่างคำ".repeat(150);
-    let (home, _daemon) = with(&[
+    let (home, _daemon) = home_with_pages(&[
         ("ja", &format!("{filler}富士山に登りました。{filler}\n")),
         ("th", &format!("{thai}กรุงเทพ{thai}\n")),
     ]);
@@ -148,8 +148,8 @@ fn a_snippet_in_any_script_is_cut_between_characters() {
 }
 
 #[test]
-fn names_of_people_codes_and_addresses_are_found_as_they_are_written() {
-    let (home, _daemon) = with(&[
+fn names_codes_and_addresses_are_found_as_written() {
+    let (home, _daemon) = home_with_pages(&[
         (
             "code",
             "The error E0499 came from src/lib.rs at v1.2.3, see https://example.org/path and x86_64.\n",
@@ -158,11 +158,11 @@ fn names_of_people_codes_and_addresses_are_found_as_they_are_written() {
         ("number", "Invoice 4711-2026 over 1,234.56 EUR\n"),
     ]);
     for query in ["E0499", "src/lib.rs", "v1.2.3", "example.org", "x86_64"] {
-        finds(&home, query, "code");
+        assert_finds(&home, query, "code");
     }
     for query in ["grace.hopper@navy.example", "hopper", "node.js", "C++ node"] {
-        finds(&home, query, "mail");
+        assert_finds(&home, query, "mail");
     }
-    finds(&home, "4711-2026", "number");
-    finds(&home, "invoice 4711", "number");
+    assert_finds(&home, "4711-2026", "number");
+    assert_finds(&home, "invoice 4711", "number");
 }

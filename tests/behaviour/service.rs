@@ -1,5 +1,5 @@
-//! The daemon as a service manager sees it: sockets that are handed over, who may come in through
-//! them, what the manager is told, and where the home is without a HOME.
+//! The daemon under a service manager: passed sockets, access by other users, notifications, and
+//! the home without `HOME`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use brain_protocol::{Reply, Request, Status};
 use brain_tests::{Client, PATIENCE, Run, TestHome, capture, program, run, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A socket as systemd would make it.
+/// Creates a socket as systemd would.
 fn socket(home: &TestHome) -> (PathBuf, UnixListener) {
     let path = home.outside().join("control.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -31,20 +31,16 @@ fn status(socket: &Path) -> brain_protocol::StatusReply {
 }
 
 #[test]
-fn a_socket_that_is_handed_over_is_served_as_it_is() {
+fn a_passed_socket_is_served_unchanged() {
     let home = TestHome::new();
     let (path, listener) = socket(&home);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     fs::set_permissions(home.outside(), fs::Permissions::from_mode(0o751)).unwrap();
     let daemon = home.activated(&listener, "control");
-    assert_eq!(
-        status(&path).socket,
-        path.to_str().unwrap(),
-        "status tells the socket that is served"
-    );
-    assert!(!home.socket().exists(), "no other one is made");
-    assert_eq!((mode(&path), mode(&home.outside())), (0o640, 0o751), "nothing about it is changed");
-    // A client of this home finds it by itself.
+    assert_eq!(status(&path).socket, path.to_str().unwrap(), "status names the served socket");
+    assert!(!home.socket().exists(), "the daemon creates no other socket");
+    assert_eq!((mode(&path), mode(&home.outside())), (0o640, 0o751), "the modes are unchanged");
+    // A client of this home finds the socket.
     let pid = daemon.pid();
     assert_eq!(home.json(["status"])["pid"], pid);
     let checks = home.json(["doctor"])["checks"].clone();
@@ -54,8 +50,8 @@ fn a_socket_that_is_handed_over_is_served_as_it_is() {
     assert!(check["message"].as_str().unwrap().contains("systemd"), "{check}");
     let (ended, _) = daemon.terminate();
     assert!(ended.success(), "{ended}");
-    assert!(path.exists() && mode(&path) == 0o640, "it stays for the next one");
-    // Whoever asks between two daemons waits for the next one.
+    assert!(path.exists() && mode(&path) == 0o640, "the socket stays for the next daemon");
+    // A request between two daemons waits for the next one.
     let waiting = {
         let path = path.clone();
         std::thread::spawn(move || status(&path).pid)
@@ -68,7 +64,7 @@ fn a_socket_that_is_handed_over_is_served_as_it_is() {
 fn a_restart_behind_the_socket_loses_no_request() {
     let mut home = TestHome::new();
     let (path, listener) = socket(&home);
-    // As under a system unit: the client starts no daemon of its own.
+    // As under a system unit, the client starts no daemon.
     home.env.push(("BRAIN_SOCKET".into(), path.display().to_string()));
     home.env.push(("BRAIN_NO_START".into(), "1".into()));
     let mut daemon = home.activated(&listener, "control");
@@ -85,7 +81,7 @@ fn a_restart_behind_the_socket_loses_no_request() {
             })
             .collect();
         for _ in 0..3 {
-            // It is up, and some requests are through, however busy the machine is.
+            // The daemon runs and has answered some requests, even on a busy machine.
             assert_eq!(status(&path).pid, daemon.pid());
             std::thread::sleep(Duration::from_millis(150));
             let (ended, _) = daemon.terminate();
@@ -102,7 +98,7 @@ fn a_restart_behind_the_socket_loses_no_request() {
 }
 
 #[test]
-fn sockets_with_names_that_nobody_knows_are_left_alone() {
+fn sockets_with_unknown_names_are_ignored() {
     let home = TestHome::new();
     let (path, listener) = socket(&home);
     let daemon = home.activated(&listener, "other:control");
@@ -113,81 +109,84 @@ fn sockets_with_names_that_nobody_knows_are_left_alone() {
         home.log()
     );
     drop(daemon);
-    // With no name that it knows it makes its own.
+    // Without a known name, the daemon creates its own socket.
     let _daemon = home.activated(&listener, "other");
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PATIENCE;
     while home.connect().is_none() {
-        assert!(Instant::now() < patience, "{}", home.log());
+        assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[test]
-fn what_cannot_be_served_is_refused_with_the_way_out() {
+fn a_socket_of_the_wrong_type_is_refused_with_a_hint() {
     let home = TestHome::new();
     let wrong = UnixDatagram::bind(home.outside().join("datagram.sock")).unwrap();
     let mut command = home.command("brain-activate");
     command.arg("control").arg(program("brain-daemon"));
     command.stdin(std::process::Stdio::from(std::os::fd::OwnedFd::from(wrong)));
     let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("unix stream socket") && said.contains("FileDescriptorName=control"),
-        "{said}"
+        stderr.contains("unix stream socket") && stderr.contains("FileDescriptorName=control"),
+        "{stderr}"
     );
     assert!(!home.path().join("brain.redb").exists());
 }
 
 #[test]
-fn a_socket_that_systemd_holds_is_not_taken_away_by_a_daemon_started_by_hand() {
+fn a_manual_daemon_does_not_replace_systemds_socket() {
     let home = TestHome::new();
     fs::create_dir_all(home.path().join("run")).unwrap();
     let held = UnixListener::bind(home.socket()).unwrap();
     held.set_nonblocking(true).unwrap();
     let refused = run(home.command("brain-daemon"), b"").expect(1);
-    assert!(refused.stderr.contains("somebody listens on"), "{refused:?}");
+    assert!(refused.stderr.contains("another process listens on"), "{refused:?}");
     assert!(refused.stderr.contains("brain service uninstall"), "{refused:?}");
     assert!(home.socket().exists());
     let connection = held.accept();
-    assert!(connection.is_err(), "nobody knocked: systemd would have started a daemon for it");
+    assert!(
+        connection.is_err(),
+        "no connection was made: systemd would have started a daemon for it"
+    );
     drop(held);
     let _daemon = home.daemon();
 }
 
 #[test]
-fn a_daemon_whose_socket_systemd_took_over_makes_room() {
+fn a_daemon_ends_when_systemd_replaces_its_socket() {
     let home = TestHome::new();
     let mut by_hand = home.daemon();
     home.json(["capture", "before systemd came"]);
-    // As systemd starts a socket unit: what lies there is removed.
+    // systemd removes an existing socket when it starts a socket unit.
     fs::remove_file(home.socket()).unwrap();
     let listener = UnixListener::bind(home.socket()).unwrap();
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PATIENCE;
     while by_hand.is_running() {
-        assert!(Instant::now() < patience, "{}", home.log());
+        assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(home.socket().exists(), "the new one is not its to remove");
+    assert!(home.socket().exists(), "the old daemon leaves the new socket alone");
     let _service = home.activated(&listener, "control");
     assert_eq!(home.search("systemd").len(), 1);
 }
 
-/// `brain` as another user, who may run it whatever the modes on the way to ours.
-struct Other {
+/// Runs `brain` as another user, from a copy that this user can execute.
+struct OtherUser {
     dir: tempfile::TempDir,
     socket: PathBuf,
 }
 
-impl Other {
+impl OtherUser {
     const UID: u32 = 65533;
     const GID: u32 = 65532;
 
-    /// With a socket that only their group can open; `None`, said loudly, where this user may not
-    /// become another.
+    /// Creates a socket that only the user's group can open. Returns `None` and prints a notice if
+    /// the test cannot change users.
     fn new() -> Option<(Self, UnixListener)> {
         if !rustix::process::geteuid().is_root() {
-            skip("becoming another user takes root");
+            skip("changing the user needs root");
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -205,7 +204,7 @@ impl Other {
         Some((other, listener))
     }
 
-    /// Runs `brain` as that user with these further groups.
+    /// Runs `brain` as that user with the supplementary groups `groups`.
     fn brain(&self, args: &[&str], groups: &str) -> Run {
         let mut command = Command::new("setpriv");
         command.arg(format!("--reuid={}", Self::UID)).arg("--regid=65534");
@@ -225,9 +224,9 @@ impl Other {
 }
 
 #[test]
-fn another_user_comes_in_only_where_the_configuration_says_so() {
-    let Some((other, listener)) = Other::new() else { return };
-    // Who can open the socket is not yet let in.
+fn another_user_needs_permission_in_the_configuration() {
+    let Some((other, listener)) = OtherUser::new() else { return };
+    // A user who can open the socket still needs permission.
     let home = TestHome::new();
     let daemon = home.activated(&listener, "control");
     let refused = other.member(&["capture", "let me in"]).expect(3);
@@ -236,101 +235,101 @@ fn another_user_comes_in_only_where_the_configuration_says_so() {
     drop(daemon);
 
     let mut home = TestHome::new();
-    home.env.push(("BRAIN_DAEMON_ALLOW_UIDS".into(), format!("12345, {}", Other::UID)));
+    home.env.push(("BRAIN_DAEMON_ALLOW_UIDS".into(), format!("12345, {}", OtherUser::UID)));
     let daemon = home.activated(&listener, "control");
     other.member(&["capture", "an otter in the pond"]).expect(0);
     assert!(other.member(&["search", "otter"]).expect(0).stdout.contains("otter"));
-    // They read and write; the installation is the owner's.
+    // The user may read and write pages, but not administer the installation.
     for admin in [&["stop"][..], &["doctor"], &["import", "/etc"]] {
         let refused = other.member(admin).expect(3);
         assert!(refused.stderr.contains("admin"), "{refused:?}");
     }
-    assert_eq!(status(&other.socket).pid, daemon.pid(), "it still runs");
-    // Who is named and cannot open the file stays outside.
+    assert_eq!(status(&other.socket).pid, daemon.pid(), "the daemon still runs");
+    // A permitted user who cannot open the socket file is refused.
     assert!(other.brain(&["search", "otter"], "").expect(3).stderr.contains("EACCES"));
 }
 
 #[test]
-fn a_group_comes_in_where_only_the_group_can_open_the_socket() {
-    let Some((other, listener)) = Other::new() else { return };
+fn a_group_is_served_if_only_the_group_can_open_the_socket() {
+    let Some((other, listener)) = OtherUser::new() else { return };
     let mut home = TestHome::new();
-    home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), Other::GID.to_string()));
+    home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), OtherUser::GID.to_string()));
     let daemon = home.activated(&listener, "control");
     other.member(&["capture", "a heron in the reeds"]).expect(0);
     other.member(&["stop"]).expect(3);
     assert!(other.brain(&["search", "heron"], "").expect(3).stderr.contains("EACCES"));
-    // A file that is opened to the world says nothing about groups any more.
+    // A socket file that everyone can open proves no membership.
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o666)).unwrap();
     for run in [other.brain(&["search", "heron"], ""), other.member(&["search", "heron"])] {
         assert!(run.expect(3).stderr.contains("does not serve user"));
     }
     fs::set_permissions(&other.socket, fs::Permissions::from_mode(0o660)).unwrap();
-    // Whoever owns the file opens it without being a member.
-    let own = rustix::process::geteuid().as_raw();
-    std::os::unix::fs::chown(&other.socket, Some(Other::UID), None).unwrap();
+    // The owner of the socket file can open it without being a member.
+    let own_uid = rustix::process::geteuid().as_raw();
+    std::os::unix::fs::chown(&other.socket, Some(OtherUser::UID), None).unwrap();
     let refused = other.brain(&["search", "heron"], "").expect(3);
     assert!(refused.stderr.contains("does not serve user"), "{refused:?}");
-    std::os::unix::fs::chown(&other.socket, Some(own), None).unwrap();
+    std::os::unix::fs::chown(&other.socket, Some(own_uid), None).unwrap();
     other.member(&["search", "heron"]).expect(0);
     drop(daemon);
 
-    // The unit and the configuration must speak of one group.
+    // The unit and the configuration must name the same group.
     for (group, word) in
         [("0", "belongs to group 65532"), ("no-such-group", "groupadd --system no-such-group")]
     {
         let mut home = TestHome::new();
         home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), group.into()));
         let mut daemon = home.activated(&listener, "control");
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         while daemon.is_running() {
-            assert!(Instant::now() < patience, "it starts all the same");
+            assert!(Instant::now() < deadline, "the daemon starts although the groups differ");
             std::thread::sleep(Duration::from_millis(5));
         }
         assert!(home.log().contains(word), "{}", home.log());
     }
 }
 
-/// The manager's side of the notifications.
-struct Manager {
+/// A service manager that receives notifications.
+struct ServiceManager {
     socket: UnixDatagram,
-    heard: Vec<String>,
+    lines: Vec<String>,
 }
 
-impl Manager {
+impl ServiceManager {
     fn new(home: &mut TestHome) -> Self {
         let path = home.outside().join("notify.sock");
         let socket = UnixDatagram::bind(&path).unwrap();
         home.env.push(("NOTIFY_SOCKET".into(), path.display().to_string()));
-        Self { socket, heard: Vec::new() }
+        Self { socket, lines: Vec::new() }
     }
 
-    /// Listens for at most `patience` until a line begins with `wanted`; `None`: it did not come.
-    fn hear(&mut self, wanted: &str, patience: Duration) -> Option<String> {
-        let until = Instant::now() + patience;
+    /// Waits up to `timeout` for a line that begins with `wanted`.
+    fn receive(&mut self, wanted: &str, timeout: Duration) -> Option<String> {
+        let until = Instant::now() + timeout;
         let mut bytes = [0_u8; 4096];
         loop {
-            if let Some(at) = self.heard.iter().position(|line| line.starts_with(wanted)) {
-                return Some(self.heard.drain(..=at).next_back().unwrap());
+            if let Some(at) = self.lines.iter().position(|line| line.starts_with(wanted)) {
+                return Some(self.lines.drain(..=at).next_back().unwrap());
             }
             let left =
                 until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
             self.socket.set_read_timeout(Some(left)).unwrap();
             if let Ok(n) = self.socket.recv(&mut bytes) {
                 let text = String::from_utf8(bytes[..n].to_vec()).unwrap();
-                self.heard.extend(text.lines().map(str::to_owned));
+                self.lines.extend(text.lines().map(str::to_owned));
             }
         }
     }
 
     fn wait(&mut self, wanted: &str) -> String {
-        self.hear(wanted, PATIENCE).unwrap_or_else(|| panic!("{wanted} did not come"))
+        self.receive(wanted, PATIENCE).unwrap_or_else(|| panic!("no notification {wanted}"))
     }
 }
 
 #[test]
-fn the_manager_hears_ready_then_how_it_is_then_stopping() {
+fn the_manager_is_told_ready_then_status_then_stopping() {
     let mut home = TestHome::new();
-    let mut manager = Manager::new(&mut home);
+    let mut manager = ServiceManager::new(&mut home);
     home.env.push(("WATCHDOG_USEC".into(), "200000".into()));
     let daemon = home.daemon();
     manager.wait("READY=1");
@@ -341,11 +340,11 @@ fn the_manager_hears_ready_then_how_it_is_then_stopping() {
     for _ in 0..5 {
         manager.wait("WATCHDOG=1");
     }
-    // One that does not run does not ping, and one that runs again does.
+    // A suspended daemon sends no pings, and a resumed daemon sends them again.
     let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    while manager.hear("WATCHDOG=1", Duration::from_millis(50)).is_some() {}
-    assert_eq!(manager.hear("WATCHDOG=1", Duration::from_millis(600)), None);
+    while manager.receive("WATCHDOG=1", Duration::from_millis(50)).is_some() {}
+    assert_eq!(manager.receive("WATCHDOG=1", Duration::from_millis(600)), None);
     kill_process(pid, Signal::CONT).unwrap();
     manager.wait("WATCHDOG=1");
     let (ended, _) = daemon.terminate();
@@ -356,41 +355,41 @@ fn the_manager_hears_ready_then_how_it_is_then_stopping() {
 #[test]
 fn without_a_watchdog_there_are_no_pings() {
     let mut home = TestHome::new();
-    let mut manager = Manager::new(&mut home);
-    // For another process.
+    let mut manager = ServiceManager::new(&mut home);
+    // The watchdog belongs to another process.
     home.env.push(("WATCHDOG_USEC".into(), "100000".into()));
     home.env.push(("WATCHDOG_PID".into(), "1".into()));
     let daemon = home.daemon();
     manager.wait("STATUS=serving");
-    assert_eq!(manager.hear("WATCHDOG=1", Duration::from_millis(400)), None);
+    assert_eq!(manager.receive("WATCHDOG=1", Duration::from_millis(400)), None);
     drop(daemon);
 }
 
 #[test]
-fn a_daemon_that_a_command_starts_says_nothing_to_the_commands_manager() {
+fn a_daemon_started_by_a_command_notifies_no_manager() {
     let mut home = TestHome::new();
-    let mut manager = Manager::new(&mut home);
+    let mut manager = ServiceManager::new(&mut home);
     home.env.push(("WATCHDOG_USEC".into(), "100000".into()));
     home.json(["capture", "from inside a unit"]);
-    assert_eq!(manager.hear("", Duration::from_millis(300)), None);
+    assert_eq!(manager.receive("", Duration::from_millis(300)), None);
 }
 
 #[test]
-fn what_the_status_tells_is_one_line_even_when_a_file_cannot_be_written() {
+fn the_status_text_is_one_line_despite_a_failed_file() {
     let mut home = TestHome::new();
-    let mut manager = Manager::new(&mut home);
+    let mut manager = ServiceManager::new(&mut home);
     home.env.push(("WATCHDOG_USEC".into(), "200000".into()));
     fs::create_dir_all(home.path()).unwrap();
-    // A file where the directory of pages should be.
+    // A file replaces the directory of pages.
     fs::write(home.path().join("pages"), "in the way").unwrap();
     let _daemon = home.daemon();
     let Some(Ok(Reply::Write(_))) = home.connect().unwrap().try_ask(&capture("kept in the store"))
     else {
         panic!("the store takes it")
     };
-    // It may be told of the page before its file has failed.
-    let told =
+    // A status may arrive before the file has failed.
+    let is_reported =
         (0..200).any(|_| manager.wait("STATUS=serving 1 page ").contains("a file is not written"));
-    assert!(told);
+    assert!(is_reported);
     manager.wait("WATCHDOG=1");
 }

@@ -1,5 +1,5 @@
-//! `brain service`: what it writes, what it asks of the service manager, and what it leaves alone.
-//! The manager is a script that notes how it was called.
+//! `brain service`: the units that it writes, its calls to the service manager, and the files that
+//! it leaves alone. The manager is a script that records its calls.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,13 +8,13 @@ use std::process::Command;
 
 use brain_tests::{Run, TestHome, program, run};
 
-/// A user with a home directory, and a manager that plays along.
+/// A user with a home directory and a fake service manager.
 struct User {
     brain: TestHome,
 }
 
 impl User {
-    /// `manager` is the rest of a shell script; `$*` is how it was called.
+    /// `manager` is the end of a shell script; `$*` has its arguments.
     fn new(manager: &str) -> Self {
         let user = Self { brain: TestHome::new() };
         let bin = user.place("bin");
@@ -57,7 +57,7 @@ impl User {
         self.brain.outside().join("user/.config/systemd/user").join(format!("brain-daemon.{kind}"))
     }
 
-    /// How the manager was called since the last look.
+    /// Returns the manager's calls since the last time.
     fn calls(&self) -> Vec<String> {
         let log = self.brain.outside().join("systemctl.log");
         let text = fs::read_to_string(&log).unwrap_or_default();
@@ -68,17 +68,17 @@ impl User {
     }
 }
 
-fn orders(calls: &[String]) -> Vec<&str> {
+fn actions(calls: &[String]) -> Vec<&str> {
     calls.iter().map(String::as_str).filter(|call| !call.starts_with("show")).collect()
 }
 
 #[test]
-fn install_writes_enables_and_starts_and_again_restarts() {
+fn install_starts_the_service_and_a_second_one_restarts_it() {
     let user = User::new("case \"$*\" in *show*service*) echo MainPID=4242;; esac");
     let done = user.json(&["service", "install"]);
     assert_eq!((&done["status"], &done["pid"]), (&"installed".into(), &4242.into()));
     assert_eq!(
-        orders(&user.calls()),
+        actions(&user.calls()),
         ["daemon-reload", "enable --now brain-daemon.socket brain-daemon.service"]
     );
     let service = fs::read_to_string(user.unit("service")).unwrap();
@@ -95,15 +95,15 @@ fn install_writes_enables_and_starts_and_again_restarts() {
     );
     assert_eq!(fs::metadata(user.unit("service")).unwrap().permissions().mode() & 0o777, 0o644);
 
-    // The same again: a new program is taken up, and the socket stays.
+    // Installing again restarts the service for a new program; the socket stays.
     assert_eq!(user.json(&["service", "install"])["status"], "updated");
-    assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.service"]);
-    // The socket moves, so it is made anew.
+    assert_eq!(actions(&user.calls())[2..], ["restart brain-daemon.service"]);
+    // The socket's path changed, so the socket is started again.
     fs::create_dir_all(user.brain.path()).unwrap();
     fs::write(user.brain.path().join("config.toml"), "[daemon]\nsocket = \"run/other.sock\"\n")
         .unwrap();
     user.run(&["service", "install"]).expect(0);
-    assert_eq!(orders(&user.calls())[2..], ["restart brain-daemon.socket brain-daemon.service"]);
+    assert_eq!(actions(&user.calls())[2..], ["restart brain-daemon.socket brain-daemon.service"]);
     let socket = fs::read_to_string(user.unit("socket")).unwrap();
     assert!(socket.contains(&format!(
         "\nListenStream={}\n",
@@ -112,20 +112,20 @@ fn install_writes_enables_and_starts_and_again_restarts() {
 }
 
 #[test]
-fn what_is_written_passes_systemds_own_check() {
+fn the_written_units_pass_systemds_own_check() {
     let user = User::new("");
     user.run(&["service", "install"]).expect(0);
     let mut verify = Command::new("systemd-analyze");
     verify.args(["verify", "--man=no"]).arg(user.unit("socket")).arg(user.unit("service"));
     let Ok(output) = verify.output() else {
-        return brain_tests::skip("systemd-analyze is not there");
+        return brain_tests::skip("systemd-analyze is not installed");
     };
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.is_empty() && output.status.success(), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.is_empty() && output.status.success(), "{stderr}");
 }
 
 #[test]
-fn the_usual_home_stands_in_no_unit_and_xdg_moves_the_units() {
+fn the_default_home_is_in_no_unit_and_xdg_moves_the_units() {
     let user = User::new("");
     let config = user.place("xdg");
     let mut command = user.command(&["service", "install", "--no-start"]);
@@ -137,7 +137,7 @@ fn the_usual_home_stands_in_no_unit_and_xdg_moves_the_units() {
 }
 
 #[test]
-fn no_start_writes_and_asks_nobody() {
+fn no_start_writes_the_units_and_calls_no_manager() {
     let user = User::new("exit 1");
     let written = user.run(&["service", "install", "--no-start"]).expect(0);
     assert!(written.stderr.contains("systemctl --user enable --now"), "{written:?}");
@@ -153,14 +153,14 @@ fn no_start_writes_and_asks_nobody() {
 }
 
 #[test]
-fn without_a_manager_nothing_is_written_and_the_way_out_is_told() {
+fn without_a_manager_nothing_is_written_and_a_hint_is_shown() {
     let user = User::new("echo 'Failed to connect to bus: No medium found' >&2; exit 1");
     let refused = user.run(&["service", "install"]).expect(6);
     for word in ["No medium found", "loginctl enable-linger", "XDG_RUNTIME_DIR", "--no-start"] {
         assert!(refused.stderr.contains(word), "{word}: {refused:?}");
     }
     assert!(!user.unit("service").exists());
-    // No systemd at all.
+    // systemd is not installed.
     let mut command = user.command(&["service", "install", "--json"]);
     command.env("PATH", "/nonexistent");
     let refused = run(command, b"").expect(6).json();
@@ -171,7 +171,7 @@ fn without_a_manager_nothing_is_written_and_the_way_out_is_told() {
 }
 
 #[test]
-fn units_that_somebody_else_wrote_are_left_alone() {
+fn units_of_another_author_are_left_alone() {
     let user = User::new("");
     fs::create_dir_all(user.unit("service").parent().unwrap()).unwrap();
     fs::write(user.unit("service"), "[Service]\nExecStart=/mine\n").unwrap();
@@ -192,7 +192,7 @@ fn units_that_somebody_else_wrote_are_left_alone() {
     );
     let calls = user.calls();
     assert!(
-        orders(&calls).contains(&"restart brain-daemon.socket brain-daemon.service"),
+        actions(&calls).contains(&"restart brain-daemon.socket brain-daemon.service"),
         "{calls:?}"
     );
 }
@@ -205,7 +205,7 @@ fn a_daemon_that_a_command_started_is_stopped_first() {
     let done = user.json(&["service", "install"]);
     assert_eq!(done["stopped"], pid);
     assert!(user.brain.connect().is_none(), "it has ended");
-    // The manager's own daemon is not: it is restarted.
+    // A daemon of the manager is restarted instead.
     let user =
         User::new("case \"$*\" in *show*service*) echo MainPID=$(cat \"$BRAIN_HOME/pid\");; esac");
     let daemon = user.brain.daemon();
@@ -216,7 +216,7 @@ fn a_daemon_that_a_command_started_is_stopped_first() {
 }
 
 #[test]
-fn a_configuration_that_would_not_start_is_told_before_anything_is_written() {
+fn an_invalid_configuration_is_reported_before_any_write() {
     let user = User::new("");
     fs::create_dir_all(user.brain.path()).unwrap();
     fs::write(user.brain.path().join("config.toml"), "[daemon]\nsockt = \"x\"\n").unwrap();
@@ -229,7 +229,7 @@ fn a_configuration_that_would_not_start_is_told_before_anything_is_written() {
 }
 
 #[test]
-fn a_start_that_fails_is_told_in_systemds_words() {
+fn a_failed_start_is_reported_in_systemds_words() {
     let user = User::new(
         "case \"$*\" in *enable*) echo 'Job for brain-daemon.service failed.' >&2; exit 1;; esac",
     );
@@ -239,7 +239,7 @@ fn a_start_that_fails_is_told_in_systemds_words() {
 }
 
 #[test]
-fn an_uninstall_that_the_manager_refuses_has_a_way_out() {
+fn a_refused_uninstall_is_an_error_with_a_hint() {
     let user =
         User::new("case \"$*\" in *disable*) echo 'Unit file does not exist.' >&2; exit 1;; esac");
     user.run(&["service", "install"]).expect(0);
@@ -251,7 +251,7 @@ fn an_uninstall_that_the_manager_refuses_has_a_way_out() {
 }
 
 #[test]
-fn without_a_home_nothing_is_written_where_one_happens_to_be() {
+fn without_a_home_variable_nothing_is_written() {
     let user = User::new("");
     let mut command = user.command(&["service", "install", "--no-start"]);
     command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.place("here"));
@@ -261,7 +261,7 @@ fn without_a_home_nothing_is_written_where_one_happens_to_be() {
 }
 
 #[test]
-fn status_tells_what_the_manager_knows_and_uninstall_removes_what_was_written() {
+fn status_reports_the_service_and_uninstall_removes_it() {
     let states = "case \"$*\" in
         *show*service*) printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=77\\nStatusText=serving 3 pages\\n';;
         *show*socket*) echo ActiveState=active;;
@@ -282,7 +282,7 @@ fn status_tells_what_the_manager_knows_and_uninstall_removes_what_was_written() 
     let gone = user.json(&["service", "uninstall"]);
     assert_eq!((&gone["status"], &gone["stopped"]), (&"uninstalled".into(), &77.into()));
     assert_eq!(
-        orders(&user.calls()),
+        actions(&user.calls()),
         ["disable --now brain-daemon.socket brain-daemon.service", "daemon-reload"]
     );
     assert!(!user.unit("service").exists() && !user.unit("socket").exists());

@@ -1,5 +1,5 @@
-//! A limit on the size of files (`ulimit -f`) is an error with a path and a way out, and ends no
-//! program by a signal.
+//! Exceeding the limit on file sizes (`ulimit -f`) is an error with a path and a hint, and no
+//! signal ends a program.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use std::process::Command;
 
 use brain_tests::{Run, TestHome, program, run};
 
-/// Runs a shell line with `$0` and `$@` in `home`, under a limit of so many blocks of 512 bytes.
+/// Runs the shell line `line` in `home` with a file size limit of `blocks` blocks of 512 bytes.
+/// `name` and `args` are its `$0` and `$@`.
 fn limited(home: &TestHome, blocks: u32, line: &str, name: &str, args: &[&str]) -> Run {
     let unlimited = home.command(name);
     let mut command = Command::new("sh");
@@ -16,15 +17,15 @@ fn limited(home: &TestHome, blocks: u32, line: &str, name: &str, args: &[&str]) 
     run(command, b"")
 }
 
-const PLAINLY: &str = "exec \"$0\" \"$@\"";
+const EXECUTE: &str = "exec \"$0\" \"$@\"";
 
-/// The hint names how the limit is raised.
-fn tells_way_out(text: &str) {
+/// Checks that the hint explains how to raise the limit.
+fn assert_hint(text: &str) {
     assert!(text.contains("ulimit -f unlimited") && text.contains("LimitFSIZE="), "{text}");
 }
 
-/// A brain with more than 4 MB of pages, and a backup of it.
-fn large() -> (TestHome, std::path::PathBuf) {
+/// Returns a home with more than 4 MB of pages, and a backup of it.
+fn large_home() -> (TestHome, std::path::PathBuf) {
     let home = TestHome::new();
     let daemon = home.daemon();
     for n in 0..4 {
@@ -44,31 +45,31 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
-    let (_home, file) = large();
+    let (_home, file) = large_home();
     let path = file.to_str().unwrap();
     for (name, args) in [
         ("brain-daemon", &["--restore", path, "--json"][..]),
         ("brain", &["backup", "restore", path, "--json"]),
     ] {
-        // Half of it; and too little to begin.
+        // Half of the needed size, and too little to begin.
         for blocks in [4000, 20, 0] {
-            let fresh = TestHome::new();
-            let ran = limited(&fresh, blocks, PLAINLY, name, args).expect(1);
-            let error = ran.json()["error"].clone();
+            let new_home = TestHome::new();
+            let output = limited(&new_home, blocks, EXECUTE, name, args).expect(1);
+            let error = output.json()["error"].clone();
             assert_eq!(error["code"], "disk_full", "{name}, {blocks}: {error}");
-            let store = fresh.path().join("brain.redb");
+            let store = new_home.path().join("brain.redb");
             let message = error["message"].as_str().unwrap();
             assert!(message.contains("limit on the size of files"), "{name}, {blocks}: {message}");
             assert!(message.contains(store.to_str().unwrap()), "{name}, {blocks}: {message}");
-            tells_way_out(error["hint"].as_str().unwrap());
+            assert_hint(error["hint"].as_str().unwrap());
             let left: Vec<_> =
-                names(&fresh.path()).into_iter().filter(|name| name.contains("redb")).collect();
+                names(&new_home.path()).into_iter().filter(|name| name.contains("redb")).collect();
             assert_eq!(left, Vec::<String>::new(), "{name}, {blocks}");
-            // And without the limit it goes on.
+            // Without the limit, the restore works.
             if blocks == 4000 {
-                fresh.json(["backup", "restore", path]);
-                let _daemon = fresh.daemon();
-                assert_eq!(fresh.json(["status"])["pages"], 4);
+                new_home.json(["backup", "restore", path]);
+                let _daemon = new_home.daemon();
+                assert_eq!(new_home.json(["status"])["pages"], 4);
             }
         }
     }
@@ -78,11 +79,11 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
 fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
     let home = TestHome::new();
     let store = home.path().join("brain.redb");
-    let ran = limited(&home, 100, PLAINLY, "brain", &["capture", "a thought"]).expect(6);
-    assert!(ran.stderr.contains("brain-daemon could not start"), "{ran:?}");
-    assert!(ran.stderr.contains("limit on the size of files"), "{ran:?}");
-    assert!(ran.stderr.contains(store.to_str().unwrap()), "{ran:?}");
-    tells_way_out(&ran.stderr);
+    let output = limited(&home, 100, EXECUTE, "brain", &["capture", "a thought"]).expect(6);
+    assert!(output.stderr.contains("brain-daemon could not start"), "{output:?}");
+    assert!(output.stderr.contains("limit on the size of files"), "{output:?}");
+    assert!(output.stderr.contains(store.to_str().unwrap()), "{output:?}");
+    assert_hint(&output.stderr);
     let left: Vec<_> =
         names(&home.path()).into_iter().filter(|name| name.contains("redb")).collect();
     assert_eq!(left, Vec::<String>::new());
@@ -90,8 +91,8 @@ fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
 }
 
 #[test]
-fn an_export_under_a_limit_is_an_error_with_its_place() {
-    let (home, _) = large();
+fn an_export_under_a_limit_is_an_error_with_a_path() {
+    let (home, _) = large_home();
     let mut daemon = home.daemon();
     let limit = rustix::process::Rlimit { current: Some(500_000), maximum: None };
     let pid = rustix::process::Pid::from_raw(i32::try_from(daemon.pid()).unwrap());
@@ -100,34 +101,37 @@ fn an_export_under_a_limit_is_an_error_with_its_place() {
     let error = home.fault(["export", out.to_str().unwrap()], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["message"].as_str().unwrap().contains(out.to_str().unwrap()), "{error}");
-    tells_way_out(error["hint"].as_str().unwrap());
+    assert_hint(error["hint"].as_str().unwrap());
     let file = home.outside().join("b.redb");
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["message"].as_str().unwrap().contains(file.to_str().unwrap()), "{error}");
-    tells_way_out(error["hint"].as_str().unwrap());
+    assert_hint(error["hint"].as_str().unwrap());
     assert!(!file.exists() && daemon.is_running());
 }
 
 #[test]
 fn output_into_a_file_under_a_limit_is_an_error_of_the_client() {
-    let (home, _) = large();
+    let (home, _) = large_home();
     let _daemon = home.daemon();
     let out = home.outside().join("page.md");
     let line = format!("exec \"$0\" \"$@\" > '{}'", out.display());
     for args in [&["get", "large/0"][..], &["get", "large/0", "--json"], &["list", "--json"]] {
         let blocks = if args[0] == "list" { 0 } else { 100 };
-        let ran = limited(&home, blocks, &line, "brain", args).expect(1);
-        assert!(ran.stderr.contains("cannot write to standard output: EFBIG"), "{args:?}: {ran:?}");
-        tells_way_out(&ran.stderr);
+        let output = limited(&home, blocks, &line, "brain", args).expect(1);
+        assert!(
+            output.stderr.contains("cannot write to standard output: EFBIG"),
+            "{args:?}: {output:?}"
+        );
+        assert_hint(&output.stderr);
     }
-    let ran = limited(&home, 0, &line, "brain-daemon", &["config", "show"]).expect(1);
-    assert!(ran.stderr.contains("cannot write to standard output"), "{ran:?}");
-    tells_way_out(&ran.stderr);
+    let output = limited(&home, 0, &line, "brain-daemon", &["config", "show"]).expect(1);
+    assert!(output.stderr.contains("cannot write to standard output"), "{output:?}");
+    assert_hint(&output.stderr);
 }
 
 #[test]
-fn files_that_the_client_writes_meet_a_limit_without_a_signal() {
+fn no_signal_ends_the_client_when_its_files_exceed_a_limit() {
     let mut home = TestHome::new();
     home.env.push(("HOME".into(), home.outside().display().to_string()));
     for args in [
@@ -135,11 +139,14 @@ fn files_that_the_client_writes_meet_a_limit_without_a_signal() {
         &["man", "--install"],
         &["service", "install", "--no-start"],
     ] {
-        let ran = limited(&home, 0, PLAINLY, "brain", args);
-        assert_eq!(ran.code, 1, "{args:?}: {ran:?}");
-        let place = home.outside().display().to_string();
-        assert!(ran.stderr.contains("EFBIG") && ran.stderr.contains(&place), "{args:?}: {ran:?}");
-        tells_way_out(&ran.stderr);
+        let output = limited(&home, 0, EXECUTE, "brain", args);
+        assert_eq!(output.code, 1, "{args:?}: {output:?}");
+        let directory = home.outside().display().to_string();
+        assert!(
+            output.stderr.contains("EFBIG") && output.stderr.contains(&directory),
+            "{args:?}: {output:?}"
+        );
+        assert_hint(&output.stderr);
     }
     let completions = home.outside().join(".local/share/bash-completion/completions");
     assert_eq!(names(&completions), Vec::<String>::new(), "no half of a file is left");

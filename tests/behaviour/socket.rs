@@ -1,5 +1,4 @@
-//! The socket: what strangers, broken clients and hostile bytes can do, which is nothing to anybody
-//! else.
+//! The control socket: other users, broken clients and hostile bytes do not affect other clients.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +10,7 @@ use brain_protocol::{
     Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug,
     Status, decode, encode, read_frame, write_frame,
 };
-use brain_tests::{Client, PATIENCE, TestHome, capture, program, run, skip};
+use brain_tests::{Client, PATIENCE, TestHome, capture, expect_reply, program, run, skip};
 
 fn raw(home: &TestHome) -> UnixStream {
     let stream = UnixStream::connect(home.socket()).unwrap();
@@ -19,8 +18,8 @@ fn raw(home: &TestHome) -> UnixStream {
     stream
 }
 
-/// What comes until the other side closes; a reset is a close.
-fn until_closed(mut stream: &UnixStream) -> Vec<u8> {
+/// Reads until the other side closes; a reset counts as a close.
+fn read_until_closed(mut stream: &UnixStream) -> Vec<u8> {
     let mut all = Vec::new();
     let mut piece = [0; 4096];
     loop {
@@ -37,20 +36,20 @@ fn still_serves(home: &TestHome) {
     assert!(matches!(home.connect().unwrap().ask(&Request::Status(Status)), Ok(Reply::Status(_))));
 }
 
-/// The fault that this payload is answered with; the connection must end after it.
+/// Sends `payload` and returns the fault; the daemon must close the connection after it.
 fn fault_of(home: &TestHome, payload: &[u8]) -> FaultCode {
     let mut client = home.connect().unwrap();
     write_frame(&mut client.stream, payload).unwrap();
     let answer = decode::<Answer>(&read_frame(&mut client.stream).unwrap()).unwrap();
     let Answer::Fault(fault) = answer else { panic!("{answer:?}") };
     assert!(fault.hint.is_some(), "{fault:?}");
-    assert_eq!(until_closed(&client.stream), b"", "the connection ends");
+    assert_eq!(read_until_closed(&client.stream), b"", "the connection ends");
     still_serves(home);
     fault.code
 }
 
 #[test]
-fn whoever_speaks_something_else_is_hung_up_on() {
+fn a_client_of_another_protocol_is_disconnected() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for junk in [
@@ -61,28 +60,28 @@ fn whoever_speaks_something_else_is_hung_up_on() {
     ] {
         let mut stream = raw(&home);
         let _ = stream.write_all(junk);
-        assert_eq!(until_closed(&stream), b"", "nothing is told to a stranger");
+        assert_eq!(read_until_closed(&stream), b"", "an unknown client gets no data");
         still_serves(&home);
     }
 }
 
 #[test]
-fn another_protocol_number_gets_the_daemons_greeting_and_then_the_end() {
+fn another_protocol_number_gets_a_greeting_and_the_end() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for protocol in [PROTOCOL + 1, 0, u16::MAX] {
         let mut stream = raw(&home);
         stream.write_all(&Hello { protocol, version: [9, 9, 9, 9], pid: 1 }.to_bytes()).unwrap();
-        let told = until_closed(&stream);
+        let greeting = read_until_closed(&stream);
         let hello =
-            Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(told.as_slice()).unwrap()).unwrap();
+            Hello::from_bytes(&<[u8; HELLO_LEN]>::try_from(greeting.as_slice()).unwrap()).unwrap();
         assert_eq!((hello.protocol, hello.pid), (PROTOCOL, daemon.pid()));
         still_serves(&home);
     }
 }
 
 #[test]
-fn payloads_that_are_no_request_are_refused_with_bad_frame() {
+fn payloads_other_than_requests_are_refused_with_bad_frame() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let status = encode(&Request::Status(Status)).unwrap();
@@ -99,7 +98,7 @@ fn hostile_lengths_inside_a_frame_take_no_memory() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let before = memory_kb(daemon.pid());
-    // `Capture`, then a content of 2^64-1, 2^63, and 1 TB bytes that never come.
+    // `Capture`, then a content that claims 2^64-1, 2^63 or 1 TB bytes.
     for length in [u64::MAX, 1 << 63, 1 << 40, (MAX_FRAME as u64) - 1] {
         let payload = [&[2, 0xfd][..], &length.to_le_bytes(), b"abc"].concat();
         assert_eq!(fault_of(&home, &payload), FaultCode::BadFrame, "{length}");
@@ -115,7 +114,7 @@ fn memory_kb(pid: u32) -> u64 {
 }
 
 #[test]
-fn a_slug_that_breaks_the_grammar_does_not_get_past_the_wire() {
+fn an_invalid_slug_is_refused_when_it_is_decoded() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let get = Request::Get(Get {
@@ -132,7 +131,7 @@ fn a_slug_that_breaks_the_grammar_does_not_get_past_the_wire() {
 }
 
 #[test]
-fn a_length_over_the_limit_is_refused_by_name_before_its_bytes_come() {
+fn a_length_over_the_limit_is_refused_before_its_bytes_arrive() {
     let home = TestHome::new();
     let daemon = home.daemon();
     let before = memory_kb(daemon.pid());
@@ -143,14 +142,14 @@ fn a_length_over_the_limit_is_refused_by_name_before_its_bytes_come() {
         let Answer::Fault(fault) = answer else { panic!("{answer:?}") };
         assert_eq!(fault.code, FaultCode::TooLarge);
         assert!(fault.message.contains(&length.to_string()), "{fault:?}");
-        assert_eq!(until_closed(&client.stream), b"");
+        assert_eq!(read_until_closed(&client.stream), b"");
         still_serves(&home);
     }
     assert!(memory_kb(daemon.pid()).saturating_sub(before) < 100_000);
 }
 
 #[test]
-fn a_frame_that_ends_early_harms_nobody() {
+fn a_frame_that_ends_early_does_not_disturb_others() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let payload = encode(&capture("never whole")).unwrap();
@@ -168,7 +167,7 @@ fn a_frame_that_ends_early_harms_nobody() {
 }
 
 #[test]
-fn a_frame_in_small_pieces_is_read_whole_while_others_are_served() {
+fn a_frame_in_small_pieces_is_read_beside_other_requests() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let payload = encode(&capture("in small pieces")).unwrap();
@@ -185,25 +184,25 @@ fn a_frame_in_small_pieces_is_read_whole_while_others_are_served() {
 }
 
 #[test]
-fn silent_and_half_sent_clients_are_let_go_and_disturb_nobody() {
+fn silent_clients_are_disconnected_and_disturb_no_others() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "8".into()));
     let _daemon = home.daemon();
-    // More silent ones than there are places.
+    // More silent clients than allowed connections.
     let silent: Vec<UnixStream> = (0..12).map(|_| raw(&home)).collect();
     assert_eq!(home.json(["capture", "in the crowd"])["status"], "created");
     let mut half = home.connect().unwrap();
     half.stream.write_all(&[0, 0, 0, 100, 1, 2, 3]).unwrap();
     still_serves(&home);
     for stream in &silent {
-        assert_eq!(until_closed(stream), b"");
+        assert_eq!(read_until_closed(stream), b"");
     }
-    assert_eq!(until_closed(&half.stream), b"", "a frame has a deadline");
+    assert_eq!(read_until_closed(&half.stream), b"", "a frame has a deadline");
     still_serves(&home);
 }
 
 #[test]
-fn idle_clients_that_have_greeted_do_not_keep_others_out() {
+fn idle_clients_make_room_for_new_ones() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_DAEMON_CONNECTIONS".into(), "4".into()));
     let _daemon = home.daemon();
@@ -223,12 +222,10 @@ fn many_connections_at_once_all_get_their_answers() {
                 for n in 0..5 {
                     let mut client = connect_patiently(home);
                     let text = format!("worker {worker} thought {n}");
-                    let Ok(Reply::Write(written)) = client.ask(&capture(text.as_str())) else {
-                        panic!()
-                    };
+                    let written = expect_reply!(client.ask(&capture(text.as_str())), Write);
                     let get =
                         Get { page: PageRef { source: None, slug: written.slug }, version: None };
-                    let Ok(Reply::Page(page)) = client.ask(&Request::Get(get)) else { panic!() };
+                    let page = expect_reply!(client.ask(&Request::Get(get)), Page);
                     assert_eq!(page.body, text);
                 }
             });
@@ -248,7 +245,7 @@ fn connect_patiently(home: &TestHome) -> Client {
 }
 
 #[test]
-fn a_client_that_leaves_after_asking_does_not_take_its_write_back() {
+fn the_write_of_a_client_that_disconnects_is_kept() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let mut client = home.connect().unwrap();
@@ -260,7 +257,7 @@ fn a_client_that_leaves_after_asking_does_not_take_its_write_back() {
 }
 
 #[test]
-fn home_run_directory_and_socket_are_for_the_owner_alone() {
+fn only_the_owner_can_open_home_run_directory_and_socket() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.json(["capture", "private"]);
@@ -271,14 +268,14 @@ fn home_run_directory_and_socket_are_for_the_owner_alone() {
 }
 
 #[test]
-fn another_user_is_refused_by_the_files_and_by_the_daemon() {
+fn file_modes_and_the_daemon_refuse_another_user() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.json(["capture", "secret otter"]);
     if !rustix::process::geteuid().is_root() {
-        return skip("becoming another user takes root");
+        return skip("changing the user needs root");
     }
-    // A program that the other user may run, whatever the modes on the way to ours.
+    // A copy of the program that the other user can execute.
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let brain = dir.path().join("brain");
@@ -303,7 +300,7 @@ fn another_user_is_refused_by_the_files_and_by_the_daemon() {
     }
     assert!(kept_out.code != 0 && !kept_out.stdout.contains("otter"), "{kept_out:?}");
     assert!(kept_out.stderr.contains("EACCES"), "{kept_out:?}");
-    // Even with every file open to the world, the daemon looks at who is calling.
+    // Even if all files are open to everyone, the daemon checks the user of the caller.
     for path in [home.path().parent().unwrap().to_owned(), home.path(), home.path().join("run")] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }

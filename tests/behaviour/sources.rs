@@ -1,4 +1,4 @@
-//! `sources`: directories with slugs of their own, that never meet.
+//! `sources`: directories whose slugs are independent of each other.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,15 +11,15 @@ use brain_base::caller::{Caller, Scope};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_protocol::{
-    BrokenLinks, FaultCode, Origin, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceDefault,
+    BrokenLinks, FaultCode, Origin, PageRef, Put, Request, Slug, SourceAdd, SourceDefault,
     SourceId, SourceList, SourceRemove,
 };
-use brain_tests::{PATIENCE, TestHome, run, slugs, texts};
+use brain_tests::{PATIENCE, TestHome, expect_reply, run, slugs, texts};
 use serde_json::{Value, json};
 
-/// A directory beside the home.
+/// Creates a directory beside the home.
 fn dir(home: &TestHome, name: &str) -> PathBuf {
     let dir = home.outside().canonicalize().unwrap().join(name);
     fs::create_dir_all(&dir).unwrap();
@@ -30,8 +30,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A home with the source `work` at `<outside>/work`.
-fn with_work() -> (TestHome, PathBuf) {
+/// Returns a home with the source `work`, and its directory.
+fn home_with_work() -> (TestHome, PathBuf) {
     let home = TestHome::new();
     let work = dir(&home, "work");
     home.json(["sources", "add", "work", "--path", text(&work)]);
@@ -59,7 +59,7 @@ fn a_source_is_added_once_and_listed() {
         (&json!("added"), &json!(text(&work)))
     );
     assert_eq!(home.json(["sources", "add", "work", "--path", text(&work)])["status"], "unchanged");
-    // Another way to say the same place.
+    // Another path of the same directory.
     let detour = home.outside().join("work/../work/.");
     assert_eq!(
         home.json(["sources", "add", "work", "--path", text(&detour)])["status"],
@@ -99,8 +99,8 @@ fn a_relative_path_is_relative_to_the_caller() {
 }
 
 #[test]
-fn what_cannot_be_a_source_is_refused_with_the_reason() {
-    let (home, work) = with_work();
+fn an_invalid_source_is_refused_with_a_reason() {
+    let (home, work) = home_with_work();
     let file = home.outside().join("file.md");
     fs::write(&file, "x").unwrap();
     let inside = dir(&home, "work/inside");
@@ -109,9 +109,9 @@ fn what_cannot_be_a_source_is_refused_with_the_reason() {
     let outside = home.outside().canonicalize().unwrap();
     let pages = home.path().join("pages");
     fs::create_dir_all(&pages).unwrap();
-    let own = home.path().canonicalize().unwrap();
-    let parent = own.parent().unwrap();
-    for (name, path, exit, code, said) in [
+    let own_home = home.path().canonicalize().unwrap();
+    let parent = own_home.parent().unwrap();
+    for (name, path, exit, code, reason) in [
         ("none", &outside.join("none"), 4, "not_found", "none"),
         ("file", &file, 2, "usage", "is not a directory"),
         ("sub", &inside, 1, "conflict", "is inside the directory of the source \"work\""),
@@ -119,17 +119,17 @@ fn what_cannot_be_a_source_is_refused_with_the_reason() {
         ("twin", &work, 1, "conflict", "is the directory of the source \"work\""),
         ("linked", &link, 1, "conflict", "is the directory of the source \"work\""),
         ("pages", &pages, 1, "conflict", "is inside brain's own home"),
-        ("own", &own, 1, "conflict", "is inside brain's own home"),
+        ("own", &own_home, 1, "conflict", "is inside brain's own home"),
         ("roof", &parent.to_owned(), 1, "conflict", "contains brain's own home"),
         ("default", &dir(&home, "else"), 1, "conflict", "brain's own home"),
         ("work", &dir(&home, "else"), 1, "conflict", "\"work\" is"),
     ] {
         let error = home.fault(["sources", "add", name, "--path", text(path)], exit);
         assert_eq!(error["code"], code, "{name}: {error}");
-        assert!(error["message"].as_str().unwrap().contains(said), "{name}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(reason), "{name}: {error}");
         assert!(error["hint"].is_string(), "{name}: {error}");
     }
-    // A name that begins like another directory's is no overlap.
+    // A path that begins with another source's path is no overlap.
     home.json(["sources", "add", "work-2", "--path", text(&dir(&home, "work-2"))]);
     assert_eq!(
         home.fault(["sources", "add", "Bad_Name", "--path", "."], 2)["code"],
@@ -153,7 +153,7 @@ fn what_cannot_be_a_source_is_refused_with_the_reason() {
 
 #[test]
 fn one_slug_in_two_sources_is_two_pages_for_every_command() {
-    let (home, work) = with_work();
+    let (home, work) = home_with_work();
     let here = home.put(
         "people/ann",
         "---\ntitle: Ann at home\ntags: [home]\n---\nzebra [[notes/here]]\n\n- 2024-01-02 | at home\n",
@@ -231,8 +231,8 @@ fn one_slug_in_two_sources_is_two_pages_for_every_command() {
 }
 
 #[test]
-fn the_same_thought_is_a_page_of_its_own_in_each_source() {
-    let (home, work) = with_work();
+fn the_same_capture_makes_a_page_in_each_source() {
+    let (home, work) = home_with_work();
     let here = home.json(["capture", "one thought"]);
     let there = home.json(["capture", "one thought", "--source", "work"]);
     assert_eq!(here["slug"], there["slug"]);
@@ -240,16 +240,16 @@ fn the_same_thought_is_a_page_of_its_own_in_each_source() {
     let file = work.join(format!("{}.md", there["slug"].as_str().unwrap()));
     assert!(fs::read_to_string(file).unwrap().trim_end().ends_with("one thought"));
     assert_eq!(home.json(["capture", "one thought", "--source", "work"])["duplicate"], true);
-    let said = home
+    let message = home
         .brain(["delete", there["slug"].as_str().unwrap(), "--source", "work"])
         .expect(0)
         .stdout;
-    assert!(said.contains("--source work"), "the way back names the source: {said}");
+    assert!(message.contains("--source work"), "the hint names the source: {message}");
 }
 
 #[test]
-fn the_chosen_source_is_meant_when_none_is_named() {
-    let (home, work) = with_work();
+fn the_configured_source_is_used_when_none_is_named() {
+    let (home, work) = home_with_work();
     assert_eq!(home.json(["sources", "default"])["source"]["source_id"], "default");
     let chosen = home.json(["sources", "default", "work"]);
     assert_eq!(
@@ -290,17 +290,20 @@ fn the_chosen_source_is_meant_when_none_is_named() {
 }
 
 #[test]
-fn removing_a_source_asks_first_hides_its_pages_and_touches_no_file() {
-    let (home, work) = with_work();
+fn removing_a_source_hides_its_pages_and_keeps_its_files() {
+    let (home, work) = home_with_work();
     put_in(&home, "work", "a", "---\ntags: [t]\n---\nwalrus [[default:home]]\n");
     put_in(&home, "work", "deep/b", "walrus\n");
     home.put("home", "[[work:a]]\n");
     let before = fs::read(work.join("a.md")).unwrap();
 
-    let asked = home.fault(["sources", "remove", "work"], 5);
-    assert_eq!(asked["code"], "confirmation_needed");
-    assert!(asked["message"].as_str().unwrap().contains("2 pages"), "{asked}");
-    assert!(asked["hint"].as_str().unwrap().contains("brain sources remove work --yes"), "{asked}");
+    let refusal = home.fault(["sources", "remove", "work"], 5);
+    assert_eq!(refusal["code"], "confirmation_needed");
+    assert!(refusal["message"].as_str().unwrap().contains("2 pages"), "{refusal}");
+    assert!(
+        refusal["hint"].as_str().unwrap().contains("brain sources remove work --yes"),
+        "{refusal}"
+    );
     assert_eq!(home.search("walrus").len(), 2, "nothing happened");
 
     let removed = home.json(["sources", "remove", "work", "--yes"]);
@@ -328,7 +331,7 @@ fn removing_a_source_asks_first_hides_its_pages_and_touches_no_file() {
     assert_eq!(home.json(["doctor"])["health_score"].as_u64().map(|score| score >= 75), Some(true));
     assert_eq!(home.json(["status"])["outbox"], 0);
 
-    // Its pages are kept: with the source they can be restored one by one, history and all.
+    // The pages are kept: after the source is added again, each can be restored with its history.
     home.json(["sources", "add", "work", "--path", text(&work)]);
     assert_eq!(slugs(&home.json(["list", "--deleted"])["pages"]).len(), 2);
     assert_eq!(home.json(["restore", "a", "--source", "work"])["status"], "restored");
@@ -338,8 +341,8 @@ fn removing_a_source_asks_first_hides_its_pages_and_touches_no_file() {
 }
 
 #[test]
-fn a_source_that_comes_back_has_its_pages_after_a_sync() {
-    let (home, work) = with_work();
+fn a_source_added_again_has_its_pages_after_a_sync() {
+    let (home, work) = home_with_work();
     put_in(&home, "work", "a", "first\n");
     put_in(&home, "work", "a", "walrus\n");
     fs::write(work.join("Own File.md"), "walrus of my own\n").unwrap();
@@ -360,7 +363,7 @@ fn a_source_that_comes_back_has_its_pages_after_a_sync() {
 }
 
 #[test]
-fn the_default_source_stays() {
+fn the_default_source_cannot_be_removed() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for args in [&["sources", "remove", "default"][..], &["sources", "remove", "default", "--yes"]]
@@ -370,16 +373,16 @@ fn the_default_source_stays() {
 }
 
 #[test]
-fn what_was_to_be_done_to_files_goes_with_the_source() {
-    let (home, work) = with_work();
+fn removing_a_source_cancels_its_pending_file_writes() {
+    let (home, work) = home_with_work();
     put_in(&home, "work", "a", "ours\n");
     fs::write(work.join("a.md"), "theirs\n").unwrap();
     assert_eq!(put_in(&home, "work", "a", "ours again\n")["written"], false);
     assert_ne!(home.json(["status"])["degraded"], json!([]));
-    let asked = home.fault(["sources", "remove", "work"], 5);
+    let refusal = home.fault(["sources", "remove", "work"], 5);
     assert!(
-        asked["message"].as_str().unwrap().contains("the files of 1 page were not written"),
-        "{asked}"
+        refusal["message"].as_str().unwrap().contains("the files of 1 page were not written"),
+        "{refusal}"
     );
     home.json(["sources", "remove", "work", "--yes"]);
     let status = home.json(["status"]);
@@ -388,8 +391,8 @@ fn what_was_to_be_done_to_files_goes_with_the_source() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_said_and_not_made_anew() {
-    let (home, work) = with_work();
+fn a_missing_directory_is_reported_and_not_created() {
+    let (home, work) = home_with_work();
     put_in(&home, "work", "a", "one\n");
     let away = home.outside().join("unmounted");
     fs::rename(&work, &away).unwrap();
@@ -418,10 +421,10 @@ fn a_directory_that_is_gone_is_said_and_not_made_anew() {
     assert_eq!(row(&home, "work")["problem"], Value::Null);
 }
 
-/// What stands there is neither of the newest texts nor of the first ones.
+/// The file on the disk has neither the newest text nor the first one.
 #[test]
-fn a_directory_that_comes_back_gets_the_newest_text() {
-    let (home, work) = with_work();
+fn a_directory_that_reappears_gets_the_newest_text() {
+    let (home, work) = home_with_work();
     let write = |numbers: std::ops::Range<u32>| {
         numbers.for_each(|n| _ = put_in(&home, "work", "a", &format!("text {n}\n")));
     };
@@ -439,7 +442,7 @@ fn a_directory_that_comes_back_gets_the_newest_text() {
 
 #[test]
 fn a_source_is_not_imported_into_itself() {
-    let (home, work) = with_work();
+    let (home, work) = home_with_work();
     fs::write(work.join("Big Idea.md"), "x\n").unwrap();
     for path in [&work, &home.outside()] {
         let error = home.fault(["import", text(path), "--source", "work"], 2);
@@ -470,7 +473,7 @@ fn sources_survive_a_kill() {
 }
 
 #[test]
-fn a_removal_that_is_cut_short_goes_on_and_touches_no_file() {
+fn an_interrupted_removal_continues_and_touches_no_file() {
     let home = TestHome::new();
     let work = dir(&home, "work");
     let vault = dir(&home, "vault");
@@ -483,9 +486,9 @@ fn a_removal_that_is_cut_short_goes_on_and_touches_no_file() {
     let mut command = home.command("brain");
     command.args(["sources", "remove", "work", "--yes", "--no-start"]);
     let removing = std::thread::spawn(move || run(command, b""));
-    // In the middle of it, as soon as the first batch is hidden.
-    let patience = Instant::now() + PATIENCE;
-    while home.json(["status"])["deleted"] == 0 && Instant::now() < patience {}
+    // Kill the daemon as soon as the first batch is hidden.
+    let deadline = Instant::now() + PATIENCE;
+    while home.json(["status"])["deleted"] == 0 && Instant::now() < deadline {}
     daemon.kill();
     let first = removing.join().unwrap();
     let _daemon = home.daemon();
@@ -496,7 +499,7 @@ fn a_removal_that_is_cut_short_goes_on_and_touches_no_file() {
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1200);
 }
 
-/// A caller with a grant for some sources only, as the network's doors will have them.
+/// A caller with a grant for one source, as HTTP clients have.
 #[test]
 fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let dir = tempfile::tempdir().unwrap();
@@ -504,7 +507,7 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let config = Config::load(&home.config(), |_| None).unwrap();
     let brain = Arc::new(Brain::open(home, config, Arc::new(SystemClock), 7).unwrap());
     let work = SourceId::parse("work").unwrap();
-    let ask = |caller: &Caller, request: Request| brain.answer(caller, request, &Silent);
+    let ask = |caller: &Caller, request: Request| brain.answer(caller, request, &NoProgress);
     let owner = Caller::local(0);
     let path = dir.path().canonicalize().unwrap().join("work");
     fs::create_dir(&path).unwrap();
@@ -523,16 +526,13 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         ask(&owner, Request::Put(put)).unwrap();
     }
     let guest = Caller::granted("guest", Scope::Write.into(), Visibility::Only(vec![work.clone()]));
-    let Reply::Sources(listed) = ask(&guest, Request::SourceList(SourceList)).unwrap() else {
-        panic!()
-    };
+    let listed = expect_reply!(ask(&guest, Request::SourceList(SourceList)), Sources);
     assert_eq!(listed.sources.iter().map(|s| s.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     let broken = |source| ask(&guest, Request::BrokenLinks(BrokenLinks { source, limit: 100 }));
-    let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
+    let links = expect_reply!(broken(None), BrokenLinks);
     assert_eq!(links.links.iter().map(|l| l.source_id.as_str()).collect::<Vec<_>>(), ["work"]);
     assert_eq!(broken(Some(SourceId::default())).unwrap_err().code, FaultCode::UnknownSource);
-    // A link into a source that they do not see leads nowhere for them, whether the page is there
-    // or not.
+    // For the guest, a link into a hidden source is broken, whether the page exists or not.
     let slug = Slug::parse("c").unwrap();
     let put = Put {
         page: PageRef { source: Some(work.clone()), slug },
@@ -542,13 +542,13 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         expect: None,
     };
     ask(&owner, Request::Put(put)).unwrap();
-    let Reply::BrokenLinks(links) = broken(None).unwrap() else { panic!() };
+    let links = expect_reply!(broken(None), BrokenLinks);
     let targets: Vec<_> = links.links.iter().map(|link| link.target.as_str()).collect();
     assert_eq!((targets, links.missing), (vec!["nowhere", "default:a", "default:b"], 3));
     let all = Request::BrokenLinks(BrokenLinks { source: None, limit: 100 });
-    let Reply::BrokenLinks(links) = ask(&owner, all).unwrap() else { panic!() };
+    let links = expect_reply!(ask(&owner, all), BrokenLinks);
     assert_eq!(links.missing, 3, "two to nowhere, one to default:b");
-    // Without a name it is the only one that they see, and nothing is written elsewhere.
+    // A write without a source goes to the guest's only source.
     let page = PageRef { source: None, slug: Slug::parse("b").unwrap() };
     let put = Put {
         page,
@@ -557,7 +557,7 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
         allow_empty: false,
         expect: None,
     };
-    let Reply::Write(written) = ask(&guest, Request::Put(put)).unwrap() else { panic!() };
+    let written = expect_reply!(ask(&guest, Request::Put(put)), Write);
     assert_eq!(written.source_id, work);
     for request in [
         Request::SourceDefault(SourceDefault { id: Some(work.clone()) }),

@@ -1,5 +1,5 @@
-//! The room that the store's file takes: a start gives back what is free, and doctor says how much
-//! is in use.
+//! The size of the store's file: a start releases free space, and doctor reports how much is in
+//! use.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,17 +8,18 @@ use std::path::Path;
 use brain_tests::TestHome;
 use redb::{Database, TableDefinition};
 
-/// Rows that lie in the file before the pages, each with this many bytes.
+/// The number of filler rows that are stored before the pages.
 const ROWS: u64 = 1200;
-const ROW: usize = 128 << 10;
+/// The size of a filler row, in bytes.
+const ROW_BYTES: usize = 128 << 10;
 const CONTENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("contents");
 
 fn on_disk(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
 }
 
-/// Changes the rows that stand for texts which were there once.
-fn with_rows(path: &Path, change: impl Fn(&mut redb::Table<'_, u64, &[u8]>, u64)) {
+/// Applies `change` to the filler rows, which stand for texts that were deleted later.
+fn change_rows(path: &Path, change: impl Fn(&mut redb::Table<'_, u64, &[u8]>, u64)) {
     let db = Database::open(path).unwrap();
     let txn = db.begin_write().unwrap();
     let mut table = txn.open_table(CONTENTS).unwrap();
@@ -28,12 +29,12 @@ fn with_rows(path: &Path, change: impl Fn(&mut redb::Table<'_, u64, &[u8]>, u64)
 }
 
 #[test]
-fn a_start_gives_back_free_room_and_doctor_counts_it() {
+fn a_start_releases_free_space_and_doctor_reports_it() {
     let home = TestHome::new();
     let store = home.path().join("brain.redb");
     assert!(home.daemon().terminate().0.success());
-    with_rows(&store, |table, id| {
-        table.insert(id, vec![7; ROW].as_slice()).unwrap();
+    change_rows(&store, |table, id| {
+        table.insert(id, vec![7; ROW_BYTES].as_slice()).unwrap();
     });
     let daemon = home.daemon();
     let text = |n: usize| format!("{}\n", format!("page {n} has words. ").repeat(20_000));
@@ -41,11 +42,11 @@ fn a_start_gives_back_free_room_and_doctor_counts_it() {
         home.put(&format!("note-{n}"), &text(n));
     });
     assert!(daemon.terminate().0.success());
-    with_rows(&store, |table, id| {
+    change_rows(&store, |table, id| {
         table.remove(id).unwrap();
     });
     let before = on_disk(&store);
-    assert!(before > ROWS * ROW as u64, "{before}");
+    assert!(before > ROWS * ROW_BYTES as u64, "{before}");
 
     let daemon = home.daemon();
     let after = on_disk(&store);

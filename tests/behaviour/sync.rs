@@ -1,5 +1,5 @@
-//! `sync`: what happens to pages when their files come, change, move and go; and that the files
-//! themselves are left alone.
+//! `sync`: pages follow files that are added, changed, moved and removed, and the files themselves
+//! are left alone.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use brain_tests::{Daemon, TestHome, slugs, texts};
 use serde_json::{Value, json};
 
-/// A home with a daemon and a source `notes`, empty.
+/// Returns a home, its daemon, and the directory of the empty source `notes`.
 pub(crate) fn source() -> (TestHome, Daemon, PathBuf) {
     let home = TestHome::new();
     let daemon = home.daemon();
@@ -24,7 +24,7 @@ pub(crate) fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
     fs::write(place, content).unwrap();
 }
 
-/// `brain sync --source notes` with these flags: what it says of the source, however it ended.
+/// Runs `brain sync --source notes` with `flags`; returns the report on the source.
 pub(crate) fn sync_with(home: &TestHome, flags: &[&str], code: i32) -> Value {
     let args = ["sync", "--json", "--source", "notes"].iter().chain(flags);
     let reply = home.brain(args).expect(code).json();
@@ -36,7 +36,7 @@ pub(crate) fn sync(home: &TestHome) -> Value {
     sync_with(home, &[], 0)
 }
 
-/// The counts that are not 0, without those of files and of unchanged ones.
+/// Returns the report's counts of changes that are not 0.
 pub(crate) fn changes(report: &Value) -> BTreeMap<String, u64> {
     ["added", "updated", "restored", "renamed", "removed", "held_back", "failed_total"]
         .into_iter()
@@ -67,7 +67,7 @@ pub(crate) fn reasons(report: &Value) -> BTreeMap<String, String> {
     texts(&report["failed"], "path").into_iter().zip(texts(&report["failed"], "reason")).collect()
 }
 
-/// Everything below a directory, with its bytes.
+/// Returns the files below a directory with their bytes.
 pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut found, mut left) = (BTreeMap::new(), vec![dir.to_owned()]);
     while let Some(place) = left.pop() {
@@ -87,7 +87,7 @@ pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
-fn files_that_come_change_move_and_go() {
+fn pages_follow_added_changed_moved_and_removed_files() {
     let (home, _daemon, notes) = source();
     write(
         &notes,
@@ -113,7 +113,7 @@ fn files_that_come_change_move_and_go() {
     assert_eq!((&page["source_uri"], &page["source_path"]), (&json!(uri), &json!("harbour.md")));
     assert_eq!(home.search("quartz"), ["harbour"]);
 
-    // Nothing has changed, and nothing is counted as if it had.
+    // Without changes, all counts are 0.
     let before = bytes_below(&notes);
     let again = sync(&home);
     assert_changes(&again, &[]);
@@ -136,7 +136,7 @@ fn files_that_come_change_move_and_go() {
     );
     assert_eq!(versions(&home, "harbour"), 2);
     assert_eq!(home.fault(["get", "old", "--source", "notes"], 4)["code"], "not_found");
-    // A file that is there again brings its page back, with its versions.
+    // A file that reappears restores its page with its versions.
     write(&notes, "old.md", "Nobody needs basalt.\n");
     assert_changes(&sync(&home), &[("restored", 1)]);
     assert_eq!((home.search("basalt"), versions(&home, "old")), (vec!["old".to_owned()], 1));
@@ -151,7 +151,7 @@ fn files_that_come_change_move_and_go() {
 }
 
 #[test]
-fn a_renamed_page_keeps_its_history_and_its_links_lead_where_they_should() {
+fn a_renamed_page_keeps_its_history_and_its_links() {
     let (home, _daemon, notes) = source();
     write(&notes, "a/plan.md", "First.\n");
     write(&notes, "a/sibling.md", "I am near.\n");
@@ -177,14 +177,14 @@ fn a_renamed_page_keeps_its_history_and_its_links_lead_where_they_should() {
     assert_eq!(home.search("Second"), ["b/plan"]);
     assert_eq!(home.fault(["get", "a/plan", "--source", "notes"], 4)["code"], "not_found");
 
-    // Only the case, and the ending: one page all the time.
+    // Renames of case and extension only: the page stays the same.
     fs::rename(notes.join("b/Plan.md"), notes.join("b/plan.mdx")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 1)]);
     assert_eq!(
         (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
         (2, &json!("b/plan.mdx"))
     );
-    // Another name and another text at once, but the same slug: the page goes on with it.
+    // Another name and another text with the same slug: the page stays the same.
     fs::remove_file(notes.join("b/plan.mdx")).unwrap();
     write(&notes, "b/PLAN.md", "Third.\n");
     assert_changes(&sync(&home), &[("updated", 1)]);
@@ -192,24 +192,24 @@ fn a_renamed_page_keeps_its_history_and_its_links_lead_where_they_should() {
         (versions(&home, "b/plan"), &get(&home, "b/plan")["source_path"]),
         (3, &json!("b/PLAN.md"))
     );
-    // A whole directory.
+    // A renamed directory.
     fs::rename(notes.join("b"), notes.join("c")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 2)]);
     assert_eq!(listed(&home), ["a/sibling", "c/plan", "c/sibling"]);
-    // Two of the same text: nobody can tell which became which, so they are new ones.
+    // Two files with equal text: their renames are ambiguous, so the pages are new.
     write(&notes, "d/one.md", "Twin.\n");
     write(&notes, "d/two.md", "Twin.\n");
     sync(&home);
     fs::rename(notes.join("d/one.md"), notes.join("d/three.md")).unwrap();
     fs::rename(notes.join("d/two.md"), notes.join("d/four.md")).unwrap();
     assert_changes(&sync(&home), &[("added", 2), ("removed", 2)]);
-    // But moved with their names they are clear.
+    // If the files keep their names, the renames are clear.
     fs::rename(notes.join("d"), notes.join("e")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 2)]);
 }
 
 #[test]
-fn odd_names_become_slugs_and_keep_their_files() {
+fn files_with_unusual_names_keep_their_names() {
     let (home, _daemon, notes) = source();
     for (name, slug) in [
         ("Meeting Notes (May).md", "meeting-notes-may"),
@@ -228,7 +228,7 @@ fn odd_names_become_slugs_and_keep_their_files() {
     assert_eq!(get(&home, "日本語-メモ")["source_path"], "日本語 メモ.md");
     assert_eq!(get(&home, "café")["source_path"], "cafe\u{301}.md");
     assert_eq!(get(&home, "upper/case")["source_path"], "UPPER/Case.MD");
-    // A page that is changed here is written to its own file, not to a second one.
+    // A page that is changed in brain is written to its own file, not to a second one.
     home.json_with(["put", "upper/case", "--source", "notes"], b"Changed here.\n");
     assert_eq!(bytes_below(&notes).keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
     assert!(fs::read_to_string(notes.join("UPPER/Case.MD")).unwrap().ends_with("Changed here.\n"));
@@ -240,7 +240,7 @@ fn odd_names_become_slugs_and_keep_their_files() {
 }
 
 #[test]
-fn a_file_of_another_system_keeps_every_byte() {
+fn a_file_from_another_operating_system_keeps_every_byte() {
     let (home, _daemon, notes) = source();
     let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one with feldspar.\r\n";
     write(&notes, "win.md", text);
@@ -266,18 +266,18 @@ fn a_file_of_another_system_keeps_every_byte() {
     assert!(!notes.join(".trash/win.md").exists());
     assert_changes(&sync(&home), &[]);
     assert_eq!((home.search("feldspar"), versions(&home, "win")), (vec!["win".to_owned()], 1));
-    // Moved, and taken back by hand.
+    // The file is moved away and back by hand.
     fs::rename(notes.join("win.md"), notes.join("moved.md")).unwrap();
     assert_changes(&sync(&home), &[("renamed", 1)]);
     assert_eq!(fs::read(notes.join("moved.md")).unwrap(), text.as_bytes());
 }
 
 #[test]
-fn what_the_daemon_did_itself_is_no_change() {
+fn the_daemons_own_writes_are_no_changes() {
     let (home, _daemon, notes) = source();
     write(&notes, "mine.md", "Text of mine.\n");
     sync(&home);
-    // Stored here, into the source: its file says what it says.
+    // A page that is put into the source has a file with the same text.
     home.json_with(["put", "here", "--source", "notes"], b"Put here.\n");
     home.json_with(["put", "mine", "--source", "notes"], b"Put over mine.\n");
     home.json(["tags", "mine", "--add", "new", "--source", "notes"]);
@@ -288,21 +288,21 @@ fn what_the_daemon_did_itself_is_no_change() {
         (&json!(2), &json!(2), &json!([]))
     );
     assert_eq!(versions(&home, "mine"), 3);
-    // Deleted here: it stays deleted, at once and after its file could have come back.
+    // A page that is deleted in brain stays deleted.
     home.json(["delete", "here", "--source", "notes"]);
     home.json(["delete", "mine", "--source", "notes"]);
     for _ in 0..2 {
         assert_changes(&sync_with(&home, &["--full"], 0), &[]);
         assert_eq!(listed(&home), Vec::<String>::new());
     }
-    // Taken from the trash by hand: it is there again.
+    // A file that is moved out of the trash by hand restores its page.
     fs::rename(notes.join(".trash/here.md"), notes.join("here.md")).unwrap();
     assert_changes(&sync(&home), &[("restored", 1)]);
     assert_eq!(listed(&home), ["here"]);
 }
 
 #[test]
-fn the_home_s_own_pages_are_a_source_too() {
+fn the_pages_of_the_home_are_a_source_too() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     assert_eq!(home.json(["sync"])["status"], "done", "a home without pages");
@@ -314,7 +314,7 @@ fn the_home_s_own_pages_are_a_source_too() {
     write(&home.path().join("pages"), "people/Cy Ng.md", "Written by hand.\n");
     let reply = home.json(["sync"]);
     assert_changes(&reply["sources"][0], &[("updated", 1), ("removed", 1), ("added", 1)]);
-    assert_eq!(reply["sources"][0]["conflicts"], json!([]), "nobody else changed it");
+    assert_eq!(reply["sources"][0]["conflicts"], json!([]), "no other program changed the file");
     assert_eq!(
         (home.search("loess"), home.search("marl").len()),
         (vec!["people/ann".to_owned()], 0)
@@ -333,7 +333,7 @@ fn the_home_s_own_pages_are_a_source_too() {
 }
 
 #[test]
-fn links_and_hidden_directories_are_left_out() {
+fn links_and_hidden_directories_are_ignored() {
     let (home, _daemon, notes) = source();
     let outside = home.outside().join("secret");
     write(&outside, "secret.md", "Not for brain.\n");
@@ -351,7 +351,7 @@ fn links_and_hidden_directories_are_left_out() {
         (listed(&home), &report["pull"]["status"]),
         (vec!["real".to_owned()], &json!("skipped"))
     );
-    // A file that became a link is gone.
+    // A file that was replaced by a link counts as removed.
     fs::rename(notes.join("real.md"), outside.join("real.md")).unwrap();
     std::os::unix::fs::symlink(outside.join("real.md"), notes.join("real.md")).unwrap();
     assert_changes(&sync(&home), &[("removed", 1)]);

@@ -1,7 +1,7 @@
-//! SIGKILL at random moments of a sync: the next one ends where an undisturbed one would have.
+//! SIGKILL at random moments of a sync: the next sync has the same result as an undisturbed one.
 //!
-//! `BRAIN_CRASH_ROUNDS` says how many times (4, of 400 files; any other number is of 2000 files),
-//! and `BRAIN_CRASH_SEED` repeats the choices of a run that failed.
+//! `BRAIN_CRASH_ROUNDS` sets the number of kills (default 4 with 400 files; any other number uses
+//! 2000 files), and `BRAIN_CRASH_SEED` repeats the choices of a failed run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,30 +9,30 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Get, List, PageRef, Reply, Request, Sort};
-use brain_tests::TestHome;
+use brain_tests::{TestHome, expect_reply};
 
 use crate::crash::{Dice, Run, settle};
 use crate::sync::write;
 use crate::sync_faults::{ask_sync, notes_id};
 
-/// A run of the default number of rounds ends after this, however slow the machine is.
-const ENOUGH: Duration = Duration::from_secs(30);
+/// The time limit of a run with the default number of rounds, for slow machines.
+const MAX_DURATION: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_sync_that_is_killed_ends_where_an_undisturbed_one_does() {
+fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
     let run = Run::new(4);
     let (mut vault, mut dice) = (Vault::new(if run.is_default { 400 } else { 2000 }), run.dice());
     let (home, twin) = (TestHome::new(), TestHome::new());
     let mut calm = twin.daemon();
     for home in [&home, &twin] {
-        // The same directory for both.
+        // Both homes sync the same directory.
         let _daemon = (home.path() != twin.path()).then(|| home.daemon());
         home.json(["sources", "add", "notes", "--path", vault.dir.to_str().unwrap()]);
     }
     let mut usual = Duration::from_millis(300);
     let (mut kills, mut cut_short, mut rounds) = (0, 0, 0);
     while kills < run.rounds.max(1) {
-        if run.is_default && run.began.elapsed() > ENOUGH {
+        if run.is_default && run.began.elapsed() > MAX_DURATION {
             break;
         }
         vault.change(&mut dice);
@@ -55,12 +55,20 @@ fn a_sync_that_is_killed_ends_where_an_undisturbed_one_does() {
         let report = ask_sync(&mut twin.connect().unwrap(), false).expect("the daemon answers");
         usual = began.elapsed().max(Duration::from_millis(50));
         assert_eq!((report.failed_total, report.held_back), (0, 0), "{report:?}");
-        assert_eq!(state(&home, false), state(&twin, false), "round {rounds}: the pages");
-        assert_eq!(state(&home, true), state(&twin, true), "round {rounds}: the deleted ones");
+        assert_eq!(
+            pages_with_history(&home, false),
+            pages_with_history(&twin, false),
+            "round {rounds}: the pages"
+        );
+        assert_eq!(
+            pages_with_history(&home, true),
+            pages_with_history(&twin, true),
+            "round {rounds}: the deleted ones"
+        );
         let again = ask_sync(&mut home.connect().unwrap(), false).expect("the daemon answers");
         assert_eq!(again.unchanged, again.files, "{again:?}");
         assert_eq!(vault.bytes(), vault.expected(), "no file was touched");
-        // Half of the rounds go on from a daemon that was killed at rest.
+        // Half of the rounds start after the kill of an idle daemon.
         match dice.one_in(2) {
             true => daemon.kill(),
             false => _ = daemon.terminate(),
@@ -74,8 +82,8 @@ fn a_sync_that_is_killed_ends_where_an_undisturbed_one_does() {
     ));
 }
 
-/// Slugs with their text and their history.
-fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
+/// Returns the source's slugs with their texts and the hashes of their versions.
+fn pages_with_history(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String>)> {
     let mut client = home.connect().expect("the daemon answers");
     let (mut out, mut after) = (BTreeMap::new(), None);
     loop {
@@ -87,7 +95,7 @@ fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String
             after,
             ..List::default()
         };
-        let Ok(Reply::Pages(pages)) = client.ask(&Request::List(list)) else { panic!("no list") };
+        let pages = expect_reply!(client.ask(&Request::List(list)), Pages);
         for row in pages.pages {
             let page = PageRef { source: Some(notes_id()), slug: row.slug.clone() };
             let text = match deleted {
@@ -116,7 +124,7 @@ fn state(home: &TestHome, deleted: bool) -> BTreeMap<String, (String, Vec<String
     }
 }
 
-/// A directory of notes that somebody works in.
+/// A directory of notes with an author.
 struct Vault {
     _keep: tempfile::TempDir,
     dir: PathBuf,
@@ -133,7 +141,7 @@ impl Vault {
         Self { _keep: keep, dir, size, files: BTreeMap::new(), number: 0 }
     }
 
-    /// A day's work: files come, change, go, and get other names.
+    /// Adds, changes, removes and renames random files.
     fn change(&mut self, dice: &mut Dice) {
         for path in self.files.keys().cloned().collect::<Vec<_>>() {
             match dice.below(10) {
@@ -161,7 +169,7 @@ impl Vault {
 
     fn write(&mut self, path: &str, dice: &mut Dice) {
         self.number += 1;
-        // Some say the same, so that no rename can be told for sure.
+        // Some files have equal texts, so that their renames are ambiguous.
         let text = match dice.one_in(10) {
             true => format!("Template {}.\n", dice.below(5)),
             false => format!(

@@ -1,5 +1,4 @@
-//! `sync` when something is wrong: directories that are gone or closed, files that cannot be
-//! written, other writers.
+//! `sync` under faults: missing or unreadable directories, unwritable files, concurrent writers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{
     Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource,
 };
-use brain_tests::{Client, HTTP_ANYWHERE, PATIENCE, TestHome, program, skip};
+use brain_tests::{Client, HTTP_ON_FREE_PORT, PATIENCE, TestHome, program, skip};
 use serde_json::json;
 
 use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
@@ -25,7 +24,7 @@ fn a_directory_that_is_gone_removes_nothing() {
     sync(&home);
     let away = home.outside().join("away");
     fs::rename(&notes, &away).unwrap();
-    let said = |what: &str| {
+    let assert_problem = |what: &str| {
         for flags in [&["--yes"][..], &["--dry-run"]] {
             let report = sync_with(&home, flags, 1);
             assert_changes(&report, &[]);
@@ -39,13 +38,13 @@ fn a_directory_that_is_gone_removes_nothing() {
         let plain = home.brain(["sync", "--source", "notes"]).expect(1);
         assert!(plain.stderr.contains(what), "{plain:?}");
     };
-    said("No such file");
+    assert_problem("No such file");
     fs::write(&notes, "a file where the directory was").unwrap();
-    said("ot a directory");
+    assert_problem("ot a directory");
     fs::remove_file(&notes).unwrap();
     fs::rename(&away, &notes).unwrap();
     assert_changes(&sync(&home), &[]);
-    // All of them go on with the others.
+    // The other sources are synced.
     fs::rename(&notes, &away).unwrap();
     home.put("here", "In the home.\n");
     let all = home.brain(["sync", "--all", "--json"]).expect(1).json();
@@ -59,7 +58,7 @@ fn a_directory_that_is_gone_removes_nothing() {
 }
 
 #[test]
-fn a_disk_that_is_not_mounted_looks_like_many_removals() {
+fn an_unmounted_disk_removes_no_pages() {
     let (home, _daemon, notes) = source();
     for n in 0..30 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
@@ -78,10 +77,10 @@ fn a_disk_that_is_not_mounted_looks_like_many_removals() {
     assert_eq!(report["unchanged"], 30);
 }
 
-/// The daemon without root's power to read everything, where we are root.
-struct Plain(Child);
+/// A daemon without root's capability to read all files.
+struct UnprivilegedDaemon(Child);
 
-impl Plain {
+impl UnprivilegedDaemon {
     fn start(home: &TestHome) -> Option<Self> {
         let mut command = home.command("brain-daemon");
         if rustix::process::geteuid().is_root() {
@@ -89,7 +88,7 @@ impl Plain {
             plain
                 .args(["--bounding-set=-dac_override,-dac_read_search"])
                 .arg(program("brain-daemon"));
-            plain.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ANYWHERE);
+            plain.env_clear().env("BRAIN_HOME", home.path()).envs(HTTP_ON_FREE_PORT);
             plain.env("PATH", std::env::var_os("PATH").unwrap_or_default());
             command = plain;
         }
@@ -100,19 +99,19 @@ impl Plain {
             .spawn()
             .ok()?;
         let mut plain = Self(child);
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         while home.connect().is_none() {
             if plain.0.try_wait().unwrap().is_some() {
                 return None;
             }
-            assert!(Instant::now() < patience, "the daemon does not answer");
+            assert!(Instant::now() < deadline, "the daemon does not answer");
             std::thread::sleep(Duration::from_millis(5));
         }
         Some(plain)
     }
 }
 
-impl Drop for Plain {
+impl Drop for UnprivilegedDaemon {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -120,9 +119,9 @@ impl Drop for Plain {
 }
 
 #[test]
-fn what_cannot_be_read_is_reported_and_not_removed() {
+fn unreadable_files_are_reported_and_not_removed() {
     let home = TestHome::new();
-    let Some(_daemon) = Plain::start(&home) else {
+    let Some(_daemon) = UnprivilegedDaemon::start(&home) else {
         return skip(
             "a daemon that may not read everything takes setpriv, or another user than root",
         );
@@ -164,7 +163,7 @@ fn what_cannot_be_read_is_reported_and_not_removed() {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_and_a_directory_in_that_of_a_file() {
+fn a_file_and_a_directory_can_replace_each_other() {
     let (home, _daemon, notes) = source();
     write(&notes, "dir.md/inner.md", "Inner.\n");
     write(&notes, "file.md", "File.\n");
@@ -178,7 +177,7 @@ fn a_file_in_the_place_of_a_directory_and_a_directory_in_that_of_a_file() {
 }
 
 #[test]
-fn a_name_that_is_no_text_is_reported_and_the_rest_goes_on() {
+fn a_name_that_is_no_utf8_is_reported_and_other_files_sync() {
     use std::os::unix::ffi::OsStrExt;
     let (home, _daemon, notes) = source();
     write(&notes, "good.md", "Good.\n");
@@ -192,7 +191,7 @@ fn a_name_that_is_no_text_is_reported_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_full_disk_ends_a_sync_that_goes_on_later() {
+fn a_full_disk_ends_a_sync_and_a_later_one_continues() {
     let mut home = TestHome::new();
     if !home.mount(&home.path(), "size=64m") {
         return;
@@ -232,13 +231,13 @@ fn two_syncs_at_once_take_turns() {
 }
 
 #[test]
-fn writers_and_a_sync_lose_nothing_of_each_other() {
+fn concurrent_writers_and_syncs_lose_nothing() {
     const PAGES: usize = 12;
     let (home, _daemon, notes) = source();
     for n in 0..PAGES {
         write(&notes, &format!("p{n}.md"), "Begin.\n");
     }
-    // So that there is time between the reading and the storing of the others.
+    // These files add time between the reading and the storing of the contested files.
     for n in 0..300 {
         write(
             &notes,
@@ -249,7 +248,7 @@ fn writers_and_a_sync_lose_nothing_of_each_other() {
     sync(&home);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let end = Set(&done);
+        let end = SetOnDrop(&done);
         let syncs = scope.spawn(|| {
             let mut runs = 0;
             let mut client = home.connect().unwrap();
@@ -260,7 +259,7 @@ fn writers_and_a_sync_lose_nothing_of_each_other() {
                     ("done", 0, 0),
                     "{report:?}"
                 );
-                assert!(report.conflicts.is_empty(), "nobody edits a file: {report:?}");
+                assert!(report.conflicts.is_empty(), "no file is edited: {report:?}");
                 runs += 1;
             }
             runs
@@ -301,7 +300,7 @@ fn writers_and_a_sync_lose_nothing_of_each_other() {
 }
 
 #[test]
-fn a_page_that_is_stored_while_its_file_is_missed_stays() {
+fn a_page_that_is_put_while_its_file_is_missing_stays() {
     let (home, _daemon, notes) = source();
     write(&notes, "hot.md", "Begin.\n");
     for n in 0..300 {
@@ -314,7 +313,7 @@ fn a_page_that_is_stored_while_its_file_is_missed_stays() {
     sync(&home);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let _end = Set(&done);
+        let _end = SetOnDrop(&done);
         scope.spawn(|| {
             let mut client = home.connect().unwrap();
             while !done.load(Ordering::Relaxed) {
@@ -323,12 +322,12 @@ fn a_page_that_is_stored_while_its_file_is_missed_stays() {
         });
         let mut client = home.connect().unwrap();
         for round in 0..60 {
-            // The sync may see that, and give the page up: then the put brings it back.
+            // A sync may see the removal and delete the page; then the put restores it.
             let _ = fs::remove_file(notes.join("hot.md"));
             std::thread::sleep(Duration::from_millis(round % 30));
             let text = format!("Round {round}.\n");
             put(&mut client, "hot", &text);
-            // Time for a sync that began before.
+            // Time for a sync that began before the put.
             std::thread::sleep(Duration::from_millis(30));
             let page = PageRef { source: Some(notes_id()), slug: Slug::parse("hot").unwrap() };
             match client.ask(&Request::Get(Get { page, version: None })) {
@@ -339,17 +338,17 @@ fn a_page_that_is_stored_while_its_file_is_missed_stays() {
     });
 }
 
-/// Says that it is over, also when a test fails: nobody waits for ever.
-struct Set<'a>(&'a AtomicBool);
+/// Sets the flag when dropped, so that a failing test ends its threads.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Set<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn a_page_given_up_does_not_write_its_file_again_after_a_crash() {
+fn the_file_of_a_removed_page_is_not_rewritten_after_a_crash() {
     let (home, daemon, notes) = source();
     home.json_with(["put", "here", "--source", "notes"], b"Put here.\n");
     fs::remove_file(notes.join("here.md")).unwrap();
@@ -362,7 +361,7 @@ fn a_page_given_up_does_not_write_its_file_again_after_a_crash() {
 }
 
 #[test]
-fn a_page_whose_file_could_not_be_written_is_not_given_up() {
+fn a_page_whose_file_cannot_be_written_is_kept() {
     let (home, _daemon, notes) = source();
     write(&notes, "block", "a file where the directory of a page would be");
     let put = home.json_with(["put", "block/page", "--source", "notes"], b"Stored, not written.\n");
@@ -394,7 +393,7 @@ fn put(client: &mut Client, slug: &str, text: &str) {
     }
 }
 
-/// A sync of `notes`; `None` when the daemon went away.
+/// Syncs `notes`. Returns `None` if the daemon closes the connection.
 pub(crate) fn ask_sync(client: &mut Client, full: bool) -> Option<SyncedSource> {
     let request = Sync { source: Some(notes_id()), full, yes: true, ..Sync::default() };
     match client.try_ask(&Request::Sync(request))? {

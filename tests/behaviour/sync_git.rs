@@ -1,5 +1,5 @@
-//! `sync` of git work trees, with a git that has no network: what is pulled, what is not, and that
-//! it is said truly.
+//! `sync` of git work trees, with local remotes: what is pulled, what is not, and how it is
+//! reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::sync::{assert_changes, get, listed, sync, sync_with, write};
 
-/// git, for the test's own hands.
+/// Runs git as the author of a repository.
 fn git(dir: &Path, args: &[&str]) -> String {
     let mut command = Command::new("git");
     command
@@ -30,17 +30,17 @@ fn commit(dir: &Path, message: &str) {
     git(dir, &["commit", "-q", "-m", message]);
 }
 
-/// Somebody's repository, a clone of it that is the source `notes`, and the daemon.
-struct Shared {
+/// A remote repository, its clone as the source `notes`, and the daemon.
+struct GitFixture {
     home: TestHome,
     _daemon: Daemon,
-    /// A work tree beside, in which somebody else works.
+    /// The work tree of another author.
     theirs: PathBuf,
     notes: PathBuf,
 }
 
-/// `None`, said loudly, without git.
-fn shared() -> Option<Shared> {
+/// Returns `None` and prints a notice if git is not installed.
+fn git_fixture() -> Option<GitFixture> {
     let there = Command::new("git").arg("--version").stdout(Stdio::null()).status();
     if !there.is_ok_and(|status| status.success()) {
         brain_tests::skip("git is not installed");
@@ -62,11 +62,11 @@ fn shared() -> Option<Shared> {
     git(&outside, &["clone", "-q", "origin.git", "notes"]);
     let daemon = home.daemon();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
-    Some(Shared { home, _daemon: daemon, theirs, notes })
+    Some(GitFixture { home, _daemon: daemon, theirs, notes })
 }
 
-impl Shared {
-    fn they_push(&self, name: &str, text: &str) {
+impl GitFixture {
+    fn push_as_other_author(&self, name: &str, text: &str) {
         write(&self.theirs, name, text);
         commit(&self.theirs, name);
         git(&self.theirs, &["push", "-q"]);
@@ -85,67 +85,67 @@ fn pull(report: &Value) -> (&str, &str) {
 }
 
 #[test]
-fn what_others_pushed_is_pulled_and_taken_in() {
-    let Some(shared) = shared() else { return };
-    let home = &shared.home;
+fn pushed_changes_are_pulled_and_synced() {
+    let Some(fixture) = git_fixture() else { return };
+    let home = &fixture.home;
     let report = sync(home);
     assert_changes(&report, &[("added", 2)]);
     assert_eq!(pull(&report).0, "up_to_date");
-    let before = shared.head();
-    shared.they_push("three.md", "Three, from them.\n");
-    fs::remove_file(shared.theirs.join("one.md")).unwrap();
-    fs::rename(shared.theirs.join("two.md"), shared.theirs.join("Second.md")).unwrap();
-    commit(&shared.theirs, "more");
-    git(&shared.theirs, &["push", "-q"]);
-    // Neither of these asks anybody.
+    let before = fixture.head();
+    fixture.push_as_other_author("three.md", "Three, from them.\n");
+    fs::remove_file(fixture.theirs.join("one.md")).unwrap();
+    fs::rename(fixture.theirs.join("two.md"), fixture.theirs.join("Second.md")).unwrap();
+    commit(&fixture.theirs, "more");
+    git(&fixture.theirs, &["push", "-q"]);
+    // Neither of these runs contacts the remote.
     let dry = sync_with(home, &["--dry-run"], 0);
     assert_changes(&dry, &[]);
-    assert_eq!((pull(&dry).0, shared.head()), ("skipped", before.clone()));
-    assert_eq!(git(&shared.notes, &["rev-parse", "origin/main"]), before, "nothing was fetched");
+    assert_eq!((pull(&dry).0, fixture.head()), ("skipped", before.clone()));
+    assert_eq!(git(&fixture.notes, &["rev-parse", "origin/main"]), before, "nothing was fetched");
     let local = sync_with(home, &["--no-pull"], 0);
     assert_changes(&local, &[]);
-    assert_eq!((pull(&local).0, shared.head()), ("skipped", before.clone()));
+    assert_eq!((pull(&local).0, fixture.head()), ("skipped", before.clone()));
 
     let report = sync(home);
     assert_changes(&report, &[("added", 1), ("removed", 1), ("renamed", 1)]);
     assert_eq!(
         pull(&report),
-        ("updated", format!("{}..{}", &before[..8], &shared.head()[..8]).as_str())
+        ("updated", format!("{}..{}", &before[..8], &fixture.head()[..8]).as_str())
     );
     assert_eq!(listed(home), ["second", "three"]);
-    // What git does not know of is taken in all the same.
-    write(&shared.notes, "mine.md", "Not committed.\n");
-    write(&shared.notes, ".gitignore", "ignored.md\n");
-    write(&shared.notes, "ignored.md", "Not even looked at by git.\n");
+    // Untracked files are synced, too.
+    write(&fixture.notes, "mine.md", "Not committed.\n");
+    write(&fixture.notes, ".gitignore", "ignored.md\n");
+    write(&fixture.notes, "ignored.md", "Not even looked at by git.\n");
     let report = sync(home);
     assert_changes(&report, &[("added", 2)]);
     assert_eq!(pull(&report).0, "up_to_date");
-    assert_eq!(git(&shared.notes, &["status", "--porcelain"]), "?? .gitignore\n?? mine.md");
+    assert_eq!(git(&fixture.notes, &["status", "--porcelain"]), "?? .gitignore\n?? mine.md");
     let row = &home.json(["sources", "list"])["sources"][1];
     assert_eq!((&row["git"], &row["problem"]), (&json!(true), &Value::Null));
 }
 
 #[test]
-fn a_branch_switched_between_two_syncs_is_just_other_files() {
-    let Some(shared) = shared() else { return };
-    let home = &shared.home;
+fn a_switch_of_branches_changes_pages_like_files() {
+    let Some(fixture) = git_fixture() else { return };
+    let home = &fixture.home;
     sync(home);
-    git(&shared.notes, &["checkout", "-q", "-b", "draft"]);
-    write(&shared.notes, "one.md", "One, as a draft.\n");
-    fs::remove_file(shared.notes.join("two.md")).unwrap();
-    write(&shared.notes, "only-here.md", "On the draft only.\n");
-    commit(&shared.notes, "draft");
+    git(&fixture.notes, &["checkout", "-q", "-b", "draft"]);
+    write(&fixture.notes, "one.md", "One, as a draft.\n");
+    fs::remove_file(fixture.notes.join("two.md")).unwrap();
+    write(&fixture.notes, "only-here.md", "On the draft only.\n");
+    commit(&fixture.notes, "draft");
     let report = sync(home);
     assert_changes(&report, &[("added", 1), ("updated", 1), ("removed", 1)]);
     assert_eq!(pull(&report), ("skipped", "the branch draft has no upstream"));
-    git(&shared.notes, &["checkout", "-q", "main"]);
+    git(&fixture.notes, &["checkout", "-q", "main"]);
     let report = sync(home);
     assert_changes(&report, &[("removed", 1), ("updated", 1), ("restored", 1)]);
     assert_eq!(
         (listed(home), &get(home, "one")["body"]),
         (vec!["one".to_owned(), "two".to_owned()], &json!("One.\n"))
     );
-    git(&shared.notes, &["checkout", "-q", "--detach"]);
+    git(&fixture.notes, &["checkout", "-q", "--detach"]);
     let report = sync(home);
     assert_changes(&report, &[]);
     assert_eq!(pull(&report).0, "skipped");
@@ -153,50 +153,50 @@ fn a_branch_switched_between_two_syncs_is_just_other_files() {
 }
 
 #[test]
-fn a_pull_that_is_refused_is_told_and_local_files_are_taken_in() {
-    let Some(shared) = shared() else { return };
-    let home = &shared.home;
+fn a_failed_pull_is_reported_and_local_files_are_synced() {
+    let Some(fixture) = git_fixture() else { return };
+    let home = &fixture.home;
     sync(home);
-    shared.they_push("theirs.md", "Theirs.\n");
-    write(&shared.notes, "ours.md", "Ours.\n");
-    commit(&shared.notes, "ours");
-    let before = shared.head();
+    fixture.push_as_other_author("theirs.md", "Theirs.\n");
+    write(&fixture.notes, "ours.md", "Ours.\n");
+    commit(&fixture.notes, "ours");
+    let before = fixture.head();
     let report = sync_with(home, &[], 1);
     assert_changes(&report, &[("added", 1)]);
     assert_eq!((&report["status"], pull(&report).0), (&json!("partial"), "failed"));
     assert!(pull(&report).1.to_lowercase().contains("fast-forward"), "{report}");
     assert_eq!(
-        (shared.head(), listed(home)),
+        (fixture.head(), listed(home)),
         (before, vec!["one".to_owned(), "ours".into(), "two".into()])
     );
-    assert!(git(&shared.notes, &["status", "--porcelain"]).is_empty());
+    assert!(git(&fixture.notes, &["status", "--porcelain"]).is_empty());
     let plain = home.brain(["sync", "--source", "notes"]).expect(1);
     assert!(plain.stderr.contains("git pull"), "{plain:?}");
     let problem = home.json(["sources", "list"])["sources"][1]["problem"].clone();
     assert!(problem.as_str().unwrap().contains("git pull"), "{problem}");
 
-    // A change in the work tree that the pull would overwrite.
-    git(&shared.notes, &["reset", "-q", "--hard", "HEAD~1"]);
-    shared.they_push("one.md", "One, theirs.\n");
-    write(&shared.notes, "one.md", "One, not committed.\n");
+    // The pull would overwrite a change in the work tree.
+    git(&fixture.notes, &["reset", "-q", "--hard", "HEAD~1"]);
+    fixture.push_as_other_author("one.md", "One, theirs.\n");
+    write(&fixture.notes, "one.md", "One, not committed.\n");
     let report = sync_with(home, &[], 1);
     assert_eq!(pull(&report).0, "failed");
     assert_eq!(get(home, "one")["body"], "One, not committed.\n");
-    assert_eq!(fs::read_to_string(shared.notes.join("one.md")).unwrap(), "One, not committed.\n");
+    assert_eq!(fs::read_to_string(fixture.notes.join("one.md")).unwrap(), "One, not committed.\n");
 }
 
 #[test]
-fn a_remote_that_is_not_there_names_no_password() {
-    let Some(shared) = shared() else { return };
-    let home = &shared.home;
+fn the_error_of_a_missing_remote_hides_its_password() {
+    let Some(fixture) = git_fixture() else { return };
+    let home = &fixture.home;
     let gone = home.outside().join("no/such/place.git");
-    git(&shared.notes, &["remote", "set-url", "origin", gone.to_str().unwrap()]);
+    git(&fixture.notes, &["remote", "set-url", "origin", gone.to_str().unwrap()]);
     let report = sync_with(home, &[], 1);
     assert_changes(&report, &[("added", 2)]);
     assert_eq!((&report["status"], pull(&report).0), (&json!("partial"), "failed"));
     assert!(pull(&report).1.contains("no/such/place.git"), "{report}");
-    // Nobody listens on that port: refused at once.
-    git(&shared.notes, &["remote", "set-url", "origin", "http://me:s3cret@127.0.0.1:1/x.git"]);
+    // No server listens on that port, so the connection is refused at once.
+    git(&fixture.notes, &["remote", "set-url", "origin", "http://me:s3cret@127.0.0.1:1/x.git"]);
     let run = home.brain(["sync", "--source", "notes", "--json"]).expect(1);
     assert!(!run.stdout.contains("s3cret") && !run.stderr.contains("s3cret"), "{run:?}");
     assert_eq!(pull(&run.json()["sources"][0]).0, "failed");
@@ -204,9 +204,9 @@ fn a_remote_that_is_not_there_names_no_password() {
 }
 
 #[test]
-fn without_the_git_program_local_files_are_taken_in() {
-    let Some(shared) = shared() else { return };
-    let Shared { mut home, _daemon: daemon, notes, .. } = shared;
+fn without_the_git_program_local_files_are_synced() {
+    let Some(fixture) = git_fixture() else { return };
+    let GitFixture { mut home, _daemon: daemon, notes, .. } = fixture;
     let _ = daemon.terminate();
     let empty = home.outside().join("empty");
     fs::create_dir_all(&empty).unwrap();
@@ -214,16 +214,16 @@ fn without_the_git_program_local_files_are_taken_in() {
     let _daemon = home.daemon();
     let report = sync_with(&home, &[], 1);
     assert_changes(&report, &[("added", 2)]);
-    assert_eq!(pull(&report), ("failed", "the program git is not there"));
+    assert_eq!(pull(&report), ("failed", "the program git is not installed"));
     assert!(notes.join("one.md").exists());
 }
 
 #[test]
-fn a_repository_within_is_read_and_not_pulled() {
-    let Some(shared) = shared() else { return };
-    let (home, outside) = (&shared.home, shared.home.outside());
+fn a_nested_repository_is_read_and_not_pulled() {
+    let Some(fixture) = git_fixture() else { return };
+    let (home, outside) = (&fixture.home, fixture.home.outside());
     git(&outside, &["clone", "-q", "origin.git", "notes/vendor"]);
-    shared.they_push("three.md", "Three.\n");
+    fixture.push_as_other_author("three.md", "Three.\n");
     let report = sync(home);
     assert_changes(&report, &[("added", 5)]);
     let warnings = report["warnings"].to_string();
@@ -234,35 +234,35 @@ fn a_repository_within_is_read_and_not_pulled() {
 }
 
 #[test]
-fn a_directory_in_a_work_tree_pulls_it_if_the_work_tree_has_its_files() {
-    let Some(shared) = shared() else { return };
-    let home = &shared.home;
-    shared.they_push("docs/plan.md", "Plan.\n");
-    git(&shared.notes, &["pull", "-q"]);
+fn a_directory_pulls_the_work_tree_that_tracks_its_files() {
+    let Some(fixture) = git_fixture() else { return };
+    let home = &fixture.home;
+    fixture.push_as_other_author("docs/plan.md", "Plan.\n");
+    git(&fixture.notes, &["pull", "-q"]);
     home.json(["sources", "remove", "notes", "--yes"]);
-    home.json(["sources", "add", "notes", "--path", shared.notes.join("docs").to_str().unwrap()]);
-    shared.they_push("docs/more.md", "More.\n");
+    home.json(["sources", "add", "notes", "--path", fixture.notes.join("docs").to_str().unwrap()]);
+    fixture.push_as_other_author("docs/more.md", "More.\n");
     let report = sync(home);
     assert_changes(&report, &[("added", 2)]);
     assert_eq!(pull(&report).0, "updated");
-    // One that git knows nothing of is no reason to pull everything around it.
-    let private = shared.notes.join("private");
+    // An untracked directory does not pull the work tree around it.
+    let private = fixture.notes.join("private");
     write(&private, "diary.md", "Dear diary.\n");
     home.json(["sources", "remove", "notes", "--yes"]);
     home.json(["sources", "add", "notes", "--path", private.to_str().unwrap()]);
-    shared.they_push("docs/again.md", "Again.\n");
-    let before = shared.head();
+    fixture.push_as_other_author("docs/again.md", "Again.\n");
+    let before = fixture.head();
     let report = sync(home);
     assert_eq!(
-        (pull(&report).0, shared.head(), listed(home)),
+        (pull(&report).0, fixture.head(), listed(home)),
         ("skipped", before, vec!["diary".to_owned()])
     );
 }
 
 #[test]
-fn the_variables_of_a_hook_lead_to_no_other_repository() {
-    let Some(shared) = shared() else { return };
-    let Shared { mut home, _daemon: daemon, theirs, notes } = shared;
+fn git_variables_of_a_hook_do_not_change_the_repository() {
+    let Some(fixture) = git_fixture() else { return };
+    let GitFixture { mut home, _daemon: daemon, theirs, notes } = fixture;
     let _ = daemon.terminate();
     home.env.push(("GIT_DIR".into(), theirs.join(".git").display().to_string()));
     home.env.push(("GIT_WORK_TREE".into(), theirs.display().to_string()));
@@ -277,11 +277,11 @@ fn the_variables_of_a_hook_lead_to_no_other_repository() {
 }
 
 #[test]
-fn a_repository_that_names_a_program_is_pulled_once_its_owner_approved_it() {
-    let Some(shared) = shared() else { return };
-    let Shared { home, _daemon: daemon, theirs, notes } = shared;
-    let ran = home.outside().join("ran");
-    git(&notes, &["config", "filter.x.smudge", &format!("touch '{}'; cat", ran.display())]);
+fn a_repository_that_names_a_program_needs_the_owners_approval() {
+    let Some(fixture) = git_fixture() else { return };
+    let GitFixture { home, _daemon: daemon, theirs, notes } = fixture;
+    let output = home.outside().join("output");
+    git(&notes, &["config", "filter.x.smudge", &format!("touch '{}'; cat", output.display())]);
     write(&theirs, ".gitattributes", "*.md filter=x\n");
     write(&theirs, "three.md", "Three.\n");
     commit(&theirs, "three");
@@ -292,9 +292,9 @@ fn a_repository_that_names_a_program_is_pulled_once_its_owner_approved_it() {
     let (status, why) = pull(&report);
     assert_eq!(status, "failed");
     assert!(why.contains("filter.x.smudge") && why.contains("sources.git_approved"), "{why}");
-    assert!(!ran.exists() && !notes.join("three.md").exists());
+    assert!(!output.exists() && !notes.join("three.md").exists());
     let fingerprint = why.split('"').nth(1).unwrap().to_owned();
-    // A word of a human, in the file that only the owner writes.
+    // The owner approves the configuration in a file that only the owner can write.
     drop(daemon);
     let config = format!("[sources]\ngit_approved = [\"{fingerprint}\"]\n");
     fs::write(home.path().join("config.toml"), config).unwrap();
@@ -302,11 +302,11 @@ fn a_repository_that_names_a_program_is_pulled_once_its_owner_approved_it() {
     let report = sync(&home);
     assert_changes(&report, &[("added", 1)]);
     assert_eq!(pull(&report).0, "updated");
-    assert!(ran.exists());
-    // And not what somebody adds to it later.
-    fs::remove_file(&ran).unwrap();
-    git(&notes, &["config", "core.fsmonitor", &format!("touch '{}'", ran.display())]);
+    assert!(output.exists());
+    // The approval does not cover later changes of the configuration.
+    fs::remove_file(&output).unwrap();
+    git(&notes, &["config", "core.fsmonitor", &format!("touch '{}'", output.display())]);
     let report = sync_with(&home, &[], 1);
     assert!(pull(&report).1.contains("core.fsmonitor"), "{report}");
-    assert!(!ran.exists());
+    assert!(!output.exists());
 }

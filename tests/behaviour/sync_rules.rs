@@ -1,5 +1,5 @@
-//! `sync` by its rules: what is refused and reported, what wins, what waits for a word, and what a
-//! dry run says.
+//! The rules of `sync`: which files are refused, which changes win, which removals wait for a
+//! confirmation, and the report of a dry run.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::{Brain, Progress, Silent};
+use brain_core::{Brain, NoProgress, Progress};
 use brain_protocol::{FaultCode, Reply, Request, SourceAdd, SourceId, Sync};
 use brain_tests::{TestHome, texts};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::sync::{
 };
 
 #[test]
-fn bad_files_are_reported_until_they_are_mended() {
+fn bad_files_are_reported_until_they_are_corrected() {
     let (home, _daemon, notes) = source();
     write(&notes, "good.md", "Good.\n");
     write(&notes, "yaml.md", "Fine at first.\n");
@@ -52,14 +52,14 @@ fn bad_files_are_reported_until_they_are_mended() {
     let first = sync_with(&home, &[], 1);
     expected(&first);
     assert_eq!(first["added"], 1);
-    // The pages that were there stay as they were.
+    // The existing pages are unchanged.
     assert_eq!(
         (&get(&home, "yaml")["body"], &get(&home, "good")["body"]),
         (&json!("Fine at first.\n"), &json!("Good.\n"))
     );
     expected(&sync_with(&home, &[], 1));
     expected(&sync_with(&home, &["--full"], 1));
-    // What the author has in a file that could not be taken in is not ours to overwrite.
+    // A file that could not be synced is not overwritten.
     let put = home.json_with(["put", "yaml", "--source", "notes"], b"From here.\n");
     assert_eq!(put["written"], false);
     assert!(fs::read_to_string(notes.join("yaml.md")).unwrap().contains("broken"));
@@ -76,8 +76,8 @@ fn bad_files_are_reported_until_they_are_mended() {
 
     write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nMended.\n");
     write(&notes, "good.md", "Good again.\n");
-    for gone in ["nul.md", "latin1.md", "large.md", "😀.md"] {
-        fs::remove_file(notes.join(gone)).unwrap();
+    for file_name in ["nul.md", "latin1.md", "large.md", "😀.md"] {
+        fs::remove_file(notes.join(file_name)).unwrap();
     }
     let mended = sync(&home);
     assert_changes(&mended, &[("updated", 2)]);
@@ -91,7 +91,7 @@ fn bad_files_are_reported_until_they_are_mended() {
 }
 
 #[test]
-fn files_that_meet_on_one_slug_are_all_reported_and_an_owner_stays() {
+fn files_with_one_slug_are_reported_and_the_first_one_stays() {
     let (home, _daemon, notes) = source();
     write(&notes, "Plan.md", "One.\n");
     write(&notes, "plan.md", "Two.\n");
@@ -111,7 +111,7 @@ fn files_that_meet_on_one_slug_are_all_reported_and_an_owner_stays() {
         (listed(&home), &get(&home, "owner")["body"]),
         (vec!["owner".to_owned()], &json!("I was first.\n"))
     );
-    // One of each gives way: the others are taken.
+    // One file of each pair is removed: the others are synced.
     fs::remove_file(notes.join("Plan.md")).unwrap();
     fs::remove_file(notes.join("owner.md")).unwrap();
     let report = sync(&home);
@@ -121,7 +121,7 @@ fn files_that_meet_on_one_slug_are_all_reported_and_an_owner_stays() {
 }
 
 #[test]
-fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version() {
+fn a_conflict_takes_the_file_and_keeps_the_page_as_a_version() {
     let (home, _daemon, notes) = source();
     write(&notes, "plan.md", "Agreed.\n");
     sync(&home);
@@ -139,8 +139,7 @@ fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version(
     assert_eq!(sync(&home)["conflicts"], json!([]));
     assert_eq!(fs::read_to_string(notes.join("plan.md")).unwrap(), "Changed on disk.\n");
 
-    // The file that a put found in its way: the sync takes it in, and nothing is left to be
-    // written.
+    // The sync reads the changed file that a put did not overwrite; no write remains.
     write(&notes, "plan.md", "Again on disk.\n");
     let put = home.json_with(["put", "plan", "--source", "notes"], b"Again here.\n");
     assert_eq!(put["written"], false, "{put}");
@@ -158,7 +157,7 @@ fn a_page_changed_on_both_sides_takes_the_file_and_keeps_the_other_as_a_version(
 }
 
 #[test]
-fn a_dry_run_says_all_of_it_and_writes_nothing() {
+fn a_dry_run_reports_all_changes_and_writes_nothing() {
     let (home, _daemon, notes) = source();
     for n in 0..5 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
@@ -170,7 +169,7 @@ fn a_dry_run_says_all_of_it_and_writes_nothing() {
     write(&notes, "n0.md", "Changed.\n");
     fs::remove_file(notes.join("n1.md")).unwrap();
     fs::rename(notes.join("n2.md"), notes.join("renamed.md")).unwrap();
-    // Takes the slug that the renamed one leaves.
+    // The new file takes the slug that the renamed file leaves.
     write(&notes, "N2.md", "Another one.\n");
     write(&notes, "bad.md", b"a\0b");
     let state = || {
@@ -192,17 +191,17 @@ fn a_dry_run_says_all_of_it_and_writes_nothing() {
 }
 
 #[test]
-fn many_removals_wait_for_a_word() {
+fn many_removals_wait_for_a_confirmation() {
     let (home, _daemon, notes) = source();
     for n in 0..60 {
         write(&notes, &format!("n{n}.md"), format!("Number {n}.\n"));
     }
     sync(&home);
-    // 20 are never many.
-    let gone = |range: std::ops::Range<usize>| {
+    // 20 removals are never too many.
+    let remove_files = |range: std::ops::Range<usize>| {
         range.for_each(|n| fs::remove_file(notes.join(format!("n{n}.md"))).unwrap());
     };
-    gone(0..25);
+    remove_files(0..25);
     write(&notes, "n30.md", "Changed.\n");
     let held = sync_with(&home, &[], 5);
     assert_changes(&held, &[("held_back", 25), ("updated", 1)]);
@@ -210,35 +209,34 @@ fn many_removals_wait_for_a_word() {
     let plain = home.brain(["sync", "--source", "notes"]).expect(5);
     assert!(plain.stderr.contains("brain sync --source notes --yes"), "{plain:?}");
     assert_changes(&sync_with(&home, &["--dry-run"], 5), &[("held_back", 25)]);
-    // One that comes back under another name is no removal, and one that comes back as it was is
-    // none either.
+    // A renamed file is no removal, and neither is a file that reappears.
     write(&notes, "back.md", "Number 3.\n");
     write(&notes, "n4.md", "Number 4.\n");
     assert_changes(&sync_with(&home, &[], 5), &[("held_back", 23), ("renamed", 1)]);
     assert_changes(&sync_with(&home, &["--yes"], 0), &[("removed", 23)]);
     assert_eq!(listed(&home).len(), 37);
-    gone(40..60);
+    remove_files(40..60);
     assert_changes(&sync(&home), &[("removed", 20)]);
-    // Soft: every one of them can come back.
+    // The removals are soft: each page can be restored.
     assert_eq!(home.json(["restore", "n50", "--source", "notes"])["status"], "restored");
     assert_eq!(fs::read_to_string(notes.join("n50.md")).unwrap(), "Number 50.\n");
     assert_changes(&sync(&home), &[]);
 }
 
-/// Goes away when this many files are through.
-struct LeavesAt(u64);
+/// A client that disconnects after this many files.
+struct DisconnectAfter(u64);
 
-impl Progress for LeavesAt {
+impl Progress for DisconnectAfter {
     fn at(&self, done: u64, _: u64) -> bool {
         done < self.0
     }
 }
 
 #[test]
-fn a_sync_that_nobody_waits_for_stops_among_renames_too() {
+fn a_sync_stops_among_renames_when_its_client_disconnects() {
     let dir = tempfile::tempdir().unwrap();
     let (notes, home) = (dir.path().join("notes"), Home::at(dir.path().join("home")));
-    // More than share a commit.
+    // More files than one transaction takes.
     for n in 0..2600 {
         write(&notes, &format!("old/n{n}.md"), format!("Number {n}.\n"));
     }
@@ -247,7 +245,7 @@ fn a_sync_that_nobody_waits_for_stops_among_renames_too() {
     let ask = |request, progress: &dyn Progress| brain.answer(&Caller::local(0), request, progress);
     let id = SourceId::parse("notes").unwrap();
     let path = notes.to_str().unwrap().to_owned();
-    ask(Request::SourceAdd(SourceAdd { id: id.clone(), path }), &Silent).unwrap();
+    ask(Request::SourceAdd(SourceAdd { id: id.clone(), path }), &NoProgress).unwrap();
     let sync = |progress: &dyn Progress| {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, true);
@@ -257,14 +255,14 @@ fn a_sync_that_nobody_waits_for_stops_among_renames_too() {
             Err(fault) => Err(fault.code),
         }
     };
-    assert_eq!(sync(&Silent), Ok((0, 0)));
+    assert_eq!(sync(&NoProgress), Ok((0, 0)));
     fs::rename(notes.join("old"), notes.join("new")).unwrap();
-    assert_eq!(sync(&LeavesAt(2000)), Err(FaultCode::Cancelled));
-    assert_eq!(sync(&Silent), Ok((600, 0)), "2,000 were renamed before");
+    assert_eq!(sync(&DisconnectAfter(2000)), Err(FaultCode::Cancelled));
+    assert_eq!(sync(&NoProgress), Ok((600, 0)), "2,000 were renamed before");
 }
 
 #[test]
-fn one_source_all_sources_or_the_one_that_is_meant() {
+fn sync_takes_one_source_all_sources_or_the_configured_one() {
     let (home, _daemon, notes) = source();
     write(&notes, "a.md", "In notes.\n");
     home.put("b", "In the home.\n");
@@ -283,7 +281,7 @@ fn one_source_all_sources_or_the_one_that_is_meant() {
     assert!(row(&home)["synced_at"].is_string());
     let quiet = home.brain(["sync", "--all", "-q"]).expect(0);
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
-    // Removed and registered anew: the pages come back with the files.
+    // The source is removed and added again: the files restore its pages.
     home.json(["sources", "remove", "notes", "--yes"]);
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     assert_changes(&sync(&home), &[("restored", 1)]);

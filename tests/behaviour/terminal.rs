@@ -1,24 +1,24 @@
-//! Where output goes: a narrow terminal, a pipe that closes, a full device.
+//! Output to a narrow terminal, a closed pipe, and a full device.
 
 use std::fs;
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use brain_tests::{HTTP_ANYWHERE, TestHome, program, run, skip};
+use brain_tests::{HTTP_ON_FREE_PORT, TestHome, program, run, skip};
 
-/// Runs `brain` on a terminal of `columns` and gives what appeared on it; `None` where there is no
-/// python3 to make one.
+/// Runs `brain` on a terminal with `columns` columns; returns the exit code and the output. Returns
+/// `None` if python3 is not installed.
 pub(crate) fn on_a_terminal(
     home: &TestHome,
     columns: u32,
     env: &[(&str, &str)],
     args: &[&str],
 ) -> Option<(i32, String)> {
-    typing(home, columns, "", env, args)
+    on_a_terminal_with_input(home, columns, "", env, args)
 }
 
-/// The same, with somebody at the terminal who types this.
-pub(crate) fn typing(
+/// Like `on_a_terminal`, with typed input.
+pub(crate) fn on_a_terminal_with_input(
     home: &TestHome,
     columns: u32,
     typed: &str,
@@ -56,21 +56,21 @@ sys.exit(os.waitstatus_to_exitcode(status))
         .args(args);
     command
         .env("BRAIN_HOME", home.path())
-        .envs(HTTP_ANYWHERE)
+        .envs(HTTP_ON_FREE_PORT)
         .env_remove("NO_COLOR")
         .env("TERM", "xterm-256color");
     command.envs(env.iter().copied());
     if Command::new("python3").arg("--version").output().is_err() {
-        skip("there is no python3 to make a terminal with");
+        skip("python3, which provides the terminal, is not installed");
         return None;
     }
-    let ran = run(command, b"");
-    assert!(!ran.stderr.contains("Traceback"), "{ran:?}");
-    Some((ran.code, ran.stdout.replace("\r\n", "\n")))
+    let result = run(command, b"");
+    assert!(!result.stderr.contains("Traceback"), "{result:?}");
+    Some((result.code, result.stdout.replace("\r\n", "\n")))
 }
 
-/// `text` without colours.
-fn plain(text: &str) -> String {
+/// Removes colours from `text`.
+fn strip_colours(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -87,13 +87,13 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Columns that a line takes: East Asian characters and emoji take two.
+/// Returns the width of a line: East Asian characters and emoji take two columns.
 fn columns(line: &str) -> usize {
     let wide = |c: char| matches!(c as u32, 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
     line.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
 }
 
-fn shelf() -> (TestHome, brain_tests::Daemon) {
+fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
     let text = "A walrus sat upon the ice and thought about the long winter nights of the north. "
@@ -106,7 +106,7 @@ fn shelf() -> (TestHome, brain_tests::Daemon) {
 
 #[test]
 fn tables_and_text_fit_a_terminal_of_forty_columns() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     for args in [
         &["list"][..],
         &["search", "walrus"],
@@ -118,11 +118,11 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
         &["graph", "a/first"],
         &["timeline"],
     ] {
-        let Some((code, shown)) = on_a_terminal(&home, 40, &[], args) else { return };
-        assert_eq!(code, 0, "{args:?}: {shown}");
-        let shown = plain(&shown);
-        assert!(!shown.trim().is_empty(), "{args:?}");
-        for line in shown.lines() {
+        let Some((code, screen)) = on_a_terminal(&home, 40, &[], args) else { return };
+        assert_eq!(code, 0, "{args:?}: {screen}");
+        let screen = strip_colours(&screen);
+        assert!(!screen.trim().is_empty(), "{args:?}");
+        for line in screen.lines() {
             assert!(
                 columns(line) <= 40,
                 "{args:?} has a line of {} columns: {line:?}",
@@ -132,14 +132,14 @@ fn tables_and_text_fit_a_terminal_of_forty_columns() {
     }
     let (_, wide) = on_a_terminal(&home, 200, &[], &["list"]).unwrap();
     assert!(
-        plain(&wide).contains("does not fit into forty columns at all"),
+        strip_colours(&wide).contains("does not fit into forty columns at all"),
         "a wide one shows it whole: {wide}"
     );
 }
 
 #[test]
 fn colour_is_for_terminals_and_no_color_is_honoured() {
-    let (home, _daemon) = shelf();
+    let (home, _daemon) = home_with_pages();
     let Some((_, coloured)) = on_a_terminal(&home, 80, &[], &["search", "walrus"]) else { return };
     assert!(coloured.contains('\u{1b}'), "{coloured:?}");
     let (_, sober) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], &["search", "walrus"]).unwrap();
@@ -158,14 +158,16 @@ fn control_sequences_in_pages_do_not_reach_the_terminal() {
     let _daemon = home.daemon();
     home.put("evil", "---\ntitle: \"quiet \\e]0;owned\\a walrus\"\n---\nwalrus \u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}31m ice\n");
     for args in [&["list"][..], &["search", "walrus"], &["history", "evil"]] {
-        let Some((_, shown)) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], args) else { return };
-        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{args:?}: {shown:?}");
+        let Some((_, screen)) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], args) else {
+            return;
+        };
+        assert!(!screen.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{args:?}: {screen:?}");
     }
 }
 
 #[test]
-fn what_a_terminal_obeys_is_escaped_in_json_and_marked_in_text() {
-    let (home, _daemon) = shelf();
+fn control_characters_are_escaped_in_json_and_text() {
+    let (home, _daemon) = home_with_pages();
     let evil = "x\u{1b}[2Jy\u{7f}z\u{9b}31m \u{202e}fdp.exe\u{2066}walrus";
     home.put("evil", &format!("{evil}\n"));
     let obeyed = |c: &char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -178,12 +180,12 @@ fn what_a_terminal_obeys_is_escaped_in_json_and_marked_in_text() {
         &["list", "--json"],
         &["history", "evil", "--json"],
     ] {
-        let Some((code, shown)) = on_a_terminal(&home, 80, &[], args) else { return };
-        assert_eq!(code, 0, "{args:?}: {shown:?}");
-        assert_eq!(shown.chars().find(obeyed), None, "{args:?}: {shown:?}");
-        assert!(!shown.contains("\u{1b}[2J"), "{args:?}: {shown:?}");
+        let Some((code, screen)) = on_a_terminal(&home, 80, &[], args) else { return };
+        assert_eq!(code, 0, "{args:?}: {screen:?}");
+        assert_eq!(screen.chars().find(obeyed), None, "{args:?}: {screen:?}");
+        assert!(!screen.contains("\u{1b}[2J"), "{args:?}: {screen:?}");
     }
-    // A pipe gets JSON that says the same, and text that is the same.
+    // A pipe gets equivalent JSON and unchanged text.
     let piped = home.brain(["get", "evil", "--json"]).expect(0).stdout;
     assert_eq!(piped.chars().find(obeyed), None, "{piped:?}");
     let page: serde_json::Value = serde_json::from_str(&piped).unwrap();
@@ -192,7 +194,7 @@ fn what_a_terminal_obeys_is_escaped_in_json_and_marked_in_text() {
 }
 
 #[test]
-fn a_reader_that_has_read_enough_is_no_failure_and_no_noise() {
+fn a_closed_pipe_is_no_failure_and_prints_no_error() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("big", &"A long line of text for a pipe. ".repeat(100_000));
@@ -218,7 +220,7 @@ fn a_reader_that_has_read_enough_is_no_failure_and_no_noise() {
 }
 
 #[test]
-fn output_of_any_size_arrives_whole_through_a_slow_pipe() {
+fn large_output_arrives_complete_through_a_slow_pipe() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = "0123456789abcde\n".repeat(300_000);
@@ -234,7 +236,7 @@ fn output_of_any_size_arrives_whole_through_a_slow_pipe() {
 }
 
 #[test]
-fn a_full_device_is_a_failure_that_is_told() {
+fn a_full_device_is_a_reported_failure() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("big", &"text ".repeat(10_000));
@@ -255,13 +257,16 @@ fn a_full_device_is_a_failure_that_is_told() {
             .output()
             .unwrap();
         assert_eq!(ended.status.code(), Some(1), "{args:?}: {ended:?}");
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert!(said.contains("error") && said.contains("standard output"), "{args:?}: {said}");
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(
+            stderr.contains("error") && stderr.contains("standard output"),
+            "{args:?}: {stderr}"
+        );
     }
 }
 
 #[test]
-fn a_closed_standard_error_does_not_change_the_outcome() {
+fn a_closed_standard_error_does_not_change_the_exit_code() {
     let home = TestHome::new();
     let brain = program("brain");
     let mut command = Command::new("sh");
@@ -270,7 +275,7 @@ fn a_closed_standard_error_does_not_change_the_outcome() {
         .arg(brain)
         .env_clear()
         .env("BRAIN_HOME", home.path())
-        .envs(HTTP_ANYWHERE);
-    let ran = run(command, b"").expect(0);
-    assert!(ran.stdout.contains("inbox/"), "{ran:?}");
+        .envs(HTTP_ON_FREE_PORT);
+    let result = run(command, b"").expect(0);
+    assert!(result.stdout.contains("inbox/"), "{result:?}");
 }

@@ -1,31 +1,32 @@
-//! What depends on time: 24 hours of duplicates, 72 hours of recovery. The clock is ours, the brain
-//! is the real one.
+//! Time limits with a mock clock: duplicates are recognised for 24 hours, and deleted pages can be
+//! restored for 72 hours.
 
 use std::fs;
 use std::sync::Arc;
 
 use brain_base::caller::Caller;
 use brain_base::clock::{Clock, rfc3339};
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_protocol::{
     Capture, Doctor, Fault, FaultCode, Get, Link, List, Origin, PageRef, Put, Reply, Request,
     Search, Slug, SourceAdd, SourceId, SourceRemove, Sync, WriteReply, WriteStatus,
 };
 
-use crate::hands::{HOUR, Hands};
+use crate::mock_clock::{HOUR, MockClock};
+use brain_tests::expect_reply;
 
-struct Lab {
+struct Fixture {
     dir: tempfile::TempDir,
-    clock: Hands,
+    clock: MockClock,
     brain: Option<Arc<Brain>>,
 }
 
-impl Lab {
+impl Fixture {
     fn new(instant: &str) -> Self {
-        let mut lab =
-            Self { dir: tempfile::tempdir().unwrap(), clock: Hands::at(instant), brain: None };
-        lab.reopen();
-        lab
+        let mut fixture =
+            Self { dir: tempfile::tempdir().unwrap(), clock: MockClock::at(instant), brain: None };
+        fixture.reopen();
+        fixture
     }
 
     fn reopen(&mut self) {
@@ -34,7 +35,7 @@ impl Lab {
     }
 
     fn ask(&self, request: Request) -> Result<Reply, Fault> {
-        self.brain.as_ref().unwrap().answer(&Caller::local(0), request, &Silent)
+        self.brain.as_ref().unwrap().answer(&Caller::local(0), request, &NoProgress)
     }
 
     fn capture(&self, text: &str) -> WriteReply {
@@ -47,7 +48,7 @@ impl Lab {
             title: None,
             tags: Vec::new(),
         };
-        let Reply::Write(written) = self.ask(Request::Capture(capture)).unwrap() else { panic!() };
+        let written = expect_reply!(self.ask(Request::Capture(capture)), Write);
         written
     }
 
@@ -59,7 +60,7 @@ impl Lab {
             allow_empty: false,
             expect: None,
         };
-        let Reply::Write(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        let written = expect_reply!(self.ask(Request::Put(put)), Write);
         written
     }
 
@@ -72,9 +73,7 @@ impl Lab {
     }
 
     fn delete(&self, slug: &str) -> String {
-        let Reply::Delete(deleted) = self.ask(Request::Delete(page(slug).into())).unwrap() else {
-            panic!()
-        };
+        let deleted = expect_reply!(self.ask(Request::Delete(page(slug).into())), Delete);
         deleted.recoverable_until
     }
 
@@ -88,12 +87,12 @@ impl Lab {
 
     fn deleted(&self) -> usize {
         let list = List { deleted: true, limit: 100, ..List::default() };
-        let Reply::Pages(pages) = self.ask(Request::List(list)).unwrap() else { panic!() };
+        let pages = expect_reply!(self.ask(Request::List(list)), Pages);
         pages.pages.len()
     }
 
     fn search(&self, search: Search) -> Vec<String> {
-        let Reply::Hits(hits) = self.ask(Request::Search(search)).unwrap() else { panic!() };
+        let hits = expect_reply!(self.ask(Request::Search(search)), Hits);
         hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect()
     }
 
@@ -108,164 +107,164 @@ fn page(slug: &str) -> PageRef {
 
 #[test]
 fn the_same_text_keeps_its_slug_across_midnight_for_24_hours() {
-    let lab = Lab::new("2026-11-21T23:59:30Z");
-    let first = lab.capture("night thought");
+    let fixture = Fixture::new("2026-11-21T23:59:30Z");
+    let first = fixture.capture("night thought");
     assert!(first.slug.as_str().starts_with("inbox/2026-11-21-"), "{}", first.slug);
-    lab.clock.turn(60_000);
-    let after_midnight = lab.capture("night thought");
+    fixture.clock.advance(60_000);
+    let after_midnight = fixture.capture("night thought");
     assert_eq!(
         (after_midnight.status, &after_midnight.slug),
         (WriteStatus::Unchanged, &first.slug)
     );
     assert_eq!(after_midnight.captured_at, first.captured_at);
-    lab.clock.turn(24 * HOUR - 60_000 - 1);
+    fixture.clock.advance(24 * HOUR - 60_000 - 1);
     assert_eq!(
-        lab.capture("night thought").slug,
+        fixture.capture("night thought").slug,
         first.slug,
         "one millisecond before the 24 hours are over"
     );
-    lab.clock.turn(1);
-    let next = lab.capture("night thought");
-    assert_eq!(next.status, WriteStatus::Created, "24 hours later it is a thought of its own");
+    fixture.clock.advance(1);
+    let next = fixture.capture("night thought");
+    assert_eq!(next.status, WriteStatus::Created, "24 hours later it is a new page");
     assert!(next.slug.as_str().starts_with("inbox/2026-11-22-"), "{}", next.slug);
-    assert_eq!(lab.get(first.slug.as_str()).unwrap(), "night thought", "the first one stays");
+    assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "night thought", "the first one stays");
 }
 
 #[test]
-fn the_24_hours_are_known_again_after_a_start() {
-    let mut lab = Lab::new("2026-11-21T23:00:00Z");
-    let first = lab.capture("remembered");
-    lab.clock.turn(2 * HOUR);
-    lab.reopen();
-    let again = lab.capture("remembered");
+fn duplicates_are_recognised_after_a_restart() {
+    let mut fixture = Fixture::new("2026-11-21T23:00:00Z");
+    let first = fixture.capture("remembered");
+    fixture.clock.advance(2 * HOUR);
+    fixture.reopen();
+    let again = fixture.capture("remembered");
     assert_eq!(
         (again.status, &again.slug),
         (WriteStatus::Unchanged, &first.slug),
         "refilled across midnight"
     );
-    lab.clock.turn(23 * HOUR);
-    lab.reopen();
-    let late = lab.capture("remembered");
+    fixture.clock.advance(23 * HOUR);
+    fixture.reopen();
+    let late = fixture.capture("remembered");
     assert_eq!(late.status, WriteStatus::Created);
     assert_ne!(late.slug, first.slug);
 }
 
 #[test]
-fn a_captured_page_that_was_changed_since_is_not_taken_for_the_text() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    let first = lab.capture("to be edited");
-    lab.put(first.slug.as_str(), "edited since");
-    let again = lab.capture("to be edited");
+fn a_changed_capture_is_no_duplicate() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    let first = fixture.capture("to be edited");
+    fixture.put(first.slug.as_str(), "edited since");
+    let again = fixture.capture("to be edited");
     assert_ne!(again.slug, first.slug, "nothing is overwritten by accident");
-    assert_eq!(lab.get(first.slug.as_str()).unwrap(), "edited since");
-    assert_eq!(lab.get(again.slug.as_str()).unwrap(), "to be edited");
+    assert_eq!(fixture.get(first.slug.as_str()).unwrap(), "edited since");
+    assert_eq!(fixture.get(again.slug.as_str()).unwrap(), "to be edited");
 }
 
 #[test]
-fn restore_works_until_72_hours_are_over_and_not_after() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("a", "text\n");
-    let until = lab.delete("a");
-    assert_eq!(until, rfc3339(lab.clock.now() + 72 * HOUR));
-    lab.clock.turn(72 * HOUR - 1);
-    assert_eq!(lab.purge(), 0, "not a moment early");
-    assert_eq!(lab.restore("a"), Ok(()));
-    assert_eq!(lab.get("a").unwrap(), "text\n");
-    lab.delete("a");
-    lab.clock.turn(72 * HOUR);
-    assert_eq!(lab.restore("a"), Err(FaultCode::NotFound), "refused even before the purge came by");
+fn a_page_can_be_restored_for_72_hours() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("a", "text\n");
+    let until = fixture.delete("a");
+    assert_eq!(until, rfc3339(fixture.clock.now() + 72 * HOUR));
+    fixture.clock.advance(72 * HOUR - 1);
+    assert_eq!(fixture.purge(), 0, "not a moment early");
+    assert_eq!(fixture.restore("a"), Ok(()));
+    assert_eq!(fixture.get("a").unwrap(), "text\n");
+    fixture.delete("a");
+    fixture.clock.advance(72 * HOUR);
+    assert_eq!(
+        fixture.restore("a"),
+        Err(FaultCode::NotFound),
+        "refused even before the purge came by"
+    );
 }
 
 #[test]
-fn the_purge_takes_page_versions_links_and_file_and_frees_the_slug() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("a", "version one\n");
-    lab.put("a", "---\ntags: [gone]\n---\nversion two [[b]]\n\n- 2024-01-01 | dated\n");
-    lab.put("b", "[[a]]\n");
-    lab.delete("a");
-    assert!(lab.trash("a").exists());
-    lab.clock.turn(72 * HOUR + 1);
-    assert_eq!(lab.purge(), 1);
-    assert!(!lab.trash("a").exists(), "its file is gone too");
-    assert_eq!(lab.deleted(), 0);
-    assert_eq!(lab.get("a"), Err(FaultCode::NotFound));
-    assert_eq!(lab.restore("a"), Err(FaultCode::NotFound));
-    let Reply::Links(back) = lab.ask(Request::Backlinks(page("b").into())).unwrap() else {
-        panic!()
-    };
+fn the_purge_removes_page_versions_links_and_file() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("a", "version one\n");
+    fixture.put("a", "---\ntags: [gone]\n---\nversion two [[b]]\n\n- 2024-01-01 | dated\n");
+    fixture.put("b", "[[a]]\n");
+    fixture.delete("a");
+    assert!(fixture.trash("a").exists());
+    fixture.clock.advance(72 * HOUR + 1);
+    assert_eq!(fixture.purge(), 1);
+    assert!(!fixture.trash("a").exists(), "its file is gone too");
+    assert_eq!(fixture.deleted(), 0);
+    assert_eq!(fixture.get("a"), Err(FaultCode::NotFound));
+    assert_eq!(fixture.restore("a"), Err(FaultCode::NotFound));
+    let back = expect_reply!(fixture.ask(Request::Backlinks(page("b").into())), Links);
     assert!(back.links.is_empty(), "{back:?}");
-    let Reply::Links(links) = lab.ask(Request::Links(page("b").into())).unwrap() else { panic!() };
+    let links = expect_reply!(fixture.ask(Request::Links(page("b").into())), Links);
     assert_eq!(links.links[0].status, "missing");
-    assert_eq!(lab.put("a", "a new life\n").status, WriteStatus::Created);
-    let Reply::History(history) = lab.ask(Request::History(page("a").into())).unwrap() else {
-        panic!()
-    };
+    assert_eq!(fixture.put("a", "a new life\n").status, WriteStatus::Created);
+    let history = expect_reply!(fixture.ask(Request::History(page("a").into())), History);
     assert_eq!(history.versions.len(), 1, "no version of the former page: {history:?}");
 }
 
 #[test]
-fn a_start_purges_what_became_due_while_the_daemon_was_away() {
-    let mut lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("old", "x\n");
-    lab.put("new", "y\n");
-    lab.delete("old");
-    lab.clock.turn(10 * HOUR);
-    lab.delete("new");
-    lab.clock.turn(65 * HOUR);
-    lab.reopen();
-    assert_eq!(lab.deleted(), 1, "only what is due");
-    assert!(!lab.trash("old").exists());
-    assert_eq!(lab.restore("new"), Ok(()));
+fn a_start_purges_pages_that_became_due_meanwhile() {
+    let mut fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("old", "x\n");
+    fixture.put("new", "y\n");
+    fixture.delete("old");
+    fixture.clock.advance(10 * HOUR);
+    fixture.delete("new");
+    fixture.clock.advance(65 * HOUR);
+    fixture.reopen();
+    assert_eq!(fixture.deleted(), 1, "only what is due");
+    assert!(!fixture.trash("old").exists());
+    assert_eq!(fixture.restore("new"), Ok(()));
 }
 
 #[test]
-fn a_second_delete_starts_the_72_hours_anew() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("a", "x\n");
-    lab.delete("a");
-    lab.clock.turn(50 * HOUR);
-    lab.restore("a").unwrap();
-    lab.delete("a");
-    lab.clock.turn(50 * HOUR);
-    assert_eq!(lab.purge(), 0);
-    assert_eq!(lab.restore("a"), Ok(()));
+fn a_second_delete_starts_the_72_hours_again() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("a", "x\n");
+    fixture.delete("a");
+    fixture.clock.advance(50 * HOUR);
+    fixture.restore("a").unwrap();
+    fixture.delete("a");
+    fixture.clock.advance(50 * HOUR);
+    assert_eq!(fixture.purge(), 0);
+    assert_eq!(fixture.restore("a"), Ok(()));
 }
 
 #[test]
-fn a_trashed_file_that_somebody_edited_is_left_to_them_by_the_purge() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("a", "x\n");
-    lab.delete("a");
-    fs::write(lab.trash("a"), "my own words").unwrap();
-    lab.clock.turn(73 * HOUR);
-    assert_eq!(lab.purge(), 1);
-    assert_eq!(fs::read_to_string(lab.trash("a")).unwrap(), "my own words");
+fn the_purge_leaves_an_edited_file_in_the_trash() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("a", "x\n");
+    fixture.delete("a");
+    fs::write(fixture.trash("a"), "my own words").unwrap();
+    fixture.clock.advance(73 * HOUR);
+    assert_eq!(fixture.purge(), 1);
+    assert_eq!(fs::read_to_string(fixture.trash("a")).unwrap(), "my own words");
 }
 
 #[test]
-fn the_purge_leaves_a_file_that_came_back_to_its_place() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    let place = lab.dir.path().join("home/pages/a.md");
-    lab.put("a", "x\n");
+fn the_purge_leaves_a_file_that_was_moved_back() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    let place = fixture.dir.path().join("home/pages/a.md");
+    fixture.put("a", "x\n");
     let text = fs::read(&place).unwrap();
-    lab.delete("a");
-    lab.brain.as_ref().unwrap().files.flush_outbox().unwrap();
+    fixture.delete("a");
+    fixture.brain.as_ref().unwrap().files.flush_outbox().unwrap();
     fs::write(&place, &text).unwrap();
-    lab.clock.turn(73 * HOUR);
-    assert_eq!(lab.purge(), 1);
-    assert_eq!(fs::read(&place).unwrap(), text, "somebody put it there after the delete");
-    assert!(!lab.trash("a").exists());
+    fixture.clock.advance(73 * HOUR);
+    assert_eq!(fixture.purge(), 1);
+    assert_eq!(fs::read(&place).unwrap(), text, "the file was put there after the delete");
+    assert!(!fixture.trash("a").exists());
 }
 
 #[test]
-fn the_purge_touches_no_file_of_a_source_that_was_removed_and_came_back() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    let dir = lab.dir.path().canonicalize().unwrap().join("work");
+fn the_purge_touches_no_file_of_a_source_that_was_added_again() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    let dir = fixture.dir.path().canonicalize().unwrap().join("work");
     fs::create_dir(&dir).unwrap();
     let id = SourceId::parse("work").unwrap();
     let add = || {
         let path = dir.display().to_string();
-        lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+        fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
     };
     add();
     let in_work = PageRef { source: Some(id.clone()), ..page("a") };
@@ -276,20 +275,20 @@ fn the_purge_touches_no_file_of_a_source_that_was_removed_and_came_back() {
         allow_empty: false,
         expect: None,
     };
-    lab.ask(Request::Put(put)).unwrap();
+    fixture.ask(Request::Put(put)).unwrap();
     let text = fs::read(dir.join("a.md")).unwrap();
-    lab.ask(Request::SourceRemove(SourceRemove { id: id.clone(), yes: true })).unwrap();
+    fixture.ask(Request::SourceRemove(SourceRemove { id: id.clone(), yes: true })).unwrap();
     add();
-    lab.clock.turn(73 * HOUR);
-    assert_eq!(lab.purge(), 1);
+    fixture.clock.advance(73 * HOUR);
+    assert_eq!(fixture.purge(), 1);
     assert_eq!(fs::read(dir.join("a.md")).unwrap(), text);
 }
 
-/// Obsidian has a `.trash` in the vault, too.
+/// Obsidian uses the same directory `.trash` in a vault.
 #[test]
-fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
-    let lab = Lab::new("2026-01-10T12:00:00Z");
-    let dir = lab.dir.path().join("vault");
+fn the_purge_leaves_files_of_other_programs_in_the_trash() {
+    let fixture = Fixture::new("2026-01-10T12:00:00Z");
+    let dir = fixture.dir.path().join("vault");
     let names = ["by-hand.md", "by-brain.md", "kept.md"];
     fs::create_dir_all(dir.join(".trash")).unwrap();
     for name in names {
@@ -297,25 +296,26 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
     }
     let id = SourceId::parse("vault").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
     let sync = || {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, false);
         let sync = Sync { source, all, pull, embed, dry_run, full, yes };
-        let Reply::Sync(reply) = lab.ask(Request::Sync(sync)).unwrap() else { panic!() };
+        let reply = expect_reply!(fixture.ask(Request::Sync(sync)), Sync);
         reply.sources[0].clone()
     };
     assert_eq!(sync().added, 3);
-    lab.ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into()))
+    fixture
+        .ask(Request::Delete(PageRef { source: Some(id.clone()), ..page("by-brain") }.into()))
         .unwrap();
     fs::rename(dir.join("by-hand.md"), dir.join(".trash/by-hand.md")).unwrap();
     assert_eq!(sync().removed, 1);
-    lab.brain.as_ref().unwrap().files.flush_outbox().unwrap();
-    lab.clock.turn(73 * HOUR);
-    assert_eq!(lab.purge(), 2);
+    fixture.brain.as_ref().unwrap().files.flush_outbox().unwrap();
+    fixture.clock.advance(73 * HOUR);
+    assert_eq!(fixture.purge(), 2);
     assert!(!dir.join(".trash/by-brain.md").exists(), "what brain sent there goes");
     assert_eq!(fs::read(dir.join(".trash/by-hand.md")).unwrap(), b"mine\n");
-    // Nor is it taken for the former version of a page that is written anew.
+    // Such a file is not taken for a former version of a new page either.
     fs::copy(dir.join("kept.md"), dir.join(".trash/kept.md")).unwrap();
     let kept = PageRef { source: Some(id.clone()), ..page("kept") };
     let put = Put {
@@ -325,75 +325,73 @@ fn the_purge_leaves_what_another_program_put_into_the_trash_of_a_source() {
         allow_empty: false,
         expect: None,
     };
-    lab.ask(Request::Put(put)).unwrap();
+    fixture.ask(Request::Put(put)).unwrap();
     assert!(fs::read_to_string(dir.join("kept.md")).unwrap().ends_with("other\n"));
     assert_eq!(fs::read(dir.join(".trash/kept.md")).unwrap(), b"mine\n");
 }
 
 #[test]
-fn the_purge_waits_for_a_file_that_cannot_be_moved_to_the_trash() {
-    let lab = Lab::new("2026-01-10T12:00:00Z");
-    let dir = lab.dir.path().join("vault");
+fn the_purge_waits_for_files_that_cannot_be_moved() {
+    let fixture = Fixture::new("2026-01-10T12:00:00Z");
+    let dir = fixture.dir.path().join("vault");
     fs::create_dir(&dir).unwrap();
-    // More than one batch of the purge cannot be moved, and they are the first in turn.
+    // The first files in the queue, more than one batch of the purge, cannot be moved.
     let stuck: Vec<String> = (0..210).map(|n| format!("n{n}")).collect();
     for slug in &stuck {
         fs::write(dir.join(format!("{slug}.md")), format!("mine {slug}\n")).unwrap();
     }
     let id = SourceId::parse("vault").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
     let sync = || {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, true, false);
         let sync = Sync { source, all, pull, embed, dry_run, full, yes };
-        let Reply::Sync(reply) = lab.ask(Request::Sync(sync)).unwrap() else { panic!() };
+        let reply = expect_reply!(fixture.ask(Request::Sync(sync)), Sync);
         reply.sources[0].added
     };
     let in_vault = |slug: &str| PageRef { source: Some(id.clone()), ..page(slug) };
     assert_eq!(sync(), 210);
     fs::write(dir.join(".trash"), "not a directory").unwrap();
     for slug in &stuck {
-        let Reply::Delete(reply) = lab.ask(Request::Delete(in_vault(slug).into())).unwrap() else {
-            panic!()
-        };
+        let reply = expect_reply!(fixture.ask(Request::Delete(in_vault(slug).into())), Delete);
         assert!(!reply.warnings.is_empty(), "its file stays");
     }
-    lab.clock.turn(1);
-    lab.put("other", "x\n");
-    lab.delete("other");
-    lab.clock.turn(73 * HOUR);
-    assert_eq!(lab.purge(), 1, "those that wait are in nobody's way");
-    assert!(!lab.trash("other").exists());
-    assert_eq!(sync(), 0, "nothing comes back");
+    fixture.clock.advance(1);
+    fixture.put("other", "x\n");
+    fixture.delete("other");
+    fixture.clock.advance(73 * HOUR);
+    assert_eq!(fixture.purge(), 1, "files that wait do not block others");
+    assert!(!fixture.trash("other").exists());
+    assert_eq!(sync(), 0, "no page is restored");
     let get = Get { page: in_vault("n0"), version: None };
-    assert!(lab.ask(Request::Get(get)).is_err());
+    assert!(fixture.ask(Request::Get(get)).is_err());
     assert!(
-        lab.ask(Request::Restore(in_vault("n0").into())).is_err(),
-        "its time is over all the same"
+        fixture.ask(Request::Restore(in_vault("n0").into())).is_err(),
+        "the page can no longer be restored"
     );
     assert!(dir.join("n0.md").exists());
 
     fs::remove_file(dir.join(".trash")).unwrap();
-    let brain = lab.brain.as_ref().unwrap();
+    let brain = fixture.brain.as_ref().unwrap();
     assert_eq!(brain.files.replay_outbox(), 0);
     brain.files.flush_outbox().unwrap();
-    assert_eq!(lab.purge(), 210);
+    assert_eq!(fixture.purge(), 210);
     brain.files.flush_outbox().unwrap();
     assert!(stuck.iter().all(|slug| !dir.join(format!("{slug}.md")).exists()));
     assert!(!dir.join(".trash/n0.md").exists());
     assert_eq!(
-        (lab.deleted(), sync(), brain.files.replay_outbox()),
+        (fixture.deleted(), sync(), brain.files.replay_outbox()),
         (0, 0, 0),
         "nothing is left to do"
     );
 }
 
-/// The watcher takes in a large removal in small parts.
+/// The watcher handles a large removal in small parts.
 #[test]
-fn many_removals_in_small_parts_wait_for_a_word_too() {
-    let lab = Lab::new("2026-01-10T12:00:00Z");
-    let dir = lab.dir.path().join("notes");
+fn many_removals_in_small_parts_wait_for_a_confirmation() {
+    let fixture = Fixture::new("2026-01-10T12:00:00Z");
+    let dir = fixture.dir.path().join("notes");
     fs::create_dir_all(&dir).unwrap();
     let place = |n: usize| dir.join(format!("n{n}.md"));
     for n in 0..60 {
@@ -401,8 +399,8 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
     }
     let id = SourceId::parse("notes").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    lab.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
-    let brain = lab.brain.as_ref().unwrap();
+    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    let brain = fixture.brain.as_ref().unwrap();
     assert_eq!(brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
     let remove = |numbers: std::ops::Range<usize>| {
         let places: Vec<_> = numbers.map(place).collect();
@@ -412,7 +410,7 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
     };
     assert_eq!(remove(0..15), (15, 0));
     assert_eq!(remove(15..30), (0, 15));
-    lab.clock.turn(11 * 60 * 1000);
+    fixture.clock.advance(11 * 60 * 1000);
     assert_eq!(
         remove(30..35),
         (5, 15),
@@ -427,14 +425,14 @@ fn many_removals_in_small_parts_wait_for_a_word_too() {
 }
 
 #[test]
-fn search_knows_when_a_page_was_changed() {
-    let lab = Lab::new("2026-01-10T12:00:00Z");
-    lab.put("january", "common walrus");
-    lab.clock.turn(31 * 24 * HOUR);
-    lab.put("february", "common walrus");
+fn search_filters_by_the_time_of_the_last_change() {
+    let fixture = Fixture::new("2026-01-10T12:00:00Z");
+    fixture.put("january", "common walrus");
+    fixture.clock.advance(31 * 24 * HOUR);
+    fixture.put("february", "common walrus");
     let ask = |since: Option<&str>, until: Option<&str>| {
         let text = |t: Option<&str>| t.map(str::to_owned);
-        let mut found = lab.search(Search {
+        let mut found = fixture.search(Search {
             query: "walrus".into(),
             limit: 10,
             since: text(since),
@@ -452,30 +450,28 @@ fn search_knows_when_a_page_was_changed() {
         ask(Some("2026-01-10T12:00:00.001Z"), Some("2026-02-10T11:59:59Z")),
         Vec::<String>::new()
     );
-    lab.clock.turn(31 * 24 * HOUR);
+    fixture.clock.advance(31 * 24 * HOUR);
     let link = Link {
         from: page("january"),
         to: Slug::parse("february").unwrap(),
         kind: "related".into(),
         remove: false,
     };
-    lab.ask(Request::Link(link)).unwrap();
+    fixture.ask(Request::Link(link)).unwrap();
     assert_eq!(ask(Some("2026-03-01"), None), ["january"], "a changed link is a change");
 }
 
 #[test]
-fn the_doctor_notices_a_clock_that_went_back() {
-    let lab = Lab::new("2026-11-21T10:00:00Z");
-    lab.put("a", "x\n");
-    let status = |lab: &Lab| {
-        let Reply::Doctor(reply) = lab.ask(Request::Doctor(Doctor { fix: false })).unwrap() else {
-            panic!()
-        };
+fn the_doctor_reports_a_clock_that_was_set_back() {
+    let fixture = Fixture::new("2026-11-21T10:00:00Z");
+    fixture.put("a", "x\n");
+    let status = |fixture: &Fixture| {
+        let reply = expect_reply!(fixture.ask(Request::Doctor(Doctor { fix: false })), Doctor);
         reply.checks.into_iter().find(|c| c.name == "clock").unwrap().status
     };
-    assert_eq!(status(&lab), brain_protocol::CheckStatus::Ok);
-    lab.clock.turn(-48 * HOUR);
-    assert_eq!(status(&lab), brain_protocol::CheckStatus::Warn);
-    lab.put("b", "writing goes on\n");
-    assert_eq!(lab.get("b").unwrap(), "writing goes on\n");
+    assert_eq!(status(&fixture), brain_protocol::CheckStatus::Ok);
+    fixture.clock.advance(-48 * HOUR);
+    assert_eq!(status(&fixture), brain_protocol::CheckStatus::Warn);
+    fixture.put("b", "writing goes on\n");
+    assert_eq!(fixture.get("b").unwrap(), "writing goes on\n");
 }

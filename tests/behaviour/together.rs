@@ -1,4 +1,4 @@
-//! Many clients at one page, and at the same text.
+//! Many concurrent clients of one page, and of one text.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use brain_protocol::{
     FaultCode, Get, Import, Origin, PageRef, Put, Reply, Request, Search, Slug, SourceId, Sync,
     Tags, WriteReply, WriteStatus,
 };
-use brain_tests::{Client, TestHome, capture};
+use brain_tests::{Client, TestHome, capture, expect_reply};
 
 fn page(slug: &str) -> PageRef {
     PageRef { source: None, slug: Slug::parse(slug).unwrap() }
@@ -24,9 +24,7 @@ fn put(client: &mut Client, slug: &str, text: &str) -> WriteReply {
         allow_empty: false,
         expect: None,
     };
-    let Ok(Reply::Write(written)) = client.ask(&Request::Put(put)) else {
-        panic!("{slug} was not put")
-    };
+    let written = expect_reply!(client.ask(&Request::Put(put)), Write);
     written
 }
 
@@ -40,7 +38,7 @@ fn file_agrees(home: &TestHome, slug: &str) {
 }
 
 #[test]
-fn writers_of_one_page_each_make_a_version_and_the_file_is_the_last_one() {
+fn each_writer_of_a_page_makes_a_version_and_the_file_is_the_last() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     std::thread::scope(|scope| {
@@ -69,13 +67,13 @@ fn writers_of_one_page_each_make_a_version_and_the_file_is_the_last_one() {
                 .to_owned()
         })
         .collect();
-    assert_eq!(bodies.len(), 96, "each version is somebody's text");
+    assert_eq!(bodies.len(), 96, "each version is the text of one writer");
     file_agrees(&home, "shared");
     assert_eq!(home.json(["status"])["outbox"], 0);
 }
 
 #[test]
-fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
+fn one_text_from_many_clients_becomes_one_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let seen = Mutex::new(Vec::new());
@@ -85,7 +83,7 @@ fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
                 let mut client = home.connect().unwrap();
                 for n in 0..8 {
                     let request = capture(format!("everybody's thought {n}"));
-                    let Ok(Reply::Write(written)) = client.ask(&request) else { panic!() };
+                    let written = expect_reply!(client.ask(&request), Write);
                     seen.lock().unwrap().push((
                         n,
                         written.slug.to_string(),
@@ -107,7 +105,7 @@ fn the_same_text_from_many_clients_is_one_page_and_one_of_them_made_it() {
 }
 
 #[test]
-fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
+fn page_file_and_search_agree_after_concurrent_changes() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..4 {
@@ -140,9 +138,9 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
     let mut active = Vec::new();
     for n in 0..4 {
         let slug = format!("p/{n}");
-        let ran = home.brain(["get", &slug, "--json"]);
-        assert_eq!(home.page_file(&slug).exists(), ran.code == 0, "{slug}: {ran:?}");
-        if ran.code == 0 {
+        let output = home.brain(["get", &slug, "--json"]);
+        assert_eq!(home.page_file(&slug).exists(), output.code == 0, "{slug}: {output:?}");
+        if output.code == 0 {
             file_agrees(&home, &slug);
             active.push(slug);
         } else {
@@ -156,7 +154,7 @@ fn deletes_restores_and_puts_at_once_leave_page_file_and_search_in_agreement() {
 }
 
 #[test]
-fn tags_added_at_once_are_all_there() {
+fn concurrently_added_tags_are_all_kept() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("tagged", "body\n");
@@ -185,7 +183,7 @@ fn tags_added_at_once_are_all_there() {
 }
 
 #[test]
-fn readers_always_see_a_whole_page_while_it_is_written() {
+fn readers_always_see_a_complete_page() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let text = |n: usize| format!("---\ntitle: T{n}\n---\n{}\n", format!("n{n} ").repeat(3000));
@@ -204,7 +202,7 @@ fn readers_always_see_a_whole_page_while_it_is_written() {
                 let mut client = home.connect().unwrap();
                 while !done.load(Ordering::SeqCst) {
                     let get = Request::Get(Get { page: page("moving"), version: None });
-                    let Ok(Reply::Page(page)) = client.ask(&get) else { panic!() };
+                    let page = expect_reply!(client.ask(&get), Page);
                     let n = page.title.trim_start_matches('T').to_owned();
                     assert!(
                         page.body.split_whitespace().all(|word| word == format!("n{n}")),
@@ -221,17 +219,15 @@ fn readers_always_see_a_whole_page_while_it_is_written() {
     });
 }
 
-/// Asks for `word`; the slugs that are found, and why there may be more.
+/// Searches for `word`; returns the slugs, and the reason if the result may be incomplete.
 fn look_for(client: &mut Client, word: &str) -> (Vec<String>, Option<String>) {
     let search = Search { query: word.into(), limit: 5, ..Search::default() };
-    let Ok(Reply::Hits(hits)) = client.ask(&Request::Search(search)) else {
-        panic!("no search for {word}")
-    };
+    let hits = expect_reply!(client.ask(&Request::Search(search)), Hits);
     (hits.hits.into_iter().map(|hit| hit.slug.to_string()).collect(), hits.degraded)
 }
 
 #[test]
-fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
+fn a_search_does_not_wait_for_a_concurrent_import_or_sync() {
     const FILES: usize = 6000;
     let home = TestHome::new();
     let notes = home.outside().join("notes");
@@ -264,7 +260,7 @@ fn a_search_beside_an_import_or_a_first_sync_does_not_wait_for_its_pages() {
                 let mut client = home.connect().unwrap();
                 client.stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
                 let reply = client.ask(&request);
-                // Acknowledged now: the last page is found at once.
+                // The import is acknowledged: its last page is found at once.
                 let (found, _) = look_for(&mut client, &format!("zqnote{}zq", FILES - 1));
                 over.store(true, Ordering::Relaxed);
                 reply.unwrap();

@@ -1,5 +1,4 @@
-//! After a power loss: a torn file is made whole from its page, before anything takes it for
-//! somebody's edit.
+//! After a power loss, a torn file is rewritten from its page before brain takes it for an edit.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,12 +6,12 @@ use std::path::Path;
 use brain_tests::TestHome;
 use serde_json::Value;
 
-/// A page whose every block differs.
+/// Returns a page whose blocks all differ.
 fn long(word: &str) -> String {
     (0..700).map(|n| format!("{word} line {n}.\n")).collect()
 }
 
-fn whole(home: &TestHome, slug: &str) {
+fn assert_file_is_complete(home: &TestHome, slug: &str) {
     let page = home.get(slug);
     assert_eq!(
         fs::read_to_string(home.page_file(slug)).unwrap(),
@@ -29,11 +28,11 @@ fn check(home: &TestHome, name: &str) -> Value {
     doctor["checks"].as_array().unwrap().iter().find(|c| c["name"] == name).unwrap().clone()
 }
 
-/// A harm to a file: its name, and what does it.
-type Harm = (&'static str, fn(&Path));
+/// A kind of damage: its name, and the function that damages a file.
+type Damage = (&'static str, fn(&Path));
 
-/// What a power loss leaves of a file, for all that brain knows.
-fn harms() -> Vec<Harm> {
+/// Returns the damages that a power loss can cause.
+fn damages() -> Vec<Damage> {
     fn cut(place: &Path, len: u64) {
         File::options().write(true).open(place).unwrap().set_len(len).unwrap();
     }
@@ -58,7 +57,7 @@ fn harms() -> Vec<Harm> {
 #[test]
 fn a_torn_file_never_replaces_the_acknowledged_page() {
     for watch in ["false", "true"] {
-        for (name, harm) in harms() {
+        for (name, damage) in damages() {
             let mut home = TestHome::new();
             home.env.push(("BRAIN_SOURCES_WATCH".into(), watch.into()));
             let home = home;
@@ -66,20 +65,20 @@ fn a_torn_file_never_replaces_the_acknowledged_page() {
             home.put("a", &long("basalt"));
             let acknowledged = home.get("a")["content"].clone();
             daemon.kill();
-            harm(&home.page_file("a"));
+            damage(&home.page_file("a"));
             let _daemon = home.daemon();
             assert_eq!(home.json(["sync", "--source", "default"])["status"], "done", "{name}");
             assert_eq!(home.get("a")["content"], acknowledged, "{name}, watch {watch}");
             assert_eq!(home.search("basalt"), ["a"]);
             assert_eq!(versions(&home, "a"), 1, "{name}");
-            whole(&home, "a");
+            assert_file_is_complete(&home, "a");
             assert_eq!(home.json(["doctor"])["status"], "healthy", "{name}");
         }
     }
 }
 
 #[test]
-fn a_torn_file_of_a_former_version_is_made_whole() {
+fn a_torn_file_of_a_former_version_is_rewritten() {
     let home = TestHome::new();
     let daemon = home.daemon();
     for word in ["basalt", "gneiss", "schist"] {
@@ -92,17 +91,17 @@ fn a_torn_file_of_a_former_version_is_made_whole() {
     home.json(["sync", "--source", "default"]);
     assert!(home.get("a")["body"].as_str().unwrap().starts_with("schist"));
     assert_eq!(versions(&home, "a"), 3);
-    whole(&home, "a");
+    assert_file_is_complete(&home, "a");
 }
 
 #[test]
-fn a_save_that_looks_torn_is_not_taken_for_it_without_a_crash() {
+fn without_a_crash_a_save_that_looks_torn_is_an_edit() {
     for shortened in ["Only the beginning", ""] {
         let home = TestHome::new();
         let daemon = home.daemon();
         home.put("a", "Something else.\n");
         fs::write(home.page_file("a"), "Only the beginning").unwrap();
-        // A row that stays: its file is somebody's.
+        // The outbox row stays, because another program changed the file.
         assert_eq!(home.put("a", "Only the beginning of it.\n")["written"], false);
         fs::write(home.page_file("a"), shortened).unwrap();
         assert!(daemon.terminate().0.success());
@@ -126,7 +125,7 @@ fn a_save_that_looks_torn_is_not_taken_for_it_without_a_crash() {
 }
 
 #[test]
-fn a_torn_file_in_the_trash_is_made_whole_and_double_ones_go() {
+fn a_torn_file_in_the_trash_is_rewritten_and_copies_removed() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("x", &long("marl"));
@@ -152,6 +151,6 @@ fn a_torn_file_in_the_trash_is_made_whole_and_double_ones_go() {
     );
     assert_eq!(home.fault(["get", "x"], 4)["code"], "not_found");
     home.json(["restore", "x"]);
-    whole(&home, "x");
+    assert_file_is_complete(&home, "x");
     assert_eq!(names("pages/.trash"), Vec::<String>::new());
 }

@@ -1,5 +1,5 @@
-//! The tunnel with a real daemon: a program that it starts as its agent, an agent's API at a
-//! loopback port, what comes in at the public listener, and the real ngrok where it is installed.
+//! The tunnel with a real daemon: an agent that it starts, an agent's API at a loopback port,
+//! requests to the public listener, and the real ngrok where it is installed.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -8,28 +8,28 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use brain_tests::http::{call, get, ingest};
-use brain_tests::tunnel::{Served, ngrok_tunnel};
+use brain_tests::tunnel::{FakeAgent, ngrok_tunnel};
 use brain_tests::{PATIENCE, TestHome, target_dir};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let patience = Instant::now() + PATIENCE;
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
     while !done() {
-        assert!(Instant::now() < patience, "{what}");
+        assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
 
-/// A port that nobody has at the moment.
+/// Returns a port that is free at the moment.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// A home with ngrok's kind of tunnel: an API that the test answers, and `script` in the agent's
-/// place.
-fn home(script: &str) -> (TestHome, Served, u16) {
-    let (mut home, api, port) = (TestHome::new(), Served::start(), free_port());
+/// Returns a home with a tunnel of ngrok: the test answers the agent's API, and `script` replaces
+/// the agent's program.
+fn home(script: &str) -> (TestHome, FakeAgent, u16) {
+    let (mut home, api, port) = (TestHome::new(), FakeAgent::start(), free_port());
     let agent = home.outside().join("agent");
     let pids = home.outside().join("pids");
     let version = "if [ \"$1\" = version ]; then echo 'ngrok version 3.22.1'; exit 0; fi\n";
@@ -48,27 +48,29 @@ fn home(script: &str) -> (TestHome, Served, u16) {
     (home, api, port)
 }
 
-/// The process ids of the agents that were started.
+/// Returns the process ids of the started agents.
 fn agents(home: &TestHome) -> Vec<i32> {
     let text = fs::read_to_string(home.outside().join("pids")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-fn runs(pid: i32) -> bool {
+fn is_running(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !stat.is_empty() && !stat.contains(") Z ")
 }
 
 #[test]
-fn an_agent_ends_with_its_daemon_even_when_that_is_killed() {
+fn an_agent_ends_with_its_daemon_even_after_sigkill() {
     let (home, _api, _) = home("exec sleep 600");
     let daemon = home.daemon();
-    until("it is started", || !agents(&home).is_empty());
+    wait_until("it is started", || !agents(&home).is_empty());
     let agent = agents(&home)[0];
-    assert!(runs(agent));
-    // For a moment, while a program becomes another, it has none.
+    assert!(is_running(agent));
+    // During `exec`, a process has no command line for a moment.
     let read = |name: &str| fs::read(format!("/proc/{agent}/{name}")).unwrap();
-    until("it has an environment", || !read("environ").is_empty() && !read("cmdline").is_empty());
+    wait_until("it has an environment", || {
+        !read("environ").is_empty() && !read("cmdline").is_empty()
+    });
     let environment = String::from_utf8_lossy(&read("environ")).into_owned();
     assert!(
         environment.contains("NGROK_AUTHTOKEN=t0ken-of-tunnel") && !environment.contains("BRAIN_"),
@@ -77,57 +79,57 @@ fn an_agent_ends_with_its_daemon_even_when_that_is_killed() {
     let arguments = String::from_utf8_lossy(&read("cmdline")).into_owned();
     assert!(!arguments.contains("t0ken"), "{arguments}");
     daemon.kill();
-    until("it ends with the daemon", || !runs(agent));
-    // The next daemon has one of its own, and takes it along when it ends by itself.
+    wait_until("it ends with the daemon", || !is_running(agent));
+    // The next daemon starts another agent and stops it when the daemon ends.
     let daemon = home.daemon();
-    until("another is started", || agents(&home).len() == 2);
+    wait_until("another is started", || agents(&home).len() == 2);
     let second = agents(&home)[1];
     assert!(daemon.terminate().0.success());
-    until("it ends with the daemon", || !runs(second));
+    wait_until("it ends with the daemon", || !is_running(second));
     assert!(!home.log().contains("t0ken-of-tunnel"), "{}", home.log());
 }
 
-/// Many agents are installed with a script around them, which is not the agent.
+/// Many agents are started by a wrapper script.
 #[test]
-fn what_an_agent_has_started_ends_with_the_daemon_too() {
+fn children_of_an_agent_end_with_the_daemon() {
     let (home, _api, _) = home("sleep 600 & echo $! >>\"${0%/*}/pids\"; wait");
     let daemon = home.daemon();
-    until("it is started", || agents(&home).len() == 2);
+    wait_until("it is started", || agents(&home).len() == 2);
     let first = agents(&home);
-    assert!(first.iter().all(|pid| runs(*pid)));
+    assert!(first.iter().all(|pid| is_running(*pid)));
     daemon.kill();
-    until("both end with the daemon", || !first.iter().any(|pid| runs(*pid)));
+    wait_until("both end with the daemon", || !first.iter().any(|pid| is_running(*pid)));
     let daemon = home.daemon();
-    until("another is started", || agents(&home).len() == 4);
+    wait_until("another is started", || agents(&home).len() == 4);
     let stopped = home.json(["tunnel", "stop"]);
     assert_eq!(stopped["state"], "stopped");
-    until("both end with it", || !agents(&home).iter().any(|pid| runs(*pid)));
+    wait_until("both end with it", || !agents(&home).iter().any(|pid| is_running(*pid)));
     drop(daemon);
 }
 
 #[test]
-fn an_agent_that_is_started_for_the_first_question_ends_with_the_daemon_too() {
+fn an_agent_started_by_the_first_request_ends_with_the_daemon() {
     let (home, _api, _) = home("exec sleep 600");
-    // Nobody runs yet: the daemon is started for this, and asked as soon as it answers.
+    // No daemon runs yet: this command starts it and sends its request as soon as it answers.
     home.brain(["tunnel", "status"]).expect(0);
     let pid = i32::try_from(home.json(["status"])["pid"].as_u64().unwrap()).unwrap();
-    until("it is started", || !agents(&home).is_empty());
+    wait_until("it is started", || !agents(&home).is_empty());
     kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    until("it ends with the daemon", || !agents(&home).iter().any(|agent| runs(*agent)));
+    wait_until("it ends with the daemon", || !agents(&home).iter().any(|agent| is_running(*agent)));
 }
 
 #[test]
-fn stopping_does_not_wait_until_setting_up_has_given_up() {
+fn a_stop_does_not_wait_for_a_running_setup() {
     let (home, _api, _) = home("exec sleep 600");
     let _daemon = home.daemon();
     home.json(["tunnel", "stop"]);
     let before = agents(&home).len();
     let steps = std::thread::scope(|scope| {
         let setup = scope.spawn(|| {
-            let ran = home.brain(["--json", "tunnel", "setup"]).expect(1);
-            ran.json()["steps"].clone()
+            let output = home.brain(["--json", "tunnel", "setup"]).expect(1);
+            output.json()["steps"].clone()
         });
-        until("it waits for the agent", || agents(&home).len() > before);
+        wait_until("it waits for the agent", || agents(&home).len() > before);
         assert_eq!(home.json(["tunnel", "stop"])["state"], "stopped");
         setup.join().unwrap()
     });
@@ -137,13 +139,13 @@ fn stopping_does_not_wait_until_setting_up_has_given_up() {
 }
 
 #[test]
-fn an_agent_of_somebody_else_is_adopted_and_outlives_the_daemon() {
+fn a_foreign_agent_is_adopted_and_outlives_the_daemon() {
     let (home, api, port) = home("exec sleep 600");
     api.answers.put("/api/tunnels", 200, &ngrok_tunnel("https://127.0.0.1:9", port));
     let mut foreign = std::process::Command::new("sleep").arg("600").spawn().unwrap();
     let daemon = home.daemon();
     let status = home.json(["tunnel"]);
-    // Its address leads nowhere, and that is what was seen.
+    // The agent's address leads nowhere, and the status says so.
     assert_eq!(
         (status["state"].as_str(), status["adopted"].as_bool()),
         (Some("unreachable"), Some(true)),
@@ -160,28 +162,28 @@ fn an_agent_of_somebody_else_is_adopted_and_outlives_the_daemon() {
 }
 
 #[test]
-fn the_end_of_an_agent_is_told_within_two_seconds_with_its_own_words() {
+fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let (home, _api, _) = home("sleep 1; echo 'lvl=eror msg=\"no route to the edge\"'; exit 3");
     let _daemon = home.daemon();
-    until("it is started", || !agents(&home).is_empty());
+    wait_until("it is started", || !agents(&home).is_empty());
     let agent = agents(&home)[0];
-    until("it has ended", || !runs(agent));
+    wait_until("it has ended", || !is_running(agent));
     let ended = Instant::now();
-    let told = "agent_down: ngrok does not run: it ended with exit status 3; its last words: \
+    let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last output: \
                 lvl=eror msg=\"no route to the edge\"";
-    until("it is told", || home.log().contains(told));
+    wait_until("it is reported", || home.log().contains(expected_line));
     assert!(ended.elapsed().as_millis() < 2000, "after {:?}", ended.elapsed());
 }
 
 #[test]
-fn what_keeps_an_agent_from_connecting_is_shown_in_its_own_words() {
+fn the_agents_own_connection_error_is_shown() {
     let (home, api, _) = home(
         "echo 'lvl=info msg=\"starting\"'; echo 'lvl=eror msg=\"dial tcp: i/o timeout\"'; exec sleep 600",
     );
     let _daemon = home.daemon();
-    until("it is started", || !agents(&home).is_empty());
+    wait_until("it is started", || !agents(&home).is_empty());
     api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
-    until("it is told", || {
+    wait_until("it is reported", || {
         let status = home.json(["tunnel", "status"]);
         let message = status["message"].as_str().unwrap().to_owned();
         status["state"] == "not_connected"
@@ -190,53 +192,56 @@ fn what_keeps_an_agent_from_connecting_is_shown_in_its_own_words() {
 }
 
 #[test]
-fn a_refusal_is_told_with_its_code_and_ends_the_tries() {
+fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
     let (home, _api, _) = home(
         "echo 'ERROR:  authentication failed: Your authtoken: t0ken-of-tunnel ERR_NGROK_107'; exit 1",
     );
     let _daemon = home.daemon();
-    until("it is refused", || {
+    wait_until("it is refused", || {
         home.json(["tunnel", "status"])["state"] == "refused" || {
             home.brain(["tunnel", "start"]).code == 1 && home.json(["tunnel"])["state"] == "refused"
         }
     });
     let tries = agents(&home).len();
-    let ran = home.brain(["tunnel", "status"]).expect(0);
-    assert!(ran.stdout.contains("refused") && ran.stdout.contains("ERR_NGROK_107"), "{ran:?}");
+    let output = home.brain(["tunnel", "status"]).expect(0);
+    assert!(
+        output.stdout.contains("refused") && output.stdout.contains("ERR_NGROK_107"),
+        "{output:?}"
+    );
     let setup = home.brain(["--json", "tunnel", "setup"]).expect(1);
     assert!(setup.stdout.contains("ERR_NGROK_107"), "{setup:?}");
     assert_eq!(agents(&home).len(), tries + 1, "setting up tries once");
     let none = home.fault(["tunnel", "url"], 4);
     assert_eq!(none["code"], "not_found");
-    for text in [home.log(), ran.stdout, setup.stdout] {
+    for text in [home.log(), output.stdout, setup.stdout] {
         assert!(!text.contains("t0ken-of-tunnel"), "{text}");
     }
 }
 
 #[test]
-fn an_agent_that_is_killed_is_started_again() {
+fn a_killed_agent_is_started_again() {
     let (home, api, _) = home("exec sleep 600");
     api.answers.put("/api/tunnels", 200, &json!({"tunnels": []}));
     let _daemon = home.daemon();
-    // It runs before brain does, and is not connected: somebody else's.
+    // This agent was started before brain and is not connected, so it is a foreign one.
     assert_eq!(home.json(["tunnel"])["state"], "not_connected");
-    api.answers.gone("/api/tunnels");
+    api.answers.remove("/api/tunnels");
     home.brain(["tunnel", "start"]).expect(1);
     let first = *agents(&home).last().unwrap();
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
-    until("it is started again", || agents(&home).last().is_some_and(|pid| *pid != first));
+    wait_until("it is started again", || agents(&home).last().is_some_and(|pid| *pid != first));
     assert!(home.log().contains("[watchdog] agent_down: "), "{}", home.log());
 }
 
 #[test]
-fn a_name_that_an_agent_only_claims_is_none_of_ours() {
+fn a_host_name_that_an_agent_only_claims_is_refused() {
     let (home, api, port) = home("exec sleep 600");
     let _daemon = home.daemon();
     let (public, local) = (home.http_public(), home.http_local());
     let ask = |at: SocketAddr, host: &str| {
         call(at, "GET", "/health", &[("Host", host), ("X-Brain-Probe", "guess")], b"").status
     };
-    // One that is nowhere, and one that is on this machine, where no tunnel leads.
+    // A name that does not resolve, and a name of this machine, where no tunnel leads.
     for name in ["a1.tunnel.invalid", "localhost.localdomain"] {
         api.answers.put("/api/tunnels", 200, &ngrok_tunnel(&format!("https://{name}"), port));
         assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
@@ -246,7 +251,7 @@ fn a_name_that_an_agent_only_claims_is_none_of_ours() {
 }
 
 #[test]
-fn the_tunnels_fixed_name_is_one_of_ours_at_the_public_listener_only() {
+fn the_fixed_host_name_is_valid_at_the_public_listener_only() {
     let (mut home, _api, _) = home("exec sleep 600");
     home.env.push(("BRAIN_TUNNEL_DOMAIN".into(), "a1.ngrok.app".into()));
     let _daemon = home.daemon();
@@ -255,11 +260,11 @@ fn the_tunnels_fixed_name_is_one_of_ours_at_the_public_listener_only() {
 }
 
 #[test]
-fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
+fn requests_are_listed_without_secrets_and_can_be_replayed() {
     let (home, _api, _) = home("exec sleep 600");
     let _daemon = home.daemon();
     let (public, token) = (home.http_public(), home.token("phone", "read write", &[]));
-    // As agents hand on what they were asked.
+    // Agents forward requests with these headers.
     let by_tunnel = ("X-Forwarded-For", "192.0.2.1");
     let bearer = format!("Bearer {token}");
     let thought = [by_tunnel, ("Authorization", &*bearer), ("Content-Type", "text/plain")];
@@ -273,8 +278,8 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
     let wrong = [by_tunnel, ("Authorization", "Bearer wrong")];
     let _ = call(public, "POST", "/ingest", &wrong, b"x");
     let _ = call(public, "SECRET-METHOD", "/health", &[by_tunnel], b"");
-    // What this machine asks, and the watchdog's look through the tunnel, are not what came through
-    // it.
+    // Requests from this machine and the watchdog's checks do not count as requests through the
+    // tunnel.
     let _ = get(home.http_local(), "/health");
     let _ = get(public, "/health");
     let _ = ingest(public, &token, "a thought from this machine").expect(202);
@@ -315,8 +320,9 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
         (1, Some(true))
     );
 
-    // A page by now: the same again is the same. Without its page it is taken in anew.
-    until("it is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
+    // While its page exists, a replay changes nothing. After the page was deleted, it is ingested
+    // again.
+    wait_until("it is a page", || home.json(["jobs", "show", &job])["status"] == "stored");
     let slug = home.json(["jobs", "show", &job])["slug"].as_str().unwrap().to_owned();
     let again = home.json(["tunnel", "replay", &job]);
     assert_eq!(
@@ -328,18 +334,18 @@ fn what_came_through_is_listed_without_secrets_and_an_item_is_replayed() {
     assert_eq!(again["status"], "queued", "{again}");
     let anew = again["new_job_id"].as_str().unwrap().to_owned();
     assert_ne!(anew, job);
-    until("it is a page again", || home.json(["jobs", "show", &anew])["status"] == "stored");
-    let shown = home.json(["jobs", "show", &anew]);
-    assert_eq!(shown["client"], "token:phone");
-    let page = home.get(shown["slug"].as_str().unwrap());
+    wait_until("it is a page again", || home.json(["jobs", "show", &anew])["status"] == "stored");
+    let replayed_job = home.json(["jobs", "show", &anew]);
+    assert_eq!(replayed_job["client"], "token:phone");
+    let page = home.get(replayed_job["slug"].as_str().unwrap());
     assert!(page["content"].as_str().unwrap().contains("a thought from the tunnel"), "{page}");
-    // One that was changed since is not what was sent.
-    home.put(shown["slug"].as_str().unwrap(), "something else entirely");
+    // A page that was changed since is not overwritten.
+    home.put(replayed_job["slug"].as_str().unwrap(), "something else entirely");
     assert_eq!(home.fault(["tunnel", "replay", &anew], 1)["code"], "conflict");
     assert_eq!(home.fault(["tunnel", "replay", "job_999999"], 4)["code"], "unknown_job");
 }
 
-/// Where `.ci/clients` puts it; whoever has another one names it.
+/// Returns the ngrok that `.ci/clients` installs, or the one that the environment names.
 fn real_ngrok() -> Option<PathBuf> {
     let named = std::env::var_os("BRAIN_TEST_NGROK").map(PathBuf::from);
     let beside =
@@ -356,20 +362,20 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
     };
     let mut home = TestHome::new();
     let (port, web) = (free_port(), free_port());
-    // Its server is at a port of this machine where nobody is. It looks for its own configuration
-    // where the user's home is by the system's word, so it is told; and it asks for updates
-    // whatever it is told, so that goes nowhere.
-    let own = home.outside().join("ngrok.yml");
+    // The configured server is a port without a listener. ngrok looks for its configuration in the
+    // user's real home, so the test passes a path. It always asks for updates, so its proxy is a
+    // port without a listener, too.
+    let config_file = home.outside().join("ngrok.yml");
     let settings = format!(
         "authtoken: abc\nserver_addr: 127.0.0.1:{}\nweb_addr: 127.0.0.1:{web}\nupdate: false\n",
         free_port()
     );
-    fs::write(&own, settings).unwrap();
+    fs::write(&config_file, settings).unwrap();
     let agent = home.outside().join("ngrok");
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = version ] && exec '{ngrok}' version\nshift\nexec env https_proxy=http://127.0.0.1:9 '{ngrok}' http -config='{own}' \"$@\"\n",
+        "#!/bin/sh\n[ \"$1\" = version ] && exec '{ngrok}' version\nshift\nexec env https_proxy=http://127.0.0.1:9 '{ngrok}' http -config='{config_file}' \"$@\"\n",
         ngrok = ngrok.display(),
-        own = own.display()
+        config_file = config_file.display()
     );
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();

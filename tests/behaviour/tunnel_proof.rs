@@ -1,5 +1,5 @@
-//! A public address that really leads to the daemon's public listener is proved and told; one that
-//! leads to another brain is not.
+//! A public address is proved and reported if it leads to the daemon's public listener, and refused
+//! if it leads to another brain.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,9 +12,8 @@ use brain_tests::TestHome;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use serde_json::json;
 
-/// The far end of a tunnel: speaks TLS at a loopback port, and hands requests on to the address
-/// that is set.
-fn far_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
+/// The remote end of a tunnel: accepts TLS at a loopback port and forwards requests to `target`.
+fn remote_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
     let fixture = |name: &str| {
         fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls").join(name)).unwrap()
     };
@@ -33,15 +32,15 @@ fn far_end(target: Arc<Mutex<SocketAddr>>) -> u16 {
         for stream in listener.incoming().map_while(Result::ok) {
             let connection = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
             let target = *target.lock().unwrap();
-            // A client that goes away in the middle is no fault of the tunnel.
-            let _ = hand_on(rustls::StreamOwned::new(connection, stream), target);
+            // A client that disconnects early is no error of the tunnel.
+            let _ = forward(rustls::StreamOwned::new(connection, stream), target);
         }
     });
     port
 }
 
-/// One request and its answer.
-fn hand_on(
+/// Forwards one request and its response.
+fn forward(
     mut outside: rustls::StreamOwned<rustls::ServerConnection, TcpStream>,
     target: SocketAddr,
 ) -> std::io::Result<()> {
@@ -62,8 +61,8 @@ fn hand_on(
     outside.flush()
 }
 
-/// A home with Tailscale's kind of tunnel, whose addresses may be of this machine's own network.
-/// The agent says what stands in `status.json` beside it.
+/// Returns a home with a tunnel of Tailscale, whose addresses may belong to this machine's network.
+/// The agent prints the file `status.json` beside it.
 fn home(public: u16) -> TestHome {
     let mut home = TestHome::new();
     let agent = home.outside().join("agent");
@@ -76,7 +75,7 @@ fn home(public: u16) -> TestHome {
         ("BRAIN_TUNNEL_PROVIDER", "tailscale".into()),
         ("BRAIN_TUNNEL_FORWARD", public.to_string()),
         ("BRAIN_TUNNEL_BINARY", agent.display().to_string()),
-        // The only ones whose signature counts, for whoever looks for the system's.
+        // The test's certificate is the only trusted root.
         ("SSL_CERT_FILE", root.display().to_string()),
     ];
     home.env.extend(settings.map(|(name, value)| (name.to_owned(), value)));
@@ -84,28 +83,28 @@ fn home(public: u16) -> TestHome {
 }
 
 #[test]
-fn an_address_that_leads_here_is_proved_and_told() {
+fn an_address_that_leads_here_is_proved_and_reported() {
     let mut other = TestHome::new();
     other.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
     let _other = other.daemon();
     let public = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let ours = SocketAddr::from(([127, 0, 0, 1], public));
     let target = Arc::new(Mutex::new(other.http_public()));
-    let place = format!("localhost:{}", far_end(Arc::clone(&target)));
+    let place = format!("localhost:{}", remote_end(Arc::clone(&target)));
     let home = home(public);
     let url = format!("https://{place}");
     let site = json!({"Handlers": {"/": {"Proxy": format!("http://127.0.0.1:{public}")}}});
     let status = json!({"Web": {&place: site}, "AllowFunnel": {&place: true}});
     fs::write(home.outside().join("status.json"), status.to_string()).unwrap();
     let _daemon = home.daemon();
-    let told = format!("[watchdog] the public address is {url}");
-    // A brain answers there, and it is another one.
+    let expected_line = format!("[watchdog] the public address is {url}");
+    // Another brain answers at the address.
     let status = home.json(["tunnel", "start"]);
     assert_eq!(status["state"], "unreachable", "{status}");
     let message = status["message"].as_str().unwrap();
     assert!(message.contains("does not prove that it leads to this brain"), "{status}");
-    assert!(!home.log().contains(&told), "{}", home.log());
-    // Ours.
+    assert!(!home.log().contains(&expected_line), "{}", home.log());
+    // This brain answers at the address.
     *target.lock().unwrap() = ours;
     let status = home.json(["tunnel", "start"]);
     assert_eq!(
@@ -116,13 +115,13 @@ fn an_address_that_leads_here_is_proved_and_told() {
     assert_eq!(status["message"], format!("{url}/health answers"), "{status}");
     assert!(status["up_since"].is_string(), "{status}");
     assert_eq!(home.json(["tunnel", "url"])["url"], url);
-    assert!(home.log().contains(&told), "{}", home.log());
+    assert!(home.log().contains(&expected_line), "{}", home.log());
     assert_eq!(
         home.json(["tunnel", "requests"])["requests"],
         json!([]),
         "the look itself is not listed"
     );
-    // What was proved once is proved anew.
+    // A proved address is proved again.
     *target.lock().unwrap() = other.http_public();
     assert_eq!(home.json(["tunnel", "start"])["state"], "unreachable");
 }

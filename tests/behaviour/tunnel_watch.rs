@@ -1,5 +1,5 @@
-//! The tunnel as the brain keeps it: the time is turned by the test, and agents, programs, the
-//! public address and the telephony provider are fakes behind the daemon's own traits.
+//! The tunnel's watchdog with a mock clock. Agents, programs, the public address and the telephony
+//! provider are fakes behind the daemon's own traits.
 
 use std::fs;
 use std::io::Write;
@@ -11,28 +11,31 @@ use brain_base::clock::parse_instant;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_config::Config;
-use brain_core::{Brain, Outside, Silent, StandardOutput};
+use brain_core::{Brain, ExternalDependencies, NoProgress, StandardOutput};
 use brain_protocol::{
     CheckStatus, ClientRegister, Doctor, FaultCode, GrantType, Reply, Request, Scopes, Step,
     TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
 };
+use brain_tests::expect_reply;
 use brain_tests::platform::Time;
-use brain_tests::tunnel::{Net, Number, Programs, healthy, impostor, ngrok_tunnel};
+use brain_tests::tunnel::{
+    FakeNetwork, FakePrograms, PhoneNumber, healthy, impostor, ngrok_tunnel,
+};
 use serde_json::{Value, json};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
 const LOCAL: &str = "http://127.0.0.1:8765/health";
 const OLD: &str = "https://old.ngrok.app/voice";
 
-struct Lab {
-    net: Net,
-    programs: Programs,
+struct Fixture {
+    net: FakeNetwork,
+    programs: FakePrograms,
     time: Time,
     brain: Option<Arc<Brain>>,
     dir: tempfile::TempDir,
 }
 
-impl Lab {
+impl Fixture {
     fn new(settings: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
@@ -45,22 +48,22 @@ impl Lab {
             fs::write(&path, secret).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
-        let net = Net::new(Number::leading_to(OLD));
+        let net = FakeNetwork::new(PhoneNumber::with_voice_url(OLD));
         net.answers.put(LOCAL, 200, &healthy());
         let time = Time::at(parse_instant("2026-11-21T10:00:00Z", false).unwrap());
-        let mut lab = Self { net, programs: Programs::default(), time, brain: None, dir };
-        lab.reopen();
-        lab
+        let mut fixture = Self { net, programs: FakePrograms::default(), time, brain: None, dir };
+        fixture.reopen();
+        fixture
     }
 
-    /// The daemon ends and starts again.
+    /// Stops the daemon and starts it again.
     fn reopen(&mut self) {
         if let Some(brain) = self.brain.take() {
             brain.tunnel.stop_tunnel_agent();
         }
         let home = Home::at(self.dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
-        let outside = Outside {
+        let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(|_| None),
             net: Arc::new(self.net.clone()),
@@ -82,7 +85,7 @@ impl Lab {
     }
 
     fn ask(&self, request: Request) -> Result<Reply, FaultCode> {
-        self.brain().answer(&Caller::local(0), request, &Silent).map_err(|fault| fault.code)
+        self.brain().answer(&Caller::local(0), request, &NoProgress).map_err(|fault| fault.code)
     }
 
     fn status(&self, request: Request) -> TunnelStatusReply {
@@ -103,24 +106,24 @@ impl Lab {
         }
     }
 
-    /// Looks, lets the time pass until the next look, and gives how long that is.
-    fn watch(&self) -> u64 {
+    /// Runs one check and advances the clock to the next one; returns the interval in milliseconds.
+    fn check_and_advance(&self) -> u64 {
         let ms = self.brain().tunnel.check_tunnel().unwrap();
         self.time.pass(i64::try_from(ms).unwrap());
         ms
     }
 
-    fn up(&self, url: &str) {
+    fn set_tunnel_up(&self, url: &str) {
         self.net.answers.put(API, 200, &ngrok_tunnel(url, 8765));
         self.net.answers.put(&format!("{url}/health"), 200, &healthy());
     }
 
-    fn number(&self) -> String {
+    fn number_voice_url(&self) -> String {
         self.net.number.voice_url()
     }
 }
 
-fn with_number(rest: &str) -> String {
+fn config_with_number(rest: &str) -> String {
     let (account, number) = (format!("AC{}", "0".repeat(32)), format!("PN{}", "1".repeat(32)));
     format!(
         "[tunnel]\nprovider = \"ngrok\"\n{rest}\n[voice]\naccount_sid = \"{account}\"\nnumber_sid = \"{number}\"\napi = \"http://127.0.0.1:9\"\n"
@@ -132,155 +135,172 @@ fn names(steps: &[Step]) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn without_a_tunnel_nothing_is_done_and_the_way_to_one_is_told() {
-    let lab = Lab::new("");
-    assert_eq!(lab.brain().tunnel.check_tunnel(), None);
-    let status = lab.status(Request::TunnelStatus(TunnelStatus));
+fn without_a_tunnel_nothing_is_done_and_a_hint_is_shown() {
+    let fixture = Fixture::new("");
+    assert_eq!(fixture.brain().tunnel.check_tunnel(), None);
+    let status = fixture.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.url), ("off", None));
     assert!(status.hint.unwrap().contains("tunnel.provider"));
-    assert_eq!(lab.ask(Request::TunnelStart(TunnelStart)).unwrap_err(), FaultCode::NotSetUp);
-    assert_eq!(lab.setup().steps[0].status, "failed");
-    assert!(lab.programs.started().is_empty());
+    assert_eq!(fixture.ask(Request::TunnelStart(TunnelStart)).unwrap_err(), FaultCode::NotSetUp);
+    assert_eq!(fixture.setup().steps[0].status, "failed");
+    assert!(fixture.programs.started().is_empty());
 }
 
 #[test]
-fn it_is_started_by_itself_and_its_address_is_the_brains() {
-    let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    assert_eq!(lab.brain().tunnel.public_address(), None);
-    assert_eq!(lab.watch(), 5_000);
-    assert_eq!(lab.programs.started(), ["ngrok http 8765 --log stdout --log-format logfmt"]);
+fn the_agent_is_started_and_its_address_is_published() {
+    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
+    assert_eq!(fixture.brain().tunnel.public_address(), None);
+    assert_eq!(fixture.check_and_advance(), 5_000);
+    assert_eq!(fixture.programs.started(), ["ngrok http 8765 --log stdout --log-format logfmt"]);
     assert_eq!(
-        lab.programs.variables(),
+        fixture.programs.variables(),
         [("NGROK_AUTHTOKEN".to_owned(), "t0ken-of-tunnel".to_owned())]
     );
-    lab.up("https://a.ngrok.app");
-    assert_eq!(lab.watch(), 120_000);
-    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
-    let status = lab.status(Request::TunnelStatus(TunnelStatus));
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    assert_eq!(fixture.check_and_advance(), 120_000);
+    assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
+    let status = fixture.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!((status.state.as_str(), status.starts, status.adopted), ("up", 1, false));
     assert_eq!(status.up_since.as_deref(), Some("2026-11-21T10:00:05.000Z"));
     assert_eq!(status.next_at.as_deref(), Some("2026-11-21T10:02:05.000Z"));
-    // Its name does not go when the agent does not answer for a moment.
-    lab.net.answers.gone(API);
-    lab.watch();
-    assert_ne!(lab.state(), "up");
-    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
+    // The address stays while the agent does not answer for a moment.
+    fixture.net.answers.remove(API);
+    fixture.check_and_advance();
+    assert_ne!(fixture.state(), "up");
+    assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
 }
 
 #[test]
-fn a_fixed_name_or_a_configured_address_is_the_brains_before_anything_is_up() {
-    let fixed = Lab::new("[tunnel]\nprovider = \"ngrok\"\ndomain = \"https://B.ngrok.app/\"\n");
+fn a_configured_address_is_used_before_the_tunnel_is_up() {
+    let fixed = Fixture::new("[tunnel]\nprovider = \"ngrok\"\ndomain = \"https://B.ngrok.app/\"\n");
     assert_eq!(fixed.brain().tunnel.public_address().as_deref(), Some("https://b.ngrok.app"));
-    fixed.watch();
+    fixed.check_and_advance();
     assert!(fixed.programs.started()[0].contains("--url https://b.ngrok.app"));
-    let own = Lab::new(
+    let own = Fixture::new(
         "[http]\nbase_url = \"https://brain.example.org\"\n[tunnel]\nprovider = \"ngrok\"\ndomain = \"b.ngrok.app\"\n",
     );
     assert_eq!(own.brain().tunnel.public_address().as_deref(), Some("https://brain.example.org"));
 }
 
 #[test]
-fn the_number_follows_the_address_and_is_left_alone_while_it_is_the_same() {
-    let mut lab = Lab::new(&with_number(""));
-    lab.watch();
-    assert_eq!((lab.number(), lab.net.number.changes()), (OLD.into(), 0), "nothing is up yet");
-    lab.up("https://a.ngrok.app");
-    lab.watch();
-    assert_eq!(lab.number(), "https://a.ngrok.app/voice");
-    for _ in 0..3 {
-        assert_eq!(lab.watch(), 120_000);
-    }
-    lab.reopen();
-    lab.watch();
-    assert_eq!(lab.net.number.changes(), 1);
-    // Another address; the provider does not answer at first.
-    lab.up("https://b.ngrok.app");
-    lab.net.number.refuse(3);
-    let pauses: Vec<u64> = (0..4).map(|_| lab.watch()).collect();
-    assert_eq!(pauses, [5_000, 10_000, 20_000, 120_000]);
-    assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 2));
-    lab.watch();
+fn the_number_is_updated_only_when_the_address_changes() {
+    let mut fixture = Fixture::new(&config_with_number(""));
+    fixture.check_and_advance();
     assert_eq!(
-        lab.status(Request::TunnelStatus(TunnelStatus)).telephone.as_deref(),
+        (fixture.number_voice_url(), fixture.net.number.changes()),
+        (OLD.into(), 0),
+        "nothing is up yet"
+    );
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    fixture.check_and_advance();
+    assert_eq!(fixture.number_voice_url(), "https://a.ngrok.app/voice");
+    for _ in 0..3 {
+        assert_eq!(fixture.check_and_advance(), 120_000);
+    }
+    fixture.reopen();
+    fixture.check_and_advance();
+    assert_eq!(fixture.net.number.changes(), 1);
+    // The address changes, and the provider does not answer at first.
+    fixture.set_tunnel_up("https://b.ngrok.app");
+    fixture.net.number.refuse(3);
+    let pauses: Vec<u64> = (0..4).map(|_| fixture.check_and_advance()).collect();
+    assert_eq!(pauses, [5_000, 10_000, 20_000, 120_000]);
+    assert_eq!(
+        (fixture.number_voice_url().as_str(), fixture.net.number.changes()),
+        ("https://b.ngrok.app/voice", 2)
+    );
+    fixture.check_and_advance();
+    assert_eq!(
+        fixture.status(Request::TunnelStatus(TunnelStatus)).telephone.as_deref(),
         Some("https://b.ngrok.app/voice")
     );
 }
 
 #[test]
-fn a_number_that_somebody_changed_is_led_back_at_the_next_start() {
-    let mut lab = Lab::new(&with_number("domain = \"b.ngrok.app\""));
-    lab.up("https://b.ngrok.app");
-    lab.watch();
-    assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 1));
-    lab.net.number.lead(OLD);
-    lab.reopen();
+fn a_changed_number_is_corrected_at_the_next_start() {
+    let mut fixture = Fixture::new(&config_with_number("domain = \"b.ngrok.app\""));
+    fixture.set_tunnel_up("https://b.ngrok.app");
+    fixture.check_and_advance();
     assert_eq!(
-        lab.status(Request::TunnelStatus(TunnelStatus)).telephone,
+        (fixture.number_voice_url().as_str(), fixture.net.number.changes()),
+        ("https://b.ngrok.app/voice", 1)
+    );
+    fixture.net.number.set_voice_url(OLD);
+    fixture.reopen();
+    assert_eq!(
+        fixture.status(Request::TunnelStatus(TunnelStatus)).telephone,
         None,
         "nobody has asked yet"
     );
-    lab.watch();
-    assert_eq!((lab.number().as_str(), lab.net.number.changes()), ("https://b.ngrok.app/voice", 2));
+    fixture.check_and_advance();
+    assert_eq!(
+        (fixture.number_voice_url().as_str(), fixture.net.number.changes()),
+        ("https://b.ngrok.app/voice", 2)
+    );
 }
 
 #[test]
-fn another_address_does_not_wait_for_what_failed_with_the_former_one() {
-    let lab = Lab::new(&with_number(""));
-    lab.up("https://a.ngrok.app");
-    lab.net.number.refuse(100);
+fn a_new_address_does_not_wait_for_the_retry_of_the_former() {
+    let fixture = Fixture::new(&config_with_number(""));
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    fixture.net.number.refuse(100);
     for _ in 0..8 {
-        lab.watch();
+        fixture.check_and_advance();
     }
-    let status = lab.status(Request::TunnelStatus(TunnelStatus));
+    let status = fixture.status(Request::TunnelStatus(TunnelStatus));
     assert!(
         status
             .telephone
             .unwrap()
             .starts_with("not changed: the provider rejects the request (status 503")
     );
-    // The next try is minutes away.
-    lab.net.number.refuse(0);
-    lab.watch();
-    assert_eq!(lab.number(), OLD);
-    lab.up("https://b.ngrok.app");
-    lab.watch();
-    assert_eq!(lab.number(), "https://b.ngrok.app/voice");
+    // The next retry is minutes away.
+    fixture.net.number.refuse(0);
+    fixture.check_and_advance();
+    assert_eq!(fixture.number_voice_url(), OLD);
+    fixture.set_tunnel_up("https://b.ngrok.app");
+    fixture.check_and_advance();
+    assert_eq!(fixture.number_voice_url(), "https://b.ngrok.app/voice");
 }
 
 #[test]
-fn an_agent_that_lies_is_not_believed() {
-    let lab = Lab::new(&with_number(""));
-    lab.watch();
-    // Somebody answers there as brain does, and it is not this one.
-    lab.up("https://evil.example");
-    lab.net.answers.put("https://evil.example/health", 200, &impostor());
-    lab.watch();
-    let status = lab.status(Request::TunnelStatus(TunnelStatus));
+fn a_false_address_of_an_agent_is_refused() {
+    let fixture = Fixture::new(&config_with_number(""));
+    fixture.check_and_advance();
+    // Another brain answers at the address.
+    fixture.set_tunnel_up("https://evil.example");
+    fixture.net.answers.put("https://evil.example/health", 200, &impostor());
+    fixture.check_and_advance();
+    let status = fixture.status(Request::TunnelStatus(TunnelStatus));
     assert_eq!(
         (status.state.as_str(), status.url.as_deref()),
         ("unreachable", Some("https://evil.example"))
     );
     assert!(status.message.contains("not proved"), "{}", status.message);
-    assert_eq!(lab.brain().tunnel.public_address(), None, "requests to that name are not accepted");
-    assert_eq!((lab.number().as_str(), lab.net.number.changes()), (OLD, 0));
-    let setup = lab.setup();
+    assert_eq!(
+        fixture.brain().tunnel.public_address(),
+        None,
+        "requests to that name are not accepted"
+    );
+    assert_eq!((fixture.number_voice_url().as_str(), fixture.net.number.changes()), (OLD, 0));
+    let setup = fixture.setup();
     assert_eq!(names(&setup.steps).last(), Some(&("reachable", "failed")), "{setup:#?}");
-    // One that was proved stays the brain's while its agent lies.
-    lab.up("https://a.ngrok.app");
-    lab.watch();
-    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
-    lab.up("https://evil.example");
-    lab.net.answers.put("https://evil.example/health", 200, &impostor());
-    lab.watch();
-    assert_eq!(lab.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
-    assert_eq!(lab.number(), "https://a.ngrok.app/voice");
-    // Nobody else is answered: the question is asked once, and is over.
-    assert_eq!(lab.brain().tunnel.proof("a.ngrok.app", ""), None);
+    // A proved address stays published while the agent names a false one.
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    fixture.check_and_advance();
+    assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
+    fixture.set_tunnel_up("https://evil.example");
+    fixture.net.answers.put("https://evil.example/health", 200, &impostor());
+    fixture.check_and_advance();
+    assert_eq!(fixture.brain().tunnel.public_address().as_deref(), Some("https://a.ngrok.app"));
+    assert_eq!(fixture.number_voice_url(), "https://a.ngrok.app/voice");
+    // A challenge is answered only once, so nobody else can use it.
+    assert_eq!(fixture.brain().tunnel.proof("a.ngrok.app", ""), None);
 }
 
 #[test]
-fn an_address_that_changes_is_told_with_the_clients_that_must_know_even_after_a_restart() {
-    let mut lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
+fn a_changed_address_is_reported_with_the_clients_that_use_it() {
+    let mut fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
     let register = ClientRegister {
         name: "claude".into(),
         scopes: Scopes::READ_WRITE,
@@ -290,34 +310,34 @@ fn an_address_that_changes_is_told_with_the_clients_that_must_know_even_after_a_
         token_ttl: None,
         public: false,
     };
-    lab.ask(Request::ClientRegister(register)).unwrap();
-    lab.up("https://a.ngrok.app");
+    fixture.ask(Request::ClientRegister(register)).unwrap();
+    fixture.set_tunnel_up("https://a.ngrok.app");
     assert!(
-        told(|| assert!(lab.watch() > 0))
+        log_of(|| assert!(fixture.check_and_advance() > 0))
             .contains("[watchdog] the public address is https://a.ngrok.app")
     );
-    lab.reopen();
-    lab.up("https://b.ngrok.app");
-    let text = told(|| assert!(lab.watch() > 0));
+    fixture.reopen();
+    fixture.set_tunnel_up("https://b.ngrok.app");
+    let text = log_of(|| assert!(fixture.check_and_advance() > 0));
     let line = "[watchdog] the public address has changed from https://a.ngrok.app to https://b.ngrok.app; \
-                these clients must be told: \"claude\"";
+                these clients need the new address: \"claude\"";
     assert!(text.contains(line), "{text}");
 }
 
-/// What is logged meanwhile.
-fn told(act: impl FnOnce()) -> String {
+/// Runs `act` and returns its log.
+fn log_of(act: impl FnOnce()) -> String {
     let log: Arc<Mutex<Vec<u8>>> = Arc::default();
     let written = Arc::clone(&log);
-    let writer = move || Written(Arc::clone(&written));
+    let writer = move || LogWriter(Arc::clone(&written));
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).finish();
     tracing::subscriber::with_default(subscriber, act);
     let bytes = log.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
 
-struct Written(Arc<Mutex<Vec<u8>>>);
+struct LogWriter(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Written {
+impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -328,89 +348,90 @@ impl Write for Written {
     }
 }
 
-/// What `doctor` says of the tunnel: its status, its message, the command that helps.
-fn checked(lab: &Lab) -> (CheckStatus, String, Option<String>) {
-    let Ok(Reply::Doctor(doctor)) = lab.ask(Request::Doctor(Doctor { fix: false })) else {
-        panic!("doctor")
-    };
+/// Returns the status, message and hint of doctor's tunnel check.
+fn tunnel_check(fixture: &Fixture) -> (CheckStatus, String, Option<String>) {
+    let doctor = expect_reply!(fixture.ask(Request::Doctor(Doctor { fix: false })), Doctor);
     let check = doctor.checks.into_iter().find(|check| check.name == "tunnel").unwrap();
     (check.status, check.message, check.hint)
 }
 
 #[test]
-fn doctor_tells_how_the_tunnel_is() {
+fn doctor_reports_the_state_of_the_tunnel() {
     use CheckStatus::{Fail, Ok, Warn};
-    assert_eq!(checked(&Lab::new("")), (Ok, "off (`tunnel.provider`)".into(), None));
-    let lab = Lab::new(&with_number(""));
-    assert_eq!(checked(&lab), (Ok, "not checked yet".into(), None));
-    lab.watch();
-    let (status, message, hint) = checked(&lab);
+    assert_eq!(tunnel_check(&Fixture::new("")), (Ok, "off (`tunnel.provider`)".into(), None));
+    let fixture = Fixture::new(&config_with_number(""));
+    assert_eq!(tunnel_check(&fixture), (Ok, "not tunnel_check yet".into(), None));
+    fixture.check_and_advance();
+    let (status, message, hint) = tunnel_check(&fixture);
     assert_eq!((status, hint.as_deref()), (Warn, Some("brain tunnel status")), "{message}");
     assert!(message.starts_with("agent_down: "), "{message}");
-    lab.up("https://a.ngrok.app");
-    lab.net.number.refuse(1);
-    lab.watch();
-    lab.watch();
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    fixture.net.number.refuse(1);
+    fixture.check_and_advance();
+    fixture.check_and_advance();
     let up = "up: https://a.ngrok.app/health answers";
-    assert_eq!(checked(&lab), (Ok, up.into(), None));
-    lab.up("https://b.ngrok.app");
-    lab.net.number.refuse(2);
-    lab.watch();
-    lab.watch();
-    let (status, message, _) = checked(&lab);
+    assert_eq!(tunnel_check(&fixture), (Ok, up.into(), None));
+    fixture.set_tunnel_up("https://b.ngrok.app");
+    fixture.net.number.refuse(2);
+    fixture.check_and_advance();
+    fixture.check_and_advance();
+    let (status, message, _) = tunnel_check(&fixture);
     assert!(status == Warn && message.contains("the telephone number is not changed"), "{message}");
-    // A watchdog that does not look is no tunnel that is up.
-    lab.watch();
-    lab.time.pass(60 * 60 * 1000);
-    let (status, message, hint) = checked(&lab);
+    // Without a recent check, the tunnel does not count as up.
+    fixture.check_and_advance();
+    fixture.time.pass(60 * 60 * 1000);
+    let (status, message, hint) = tunnel_check(&fixture);
     assert!(status == Warn && message.contains("has not run since 2026-11-21T10:"), "{message}");
     assert_eq!(hint.as_deref(), Some("brain tunnel start"));
-    lab.status(Request::TunnelStop(TunnelStop));
-    lab.net.answers.gone(API);
-    lab.watch();
-    let (status, message, hint) = checked(&lab);
+    fixture.status(Request::TunnelStop(TunnelStop));
+    fixture.net.answers.remove(API);
+    fixture.check_and_advance();
+    let (status, message, hint) = tunnel_check(&fixture);
     assert!(status == Warn && message.starts_with("stopped: "), "{message}");
     assert_eq!(hint.as_deref(), Some("brain tunnel start"));
-    let path = lab.dir.path().join("home/secrets/tunnel-authtoken");
+    let path = fixture.dir.path().join("home/secrets/tunnel-authtoken");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(checked(&lab).0, Fail);
+    assert_eq!(tunnel_check(&fixture).0, Fail);
 }
 
 #[test]
-fn what_was_stopped_stays_down_after_a_restart_until_it_is_started() {
-    let mut lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    lab.watch();
-    let status = lab.status(Request::TunnelStop(TunnelStop));
-    assert_eq!((status.state.as_str(), lab.programs.stopped()), ("stopped", 1));
-    lab.reopen();
+fn a_stopped_tunnel_stays_down_after_a_restart() {
+    let mut fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
+    fixture.check_and_advance();
+    let status = fixture.status(Request::TunnelStop(TunnelStop));
+    assert_eq!((status.state.as_str(), fixture.programs.stopped()), ("stopped", 1));
+    fixture.reopen();
     for _ in 0..3 {
-        assert_eq!(lab.watch(), 120_000);
+        assert_eq!(fixture.check_and_advance(), 120_000);
     }
-    assert_eq!((lab.state().as_str(), lab.programs.started().len()), ("stopped", 1));
-    lab.programs.fate(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
-    lab.up("https://a.ngrok.app");
-    assert_eq!(lab.status(Request::TunnelStart(TunnelStart)).state, "up");
-    // That one is somebody else's, so stopping leaves it.
-    let status = lab.status(Request::TunnelStop(TunnelStop));
-    assert_eq!((status.state.as_str(), status.adopted, lab.programs.stopped()), ("up", true, 1));
+    assert_eq!((fixture.state().as_str(), fixture.programs.started().len()), ("stopped", 1));
+    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_108"])));
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    assert_eq!(fixture.status(Request::TunnelStart(TunnelStart)).state, "up");
+    // A foreign agent is not stopped.
+    let status = fixture.status(Request::TunnelStop(TunnelStop));
+    assert_eq!(
+        (status.state.as_str(), status.adopted, fixture.programs.stopped()),
+        ("up", true, 1)
+    );
 }
 
 #[test]
-fn the_daemons_end_ends_its_own_agent_and_starts_none() {
-    let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    lab.watch();
-    lab.brain().begin_stop();
-    lab.brain().tunnel.stop_tunnel_agent();
-    assert_eq!(lab.programs.stopped(), 1);
-    lab.watch();
-    assert_eq!(lab.programs.started().len(), 1);
+fn the_daemons_end_stops_its_agent_and_starts_none() {
+    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
+    fixture.check_and_advance();
+    fixture.brain().begin_stop();
+    fixture.brain().tunnel.stop_tunnel_agent();
+    assert_eq!(fixture.programs.stopped(), 1);
+    fixture.check_and_advance();
+    assert_eq!(fixture.programs.started().len(), 1);
 }
 
 #[test]
-fn setting_up_walks_seven_steps_and_leaves_a_heartbeat() {
-    let lab = Lab::new(&with_number("domain = \"brain.ngrok-free.app\""));
-    lab.up("https://brain.ngrok-free.app");
-    let setup = lab.setup();
+fn setup_runs_seven_steps_and_starts_the_watchdog() {
+    let fixture = Fixture::new(&config_with_number("domain = \"brain.ngrok-free.app\""));
+    fixture.set_tunnel_up("https://brain.ngrok-free.app");
+    let setup = fixture.setup();
     assert_eq!(
         names(&setup.steps),
         [
@@ -425,9 +446,10 @@ fn setting_up_walks_seven_steps_and_leaves_a_heartbeat() {
         "{setup:#?}"
     );
     assert_eq!(setup.status, "passed");
-    assert_eq!(lab.number(), "https://brain.ngrok-free.app/voice");
-    let text = fs::read_to_string(lab.dir.path().join("home/integrations/tunnel/heartbeat.jsonl"))
-        .unwrap();
+    assert_eq!(fixture.number_voice_url(), "https://brain.ngrok-free.app/voice");
+    let text =
+        fs::read_to_string(fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl"))
+            .unwrap();
     let line: Value = serde_json::from_str(text.trim()).unwrap();
     assert_eq!(
         line,
@@ -437,23 +459,23 @@ fn setting_up_walks_seven_steps_and_leaves_a_heartbeat() {
 }
 
 #[test]
-fn a_token_that_the_agent_was_not_given_is_not_called_good() {
-    let lab = Lab::new("[tunnel]\nprovider = \"cloudflared\"\n");
-    lab.watch();
-    assert!(lab.programs.variables().is_empty());
+fn an_unused_token_is_not_reported_as_valid() {
+    let fixture = Fixture::new("[tunnel]\nprovider = \"cloudflared\"\n");
+    fixture.check_and_advance();
+    assert!(fixture.programs.variables().is_empty());
     let agent = "http://127.0.0.1:20241";
-    lab.net.answers.put(
+    fixture.net.answers.put(
         &format!("{agent}/ready"),
         200,
         &json!({"status": 200, "readyConnections": 4}),
     );
-    lab.net.answers.put(
+    fixture.net.answers.put(
         &format!("{agent}/quicktunnel"),
         200,
         &json!({"hostname": "a.trycloudflare.com"}),
     );
-    lab.net.answers.put("https://a.trycloudflare.com/health", 200, &healthy());
-    let setup = lab.setup();
+    fixture.net.answers.put("https://a.trycloudflare.com/health", 200, &healthy());
+    let setup = fixture.setup();
     let step = setup.steps.iter().find(|step| step.name == "authtoken").unwrap();
     assert_eq!(step.status, "warned", "{step:?}");
     assert!(step.message.contains("is not used"), "{step:?}");
@@ -461,17 +483,17 @@ fn a_token_that_the_agent_was_not_given_is_not_called_good() {
 }
 
 #[test]
-fn setting_up_ends_at_the_step_that_fails_with_the_way_out() {
-    let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    lab.programs.missing(true);
-    let setup = lab.setup();
+fn setup_ends_at_the_failed_step_with_a_hint() {
+    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
+    fixture.programs.set_missing(true);
+    let setup = fixture.setup();
     assert_eq!(names(&setup.steps).last(), Some(&("agent", "failed")));
-    lab.programs.missing(false);
-    lab.programs.fate(Some((
+    fixture.programs.set_missing(false);
+    fixture.programs.end_at_once(Some((
         "it ended with exit status 1",
         &["the token t0ken-of-tunnel is invalid: ERR_NGROK_107"],
     )));
-    let setup = lab.setup();
+    let setup = fixture.setup();
     assert_eq!(
         (setup.status.as_str(), names(&setup.steps).last()),
         ("failed", Some(&("authtoken", "failed")))
@@ -479,24 +501,24 @@ fn setting_up_ends_at_the_step_that_fails_with_the_way_out() {
     let step = setup.steps.last().unwrap();
     assert!(step.message.contains("ERR_NGROK_107") && step.hint.is_some(), "{step:?}");
     assert!(!format!("{setup:?}").contains("t0ken-of-tunnel"));
-    lab.programs.fate(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
-    let setup = lab.setup();
+    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
+    let setup = fixture.setup();
     assert_eq!(names(&setup.steps)[2..], [("authtoken", "warned"), ("start", "failed")]);
-    assert!(setup.steps[2].message.contains("is good is not known"), "{:?}", setup.steps[2]);
-    lab.up("https://a.ngrok.app");
-    lab.net.answers.put(LOCAL, 503, &json!({}));
-    assert_eq!(names(&lab.setup().steps).last(), Some(&("reachable", "failed")));
-    assert!(!lab.dir.path().join("home/integrations/tunnel/heartbeat.jsonl").exists());
-    let off = Lab::new("[http]\npublic = \"off\"\n[tunnel]\nprovider = \"ngrok\"\n");
+    assert!(setup.steps[2].message.contains("it is unknown whether"), "{:?}", setup.steps[2]);
+    fixture.set_tunnel_up("https://a.ngrok.app");
+    fixture.net.answers.put(LOCAL, 503, &json!({}));
+    assert_eq!(names(&fixture.setup().steps).last(), Some(&("reachable", "failed")));
+    assert!(!fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl").exists());
+    let off = Fixture::new("[http]\npublic = \"off\"\n[tunnel]\nprovider = \"ngrok\"\n");
     assert_eq!(names(&off.setup().steps), [("provider", "failed")]);
 }
 
 #[test]
 fn a_token_that_others_can_read_is_not_used() {
-    let lab = Lab::new("[tunnel]\nprovider = \"ngrok\"\n");
-    let path = lab.dir.path().join("home/secrets/tunnel-authtoken");
+    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
+    let path = fixture.dir.path().join("home/secrets/tunnel-authtoken");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(lab.watch(), 120_000);
-    assert!(lab.programs.started().is_empty());
-    assert_eq!(lab.ask(Request::TunnelStatus(TunnelStatus)).unwrap_err(), FaultCode::Forbidden);
+    assert_eq!(fixture.check_and_advance(), 120_000);
+    assert!(fixture.programs.started().is_empty());
+    assert_eq!(fixture.ask(Request::TunnelStatus(TunnelStatus)).unwrap_err(), FaultCode::Forbidden);
 }

@@ -1,9 +1,8 @@
-//! Stores of every schema that there was: the real program opens them, keeps a copy of the old one,
-//! and nothing is lost, even when it is killed while it migrates.
+//! Migrations: the real program opens a store of each older schema and keeps a copy of it. Nothing
+//! is lost, even if the program is killed during the migration.
 //!
-//! A new schema gets its golden store from the last program that had the one before: `capture`,
-//! `put` twice, `delete`, `brain stop`, and `brain.redb` is copied to
-//! `tests/fixtures/v<number>.redb` before the number moves.
+//! Before the schema's number is raised, make the golden store of the current schema: `capture`,
+//! `put` twice, `delete`, `brain stop`, then copy `brain.redb` to `tests/fixtures/v<number>.redb`.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +19,7 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const SOURCES: TableDefinition<&str, &[u8]> = TableDefinition::new("sources");
 const LINKS_IN: TableDefinition<(&str, &str, u64), ()> = TableDefinition::new("links_in");
 
-/// Puts the golden store of a schema into the home, in place of whatever store is there.
+/// Replaces the home's store with the golden store of a schema.
 fn golden(home: &TestHome, schema: u64) {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     replace(home, &fixtures.join(format!("v{schema}.redb")));
@@ -38,8 +37,8 @@ fn schema_of(store: &Path) -> u64 {
     meta.get("schema").unwrap().unwrap().value()
 }
 
-/// Everything that the golden store of schema 80 has.
-fn has_all_of_80(home: &TestHome) {
+/// Checks the contents of the golden store of schema 80.
+fn check_schema_80(home: &TestHome) {
     let mut all = slugs(&home.json(["list"])["pages"]);
     all.sort();
     assert_eq!(all, ["old/one", "old/two"]);
@@ -63,8 +62,8 @@ fn has_all_of_80(home: &TestHome) {
     assert_eq!(found, ["old/one", "old/two"]);
 }
 
-/// Everything that the golden store of schema 81 has.
-fn has_all_of_81(home: &TestHome) {
+/// Checks the contents of the golden store of schema 81.
+fn check_schema_81(home: &TestHome) {
     let mut all = slugs(&home.json(["list"])["pages"]);
     all.sort();
     assert_eq!(all, ["companies/acme", "inbox/2026-11-21-92755830", "places/harbour"]);
@@ -87,16 +86,16 @@ fn has_all_of_81(home: &TestHome) {
     assert_eq!(home.search("second words"), ["places/harbour"]);
 }
 
-/// Everything that the golden store of schema 82 has: the pages of the one before, and what a sync
-/// has noted.
-fn has_all_of_82(home: &TestHome) {
-    has_all_of_81(home);
+/// Checks the contents of the golden store of schema 82: the pages of schema 81 and the record of a
+/// sync.
+fn check_schema_82(home: &TestHome) {
+    check_schema_81(home);
     let sources = home.json(["sources", "list"])["sources"].clone();
     assert_eq!(sources[0]["synced_at"], "2026-11-21T12:27:07.626Z");
 }
 
-/// Everything that the golden store of schema 83 has: links by name, by alias, by slug and by file.
-fn has_all_of_83(home: &TestHome) {
+/// Checks the contents of the golden store of schema 83: links by name, alias, slug and file.
+fn check_schema_83(home: &TestHome) {
     let mut all = slugs(&home.json(["list"])["pages"]);
     all.sort();
     assert_eq!(all, ["companies/acme", "inbox/2026-11-22-a3c61148", "places/old-harbour"]);
@@ -136,9 +135,9 @@ fn has_all_of_83(home: &TestHome) {
     );
 }
 
-/// Everything that the golden store of schema 84 has: pages by tag and by type, in the order of
+/// Checks the contents of the golden store of schema 84: pages by tag and by type, in the order of
 /// their last changes.
-fn has_all_of_84(home: &TestHome) {
+fn check_schema_84(home: &TestHome) {
     let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
     assert_eq!(listed(&[]), ["ships/mary", "places/harbour", "inbox/2026-11-23-92755830"]);
     assert_eq!(listed(&["--tag", "port"]), ["ships/mary", "places/harbour"]);
@@ -154,27 +153,27 @@ fn has_all_of_84(home: &TestHome) {
     assert_eq!(home.json(["history", "places/harbour"])["versions"].as_array().unwrap().len(), 2);
 }
 
-type Has = fn(&TestHome);
-const GOLDEN: &[(u64, Has)] = &[
-    (80, has_all_of_80),
-    (81, has_all_of_81),
-    (82, has_all_of_82),
-    (83, has_all_of_83),
-    (84, has_all_of_84),
+type CheckStore = fn(&TestHome);
+const GOLDEN: &[(u64, CheckStore)] = &[
+    (80, check_schema_80),
+    (81, check_schema_81),
+    (82, check_schema_82),
+    (83, check_schema_83),
+    (84, check_schema_84),
 ];
 
 #[test]
-fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
-    for &(schema, has_all) in GOLDEN {
+fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
+    for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
         golden(&home, schema);
         let daemon = home.daemon();
-        has_all(&home);
+        check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
         assert!(now >= 85);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
-        // It is a store like any other: it is written to, checked, backed up and restored.
+        // The migrated store can be written, checked, backed up and restored.
         assert_eq!(home.put("new/page", "written since\n")["status"], "created");
         let doctor = home.json(["doctor"]);
         assert!(
@@ -194,45 +193,45 @@ fn a_store_of_each_older_schema_opens_with_every_byte_and_a_copy_is_kept() {
         // A second start migrates nothing and needs no copy.
         let before = fs::metadata(&kept).unwrap().modified().unwrap();
         let _daemon = home.daemon();
-        has_all_but_new(&home, has_all);
+        check_without_new_page(&home, check_store);
         assert_eq!(fs::metadata(&kept).unwrap().modified().unwrap(), before);
-        // The kept copy is the way back.
+        // The kept copy can be restored.
         let back = TestHome::new();
         let mut command = back.command("brain-daemon");
         command.arg("--restore").arg(&kept);
         brain_tests::run(command, b"").expect(0);
         let _back = back.daemon();
-        has_all(&back);
+        check_store(&back);
     }
 }
 
-fn has_all_but_new(home: &TestHome, has_all: Has) {
+fn check_without_new_page(home: &TestHome, check_store: CheckStore) {
     assert_eq!(home.get("new/page")["body"], "written since\n");
     home.json(["delete", "new/page"]);
-    has_all(home);
+    check_store(home);
 }
 
-/// Starts the daemon and kills it after `moment`.
-fn kill_after(home: &TestHome, moment: Duration) {
+/// Starts the daemon and kills it after `delay`.
+fn kill_after(home: &TestHome, delay: Duration) {
     let mut command = home.command("brain-daemon");
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    std::thread::sleep(moment);
+    std::thread::sleep(delay);
     child.kill().unwrap();
     child.wait().unwrap();
 }
 
 #[test]
-fn a_migration_of_a_golden_store_that_is_killed_again_and_again_loses_nothing() {
-    for &(schema, has_all) in GOLDEN {
+fn repeated_kills_of_a_migration_lose_nothing() {
+    for &(schema, check_store) in GOLDEN {
         let home = TestHome::new();
         for round in 0_u64..12 {
             golden(&home, schema);
-            // Each start is killed twice: the second finds what the first left.
+            // Each start is killed twice, so that the second one finds a half-migrated store.
             kill_after(&home, Duration::from_micros(500 + 1300 * round));
             kill_after(&home, Duration::from_micros(400 + 700 * (round * 7 % 12)));
             let daemon = home.daemon();
-            has_all(&home);
+            check_store(&home);
             let kept = home.path().join(format!("brain.redb.v{schema}"));
             assert!(daemon.terminate().0.success());
             assert_eq!(schema_of(&kept), schema, "round {round}");
@@ -241,7 +240,7 @@ fn a_migration_of_a_golden_store_that_is_killed_again_and_again_loses_nothing() 
 }
 
 #[test]
-fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
+fn kills_during_the_migration_of_a_large_store_lose_nothing() {
     const PAGES: usize = 600;
     let maker = TestHome::new();
     let vault = maker.outside().join("vault");
@@ -313,31 +312,31 @@ fn a_large_store_that_is_killed_in_the_middle_of_its_migration_loses_nothing() {
 }
 
 fn wait_until_settled(home: &TestHome) {
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + PATIENCE;
     while home.json(["status"])["degraded"] != serde_json::json!([]) {
-        assert!(Instant::now() < patience, "{}", home.json(["status"]));
+        assert!(Instant::now() < deadline, "{}", home.json(["status"]));
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Makes a store what schema 81 would have made of it: sources without the mark of their last sync,
-/// links under other keys, and none of the tables that came later.
+/// Converts a store to schema 81: sources without the mark of their last sync, links under other
+/// keys, and no later tables.
 fn make_81(store: &Path) {
     let db = Database::open(store).unwrap();
     let txn = db.begin_write().unwrap();
     {
         let mut sources = txn.open_table(SOURCES).unwrap();
         let mut new = sources.get("default").unwrap().unwrap().value().to_vec();
-        // Schema 85 put a checksum behind every value, and a bit into its format.
+        // Schema 85 appended a checksum to each value and set a bit in its format.
         new.truncate(new.len() - 4);
         new[0] &= 0x7f;
-        // Format 2 is format 1 with a `false` and an absent mark behind it.
+        // Format 2 is format 1 followed by a `false` and an absent mark.
         let (old, added) = new.split_at(new.len() - 2);
         assert_eq!((old[0], added), (2, &[0, 0][..]));
         let mut old = old.to_vec();
         old[0] = 1;
         sources.insert("default", old.as_slice()).unwrap();
-        // Other rows than today's, and none that would do.
+        // The rows have an old form that today's code cannot read.
         let mut links_in = txn.open_table(LINKS_IN).unwrap();
         assert!(links_in.len().unwrap() > 0);
         links_in.retain(|_, ()| false).unwrap();

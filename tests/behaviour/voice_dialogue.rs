@@ -1,4 +1,4 @@
-//! Calls from beginning to end: what a caller hears.
+//! Whole telephone calls: the words that a caller hears, and the pages that remain.
 
 use brain_tests::TestHome;
 use brain_tests::telephony::{Call, KNOWN, STRANGER};
@@ -7,19 +7,20 @@ use serde_json::Value;
 use crate::faults::fill;
 use crate::voice_door::{reachable, ready};
 
-/// A call, and a recording.
+/// The id of a call.
 pub(crate) const SID: &str = "CA0123456789abcdef0123456789abcdef";
-pub(crate) const RE: &str = "RE0123456789abcdef0123456789abcdef";
+/// The id of a recording.
+pub(crate) const RECORDING_SID: &str = "RE0123456789abcdef0123456789abcdef";
 
-/// The pages whose slugs begin so.
+/// Returns the slugs that begin with `prefix`.
 pub(crate) fn slugs(home: &TestHome, prefix: &str) -> Vec<String> {
     let listed = home.json(["list", "--prefix", prefix]);
     let pages = listed["pages"].as_array().unwrap();
     pages.iter().map(|page| page["slug"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The only page there.
-pub(crate) fn only(home: &TestHome, prefix: &str) -> Value {
+/// Returns the only page whose slug begins with `prefix`.
+pub(crate) fn only_page(home: &TestHome, prefix: &str) -> Value {
     let found = slugs(home, prefix);
     assert_eq!(found.len(), 1, "{found:?}");
     home.get(&found[0])
@@ -30,16 +31,16 @@ pub(crate) fn text(page: &Value) -> String {
 }
 
 #[test]
-fn a_note_is_taken_with_where_it_is_from() {
+fn a_note_is_stored_with_its_origin() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    assert!(call.heard.text().contains("Say note"), "{:?}", call.heard);
+    assert!(call.response.text().contains("Say note"), "{:?}", call.response);
     assert!(call.says("Note.").text().contains("What shall I note"));
     let heard = call.says("The boat of Ann is called Skua.").text();
     assert!(heard.contains("Noted") && heard.contains("Anything else"), "{heard}");
     assert!(call.says("No, thank you.").ends);
 
-    let note = only(&home, "inbox/");
+    let note = only_page(&home, "inbox/");
     assert!(text(&note).contains("The boat of Ann is called Skua."), "{note}");
     assert_eq!(note["source_kind"], "voice");
     assert_eq!(note["source_uri"], format!("tel:{KNOWN}"));
@@ -47,7 +48,7 @@ fn a_note_is_taken_with_where_it_is_from() {
     for line in ["captured_via: voice", "source_kind: voice", SID, "confidence: "] {
         assert!(page.contains(line), "{line} in {page}");
     }
-    let call = only(&home, "calls/");
+    let call = only_page(&home, "calls/");
     assert_eq!(call["source_kind"], "voice");
     let lines: Vec<String> =
         text(&call).lines().filter(|line| line.starts_with("- ")).map(Into::into).collect();
@@ -67,7 +68,7 @@ fn a_note_is_taken_with_where_it_is_from() {
 }
 
 #[test]
-fn a_question_is_answered_from_the_best_page_in_a_few_plain_sentences() {
+fn a_question_is_answered_from_the_best_page() {
     let (home, _daemon, public) = ready();
     home.put(
         "boats/skua",
@@ -79,14 +80,20 @@ fn a_question_is_answered_from_the_best_page_in_a_few_plain_sentences() {
         ["Where does the boat of Ann lie", "The boat of Ann is blue?", "Search for the boat of Ann"]
     {
         let heard = call.says(asked).clone();
-        let said = heard.text();
-        assert!(said.contains("Skua") && said.contains("boat of Ann is blue"), "{asked}: {said}");
-        assert!(!said.contains(['*', '[', '#', '_']) && !said.contains("://"), "{said}");
+        let spoken_text = heard.text();
+        assert!(
+            spoken_text.contains("Skua") && spoken_text.contains("boat of Ann is blue"),
+            "{asked}: {spoken_text}"
+        );
+        assert!(
+            !spoken_text.contains(['*', '[', '#', '_']) && !spoken_text.contains("://"),
+            "{spoken_text}"
+        );
         assert!(heard.say.len() <= 4, "three sentences and a question: {heard:?}");
-        assert!(said.ends_with("Anything else?"), "{said}");
+        assert!(spoken_text.ends_with("Anything else?"), "{spoken_text}");
     }
     assert!(call.presses("2").text().contains("What would you like to know"));
-    // What is asked again and again is in the page of this call only, which is no answer.
+    // A repeated question occurs only in the page of this call, which is no answer.
     assert!(call.says("zeppelin timetable").text().contains("found nothing"));
     assert!(call.says("What about the zeppelin timetable").text().contains("found nothing"));
     assert!(slugs(&home, "inbox/").is_empty(), "a question is no note");
@@ -94,7 +101,7 @@ fn a_question_is_answered_from_the_best_page_in_a_few_plain_sentences() {
 }
 
 #[test]
-fn keys_do_what_words_do_and_statements_are_notes() {
+fn keys_work_like_words_and_statements_are_notes() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     assert!(call.presses("1").text().contains("What shall I note"));
@@ -112,7 +119,7 @@ fn keys_do_what_words_do_and_statements_are_notes() {
 }
 
 #[test]
-fn who_says_nothing_is_asked_once_more() {
+fn a_silent_caller_is_asked_once_more() {
     let (_home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.presses("1");
@@ -127,7 +134,7 @@ fn who_says_nothing_is_asked_once_more() {
 }
 
 #[test]
-fn somebody_unknown_leaves_a_message_and_learns_nothing() {
+fn an_unknown_caller_can_only_leave_a_message() {
     let (home, _daemon, public) = ready();
     home.put("secret", "# Secret\n\nThe code of the safe is 4711.\n");
     for (number, sid) in [
@@ -136,12 +143,12 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
     ] {
         let mut call = Call::from(public, number, sid);
         assert!(
-            call.heard.listens.is_none() && call.heard.text().contains("leave a message"),
+            call.response.listens.is_none() && call.response.text().contains("leave a message"),
             "{:?}",
-            call.heard
+            call.response
         );
-        let (_, transcribed) = call.heard.records.clone().unwrap();
-        // Whatever is sent, with a right signature.
+        let (_, transcribed) = call.response.records.clone().unwrap();
+        // Any request with a valid signature.
         let heard = call.goes_on(
             "/voice/turn?turn=1&asked=question&silences=0",
             &[("SpeechResult", "What is the code of the safe?")],
@@ -150,12 +157,12 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
         let heard = call
             .goes_on("/voice/turn?turn=2&asked=note", &[("SpeechResult", "A note of a stranger")]);
         assert!(heard.records.is_some(), "{heard:?}");
-        let heard = call.records(RE, "12").clone();
+        let heard = call.records(RECORDING_SID, "12").clone();
         assert!(heard.ends && heard.text().contains("Thank you"), "{heard:?}");
         let heard = call.goes_on(
             &transcribed,
             &[
-                ("RecordingSid", RE),
+                ("RecordingSid", RECORDING_SID),
                 ("TranscriptionText", "Please call back, Bob"),
                 ("TranscriptionStatus", "completed"),
             ],
@@ -169,11 +176,11 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
         let page = home.get(&slug);
         let body = text(&page);
         assert!(
-            body.contains(&format!("- Recording {RE}: (12 s) <https://api.twilio.com/")),
+            body.contains(&format!("- Recording {RECORDING_SID}: (12 s) <https://api.twilio.com/")),
             "{body}"
         );
         assert!(
-            body.contains(&format!("- Transcription of {RE}: Please call back, Bob")),
+            body.contains(&format!("- Transcription of {RECORDING_SID}: Please call back, Bob")),
             "{body}"
         );
         assert_eq!(page["source_kind"], "voice");
@@ -181,7 +188,7 @@ fn somebody_unknown_leaves_a_message_and_learns_nothing() {
 }
 
 #[test]
-fn who_only_seems_to_be_known_leaves_a_message() {
+fn a_caller_who_only_seems_known_can_only_leave_a_message() {
     let mut home = reachable();
     let callers = r#"["0049 (151) 123456-78", "client:ann", "sip:ann@example.org", "+266696687"]"#;
     home.env.retain(|(name, _)| name != "BRAIN_VOICE_CALLERS");
@@ -190,7 +197,7 @@ fn who_only_seems_to_be_known_leaves_a_message() {
     let public = home.http_public();
     let sid = |at: usize| format!("CA{at:032}");
     for (at, known) in [KNOWN, "client:ann", "sip:ann@example.org"].into_iter().enumerate() {
-        assert!(Call::from(public, known, &sid(at)).heard.listens.is_some(), "{known}");
+        assert!(Call::from(public, known, &sid(at)).response.listens.is_some(), "{known}");
     }
     let long = format!("sip:{}@example.org", "x".repeat(400));
     let strangers = [
@@ -206,13 +213,13 @@ fn who_only_seems_to_be_known_leaves_a_message() {
         &long,
     ];
     for (at, stranger) in strangers.into_iter().enumerate() {
-        let heard = Call::from(public, stranger, &sid(100 + at)).heard;
+        let heard = Call::from(public, stranger, &sid(100 + at)).response;
         assert!(heard.records.is_some() && heard.listens.is_none(), "{stranger}: {heard:?}");
     }
 }
 
 #[test]
-fn whatever_is_said_is_text_in_a_page_and_in_the_markup() {
+fn spoken_markup_is_text_in_pages_and_in_the_answer() {
     let (home, _daemon, public) = ready();
     home.put("people/ann", "# Ann\n");
     let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
@@ -225,7 +232,7 @@ fn whatever_is_said_is_text_in_a_page_and_in_the_markup() {
     call.presses("2");
     let heard = call.says("\"unclosed title: -note (").clone();
     assert!(heard.listens.is_some(), "{heard:?}");
-    // What was noted comes back by voice, as text.
+    // The note is read out as text.
     call.presses("2");
     assert!(call.says("script dial 1900 hidden").listens.is_some());
     let long = "word ".repeat(5000);
@@ -243,7 +250,7 @@ fn whatever_is_said_is_text_in_a_page_and_in_the_markup() {
 }
 
 #[test]
-fn a_call_without_a_name_still_hears_words_and_leaves_nothing() {
+fn a_call_without_an_id_is_answered_and_leaves_no_page() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     for sid in ["", "CA../../x", "CA 1\n2"] {
@@ -256,7 +263,7 @@ fn a_call_without_a_name_still_hears_words_and_leaves_nothing() {
 }
 
 #[test]
-fn when_the_brain_cannot_write_the_caller_hears_no_error() {
+fn a_caller_hears_no_error_when_the_brain_cannot_write() {
     let mut home = reachable();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
     if !home.mount(&home.path(), "size=60m,mode=700") {
@@ -265,27 +272,27 @@ fn when_the_brain_cannot_write_the_caller_hears_no_error() {
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);
     call.presses("1");
-    let listening = call.heard.listens.clone().unwrap();
+    let listening = call.response.listens.clone().unwrap();
     let filler = fill(&home.path(), 200_000);
     let words = "This must not be lost";
     let heard = call.says(words).clone();
     assert!(heard.records.is_some() && heard.text().contains("Sorry"), "{heard:?}");
-    // The provider keeps the recording; there is nothing to be said about it that would help.
-    let ended = call.records(RE, "3").clone();
+    // The provider keeps the recording, so the caller is not told about the failure.
+    let ended = call.records(RECORDING_SID, "3").clone();
     assert!(ended.ends, "{ended:?}");
     assert!(
         home.log().contains("cannot answer a turn of a call") && !home.log().contains(words),
         "{}",
         home.log()
     );
-    // With room again, the same turn is worked off.
+    // With free space again, the repeated turn succeeds.
     std::fs::remove_file(filler).unwrap();
     assert!(call.goes_on(&listening, &[("SpeechResult", words)]).text().contains("Noted"));
-    assert!(text(&only(&home, "inbox/")).contains(words));
+    assert!(text(&only_page(&home, "inbox/")).contains(words));
 }
 
 #[test]
-fn a_caller_is_spoken_to_in_the_language_of_the_owner() {
+fn the_voice_speaks_the_owners_language() {
     let mut home = reachable();
     for (name, value) in [
         ("BRAIN_VOICE_LANGUAGE", "de-DE"),
@@ -296,7 +303,7 @@ fn a_caller_is_spoken_to_in_the_language_of_the_owner() {
     }
     let _daemon = home.daemon();
     let mut call = Call::from(home.http_public(), KNOWN, SID);
-    assert!(call.heard.text().starts_with("Moin & <hallo>!"), "{:?}", call.heard);
+    assert!(call.response.text().starts_with("Moin & <hallo>!"), "{:?}", call.response);
     assert!(call.says("Notiere: Milch kaufen").text().contains("Notiert"));
     let raw = call.sends("/voice", &[]);
     assert!(raw.text().contains("language=\"de-DE\" voice=\"Polly.Vicki\""), "{}", raw.text());

@@ -1,11 +1,11 @@
-//! `/voice`: whose requests are taken, and what is refused before anything is done.
+//! `/voice`: which requests are accepted, and which are refused before they have an effect.
 
 use std::net::SocketAddr;
 
 use brain_protocol::Secret;
 use brain_tests::http::{self, Answer};
 use brain_tests::telephony::{
-    Call, Heard, KNOWN, PUBLIC, STRANGER, TOKEN, encoded, posted, send, sign,
+    Call, KNOWN, PUBLIC, STRANGER, TOKEN, VoiceResponse, encoded, posted, send, sign,
 };
 use brain_tests::{Daemon, TestHome, shared_data};
 use brain_voice::signature::{Signature, is_valid};
@@ -14,7 +14,7 @@ use serde_json::Value;
 const SID: &str = "CA0123456789abcdef0123456789abcdef";
 const FORM: [(&str, &str); 3] = [("CallSid", SID), ("From", KNOWN), ("To", "+4930901820")];
 
-/// A home whose telephone is set up.
+/// Returns a home with a configured telephone.
 pub(crate) fn reachable() -> TestHome {
     let mut home = TestHome::new();
     for (name, value) in [
@@ -29,7 +29,7 @@ pub(crate) fn reachable() -> TestHome {
     home
 }
 
-/// A home whose telephone is set up, its daemon, and where a tunnel would lead to.
+/// Returns a home with a configured telephone, its daemon, and its public listener's address.
 pub(crate) fn ready() -> (TestHome, Daemon, SocketAddr) {
     let home = reachable();
     let daemon = home.daemon();
@@ -37,13 +37,13 @@ pub(crate) fn ready() -> (TestHome, Daemon, SocketAddr) {
     (home, daemon, public)
 }
 
-/// How many pages there are.
+/// Counts the pages.
 fn pages(home: &TestHome) -> usize {
     home.json(["list"])["pages"].as_array().unwrap().len()
 }
 
 #[test]
-fn every_vector_of_the_providers_library_holds() {
+fn every_test_vector_of_the_providers_library_passes() {
     let Some(path) = shared_data("twilio-signature-vectors.json") else { return };
     let vectors: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let vectors = vectors.as_array().unwrap();
@@ -85,29 +85,29 @@ fn every_vector_of_the_providers_library_holds() {
 }
 
 #[test]
-fn a_signed_call_is_answered_on_both_listeners_and_by_both_methods() {
+fn a_signed_call_is_answered_on_both_listeners() {
     let (home, _daemon, public) = ready();
     for address in [public, home.http_local()] {
-        let heard = Heard::read(&send(address, "/voice", &FORM).expect(200));
+        let heard = VoiceResponse::read(&send(address, "/voice", &FORM).expect(200));
         assert!(heard.listens.is_some() && heard.redirect.is_some(), "{heard:?}");
         let path = format!("/voice?{}", encoded(&FORM));
         let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &[]);
         let got = http::call(address, "GET", &path, &[("X-Twilio-Signature", &signature)], b"");
-        assert_eq!(Heard::read(&got.expect(200)), heard);
+        assert_eq!(VoiceResponse::read(&got.expect(200)), heard);
     }
     let with_port = sign(TOKEN, &format!("{PUBLIC}:443/voice"), &FORM);
     assert_eq!(posted(public, "/voice", &FORM, &with_port).status, 200);
 }
 
 #[test]
-fn what_is_not_signed_is_refused_before_anything_is_done() {
+fn an_unsigned_request_is_refused_without_effect() {
     let (home, _daemon, public) = ready();
     let good = sign(TOKEN, &format!("{PUBLIC}/voice"), &FORM);
     let form = encoded(&FORM);
     let told = http::call(public, "POST", "/voice", &[], form.as_bytes()).text().to_owned();
     let refused = |answer: Answer, what: &str| {
         assert_eq!((answer.status, answer.error().as_str()), (403, "invalid_signature"), "{what}");
-        assert_eq!(answer.text(), told, "{what}: nobody learns what was wrong");
+        assert_eq!(answer.text(), told, "{what}: the answer does not reveal the reason");
     };
     for (signature, what) in [
         (sign("another token", &format!("{PUBLIC}/voice"), &FORM), "another token"),
@@ -128,7 +128,7 @@ fn what_is_not_signed_is_refused_before_anything_is_done() {
     let kind = ("Content-Type", "application/x-www-form-urlencoded");
     let twice = [kind, ("X-Twilio-Signature", &good[..]), ("X-Twilio-Signature", &good[..])];
     refused(http::call(public, "POST", "/voice", &twice, form.as_bytes()), "two signatures");
-    // What somebody says about where it was addressed to counts for nothing.
+    // Headers that name another host are ignored.
     let evil = sign(TOKEN, "https://evil.example/voice", &FORM);
     let forwarded = [
         kind,
@@ -138,7 +138,7 @@ fn what_is_not_signed_is_refused_before_anything_is_done() {
         ("X-Twilio-Signature", &evil),
     ];
     refused(http::call(public, "POST", "/voice", &forwarded, form.as_bytes()), "X-Forwarded-Host");
-    // A signature over the address alone says nothing about a body that is no form.
+    // A signature of the URL alone does not cover a body that is no form.
     let bare = sign(TOKEN, &format!("{PUBLIC}/voice"), &[]);
     let json = [("Content-Type", "application/json"), ("X-Twilio-Signature", &bare[..])];
     refused(http::call(public, "POST", "/voice", &json, b"{}"), "an unsigned body");
@@ -149,7 +149,8 @@ fn what_is_not_signed_is_refused_before_anything_is_done() {
         refused(posted(public, path, &FORM, &good), path);
     }
     assert_eq!(pages(&home), 0, "nothing was stored");
-    // The owner, whose token or address may be a wrong one, is told; once, as anybody may ask.
+    // The log warns the owner, whose token or address may be wrong. It warns once, since anybody
+    // can send such requests.
     let log = home.log();
     assert_eq!(
         log.matches("an address that begins with https://brain.example.org;").count(),
@@ -160,7 +161,7 @@ fn what_is_not_signed_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_json_body_is_taken_with_its_digest_in_the_signed_address() {
+fn a_json_body_is_accepted_with_its_digest_in_the_signed_url() {
     let (_home, _daemon, public) = ready();
     let digest = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862";
     let path = format!("/voice/status?bodySHA256={digest}&CallSid={SID}&CallStatus=completed");
@@ -171,7 +172,7 @@ fn a_json_body_is_taken_with_its_digest_in_the_signed_address() {
 }
 
 #[test]
-fn without_a_token_or_an_address_nobody_is_let_in_and_the_log_says_what_to_do() {
+fn without_a_token_or_an_address_every_call_is_refused() {
     for (missing, way_out) in [
         ("BRAIN_TELEPHONY_AUTH_TOKEN", "secrets/telephony-auth-token"),
         ("BRAIN_HTTP_BASE_URL", "http.base_url"),
@@ -204,7 +205,7 @@ fn without_a_token_or_an_address_nobody_is_let_in_and_the_log_says_what_to_do() 
 }
 
 #[test]
-fn a_telephone_that_is_not_switched_on_is_not_there() {
+fn a_disabled_telephone_is_not_found() {
     let mut home = reachable();
     home.env.retain(|(name, _)| name != "BRAIN_VOICE_ENABLED");
     let _daemon = home.daemon();
@@ -226,7 +227,7 @@ fn bodies_and_methods_have_limits() {
 }
 
 #[test]
-fn numbers_and_words_of_callers_are_never_in_the_log() {
+fn callers_numbers_and_words_are_never_logged() {
     let mut home = reachable();
     home.env.push(("BRAIN_DAEMON_LOG".into(), "debug".into()));
     let _daemon = home.daemon();

@@ -1,16 +1,16 @@
-//! What is there after a call: each note once and whole, the page of the call, and nothing where it
-//! does not belong.
+//! The pages after a call: each note once and complete, the page of the call, and nothing in other
+//! sources.
 
 use brain_tests::telephony::{Call, KNOWN};
 
-use crate::voice_dialogue::{RE, SID, only, slugs, text};
+use crate::voice_dialogue::{RECORDING_SID, SID, only_page, slugs, text};
 use crate::voice_door::ready;
 
 #[test]
-fn what_comes_again_or_late_is_there_once() {
+fn repeated_and_late_events_are_stored_once() {
     let (home, daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
-    let first = call.heard.clone();
+    let first = call.response.clone();
     let action = first.listens.clone().unwrap();
     let speech = [("SpeechResult", "Note that the moon is full"), ("Confidence", "0.8")];
     let before = call.goes_on(&action, &speech).clone();
@@ -20,45 +20,45 @@ fn what_comes_again_or_late_is_there_once() {
         "the provider asks again, and hears the same"
     );
     assert_eq!(*call.goes_on("/voice", &[("CallStatus", "ringing")]), first);
-    let body = text(&only(&home, "calls/"));
+    let body = text(&only_page(&home, "calls/"));
     drop(daemon);
 
-    // After a restart, when nobody remembers; and after the note was thrown away.
-    let note = only(&home, "inbox/");
+    // After a restart, when the memory is empty, and after the note was deleted.
+    let note = only_page(&home, "inbox/");
     let _daemon = home.daemon();
     home.json(["delete", note["slug"].as_str().unwrap()]);
     let mut call = Call::from(home.http_public(), KNOWN, SID);
     assert_eq!(*call.goes_on(&action, &speech), before);
     assert!(slugs(&home, "inbox/").is_empty(), "a turn that was worked off notes nothing again");
-    assert_eq!(text(&only(&home, "calls/")), body);
+    assert_eq!(text(&only_page(&home, "calls/")), body);
 
-    // Callbacks without a turn, in any order, twice.
+    // Callbacks without a turn, in any order, each of them twice.
     for _ in 0..2 {
         call.goes_on("/voice/status", &[("CallStatus", "completed")]);
         call.goes_on(
             "/voice/transcription",
-            &[("RecordingSid", RE), ("TranscriptionText", "late words")],
+            &[("RecordingSid", RECORDING_SID), ("TranscriptionText", "late words")],
         );
         call.goes_on(
             "/voice/recording?turn=5",
             &[
-                ("RecordingSid", RE),
+                ("RecordingSid", RECORDING_SID),
                 ("RecordingUrl", "https://api.twilio.com/r"),
                 ("RecordingDuration", "3"),
             ],
         );
     }
-    let body = text(&only(&home, "calls/"));
+    let body = text(&only_page(&home, "calls/"));
     assert_eq!(body.matches("late words").count(), 1, "{body}");
     assert_eq!(body.matches("- Recording ").count(), 1, "{body}");
 }
 
 #[test]
-fn a_turn_that_comes_twice_at_once_is_worked_off_once_and_calls_do_not_mix() {
+fn concurrent_repeats_of_a_turn_are_processed_once() {
     let (home, _daemon, public) = ready();
     let others = "CA00000000000000000000000000000009";
     let begun = [Call::from(public, KNOWN, SID), Call::from(public, KNOWN, others)];
-    let action = begun[0].heard.listens.clone().unwrap();
+    let action = begun[0].response.listens.clone().unwrap();
     let sends: Vec<_> = (0..12)
         .map(|at| {
             let (sid, action) = (if at % 2 == 0 { SID } else { others }, action.clone());
@@ -69,8 +69,8 @@ fn a_turn_that_comes_twice_at_once_is_worked_off_once_and_calls_do_not_mix() {
             })
         })
         .collect();
-    for heard in sends {
-        assert!(heard.join().unwrap().contains("Noted"));
+    for spoken_answer in sends {
+        assert!(spoken_answer.join().unwrap().contains("Noted"));
     }
     let notes: Vec<String> =
         slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
@@ -86,7 +86,7 @@ fn a_turn_that_comes_twice_at_once_is_worked_off_once_and_calls_do_not_mix() {
 }
 
 #[test]
-fn a_turn_without_its_number_loses_no_note() {
+fn a_turn_without_a_number_loses_no_note() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     for words in ["Buy milk", "Buy milk and eggs"] {
@@ -95,27 +95,30 @@ fn a_turn_without_its_number_loses_no_note() {
     let notes: String = slugs(&home, "inbox/").iter().map(|slug| text(&home.get(slug))).collect();
     assert!(
         notes.contains("Buy milk\n") && notes.contains("Buy milk and eggs"),
-        "what was said to be noted is: {notes}"
+        "every confirmed note is stored: {notes}"
     );
 }
 
 #[test]
-fn a_long_note_is_kept_to_its_last_word() {
+fn a_long_note_is_stored_completely() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.presses("1");
     let long = "word ".repeat(6000) + "omega";
     assert!(call.says(&long).text().contains("Noted"));
-    assert!(text(&only(&home, "inbox/")).trim_end().ends_with("omega"));
-    // As a question it is looked for as far as questions are read, and is not answered with the
-    // transcript of this call.
+    assert!(text(&only_page(&home, "inbox/")).trim_end().ends_with("omega"));
+    // As a question, the text is cut to the longest query, and the transcript of this call is no
+    // answer.
     call.presses("2");
-    let heard = call.says(&("word ".repeat(6000) + "omega")).text();
-    assert!(heard.contains("I found this") && !heard.contains("Call of"), "{heard}");
+    let spoken_answer = call.says(&("word ".repeat(6000) + "omega")).text();
+    assert!(
+        spoken_answer.contains("I found this") && !spoken_answer.contains("Call of"),
+        "{spoken_answer}"
+    );
 }
 
 #[test]
-fn what_is_read_out_from_another_source_is_not_written_into_this_one() {
+fn text_read_out_from_another_source_is_not_stored() {
     let (home, _daemon, public) = ready();
     let dir = home.outside().join("private");
     std::fs::create_dir_all(&dir).unwrap();
@@ -124,27 +127,34 @@ fn what_is_read_out_from_another_source_is_not_written_into_this_one() {
     home.json(["sync", "--source", "private"]);
     home.put("boats/skua", "# Skua\n\nThe boat of Ann is blue.\n");
     let mut call = Call::from(public, KNOWN, SID);
-    assert!(call.says("What is the code of the safe?").text().contains("4711"), "{:?}", call.heard);
+    assert!(
+        call.says("What is the code of the safe?").text().contains("4711"),
+        "{:?}",
+        call.response
+    );
     assert!(call.says("What is the boat of Ann?").text().contains("blue"));
-    let body = text(&only(&home, "calls/"));
+    let body = text(&only_page(&home, "calls/"));
     assert!(!body.contains("4711") && body.contains("from a page of another source"), "{body}");
     assert!(body.contains("boat of Ann is blue"), "{body}");
 }
 
 #[test]
-fn a_call_that_nobody_saw_leaves_its_transcription_and_no_more() {
+fn an_unseen_call_leaves_only_its_transcription() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.sid = "CAeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee".into();
     call.goes_on("/voice/status", &[("CallStatus", "no-answer")]);
     assert_eq!(slugs(&home, "calls/").len(), 1);
-    call.goes_on("/voice/transcription", &[("RecordingSid", RE), ("TranscriptionText", "")]);
+    call.goes_on(
+        "/voice/transcription",
+        &[("RecordingSid", RECORDING_SID), ("TranscriptionText", "")],
+    );
     let all: String = slugs(&home, "calls/").iter().map(|slug| text(&home.get(slug))).collect();
-    assert!(all.contains("nothing could be made out"), "{all}");
+    assert!(all.contains("nothing was recognised"), "{all}");
 }
 
 #[test]
-fn the_owner_may_write_into_the_page_of_a_call_and_throw_it_away() {
+fn the_owner_can_edit_and_delete_the_page_of_a_call() {
     let (home, _daemon, public) = ready();
     let mut call = Call::from(public, KNOWN, SID);
     call.says("Buy milk");

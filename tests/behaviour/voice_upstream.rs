@@ -1,18 +1,18 @@
-//! A voice agent of the owner's own behind `/voice`.
+//! The owner's own voice agent behind `/voice`.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brain_tests::http::{Wire, request};
-use brain_tests::telephony::{Heard, PUBLIC, TOKEN, encoded, send, sign};
+use brain_tests::telephony::{PUBLIC, TOKEN, VoiceResponse, encoded, send, sign};
 use brain_tests::{Daemon, PATIENCE, TestHome};
 
 use crate::voice_door::reachable;
 
 const FORM: [(&str, &str); 2] = [("CallSid", "CA1"), ("From", "+18005550123")];
 
-/// An agent: what it was asked (head and body), and what it answers.
+/// A fake voice agent that records its requests (head and body).
 struct Agent {
     address: SocketAddr,
     asked: Receiver<String>,
@@ -45,7 +45,7 @@ impl Agent {
     }
 }
 
-fn behind(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
+fn daemon_with_agent(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
     let mut home = reachable();
     home.env.push(("BRAIN_VOICE_UPSTREAM".into(), format!("http://{agent}")));
     let daemon = home.daemon();
@@ -53,7 +53,7 @@ fn behind(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
     (home, daemon, public)
 }
 
-fn says(stream: &mut TcpStream, status: &str, body: &str) {
+fn respond(stream: &mut TcpStream, status: &str, body: &str) {
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nKeep-Alive: timeout=9\r\nX-Agent: 1\r\n\r\n{body}",
         body.len()
@@ -62,9 +62,9 @@ fn says(stream: &mut TcpStream, status: &str, body: &str) {
 }
 
 #[test]
-fn what_the_provider_asks_goes_to_the_agent_once_its_signature_held() {
-    let agent = Agent::new(|stream, _| says(stream, "200 OK", "<Response><Hangup/></Response>"));
-    let (home, _daemon, public) = behind(agent.address);
+fn a_signed_request_is_forwarded_to_the_agent() {
+    let agent = Agent::new(|stream, _| respond(stream, "200 OK", "<Response><Hangup/></Response>"));
+    let (home, _daemon, public) = daemon_with_agent(agent.address);
     let form = encoded(&FORM);
     for path in ["/voice", "/voice/some/where?x=%20y"] {
         let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), &FORM);
@@ -105,43 +105,46 @@ fn what_the_provider_asks_goes_to_the_agent_once_its_signature_held() {
 }
 
 #[test]
-fn a_caller_hears_no_error_of_the_agent() {
+fn a_caller_hears_no_error_message_of_the_agent() {
     let failing = Agent::new(|stream, _| {
-        says(stream, "500 Internal Server Error", "Traceback (most recent call last)");
+        respond(stream, "500 Internal Server Error", "Traceback (most recent call last)");
     });
-    let lost = Agent::new(|stream, _| says(stream, "404 Not Found", "Cannot POST /voice"));
+    let not_found_agent =
+        Agent::new(|stream, _| respond(stream, "404 Not Found", "Cannot POST /voice"));
     let broken = Agent::new(|stream, _| {
         drop(stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"));
     });
-    let huge = Agent::new(|stream, _| says(stream, "200 OK", &"x".repeat(5_000_000)));
-    let gone = {
+    let huge = Agent::new(|stream, _| respond(stream, "200 OK", &"x".repeat(5_000_000)));
+    let closed_address = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.local_addr().unwrap()
     };
-    for address in [failing.address, lost.address, broken.address, huge.address, gone] {
-        let (home, _daemon, public) = behind(address);
-        let heard = Heard::read(&send(public, "/voice", &FORM).expect(200));
-        assert!(heard.ends && heard.text().contains("Sorry"), "{heard:?}");
+    for address in
+        [failing.address, not_found_agent.address, broken.address, huge.address, closed_address]
+    {
+        let (home, _daemon, public) = daemon_with_agent(address);
+        let received = VoiceResponse::read(&send(public, "/voice", &FORM).expect(200));
+        assert!(received.ends && received.text().contains("Sorry"), "{received:?}");
         assert!(home.log().contains("voice.upstream"), "{}", home.log());
     }
 }
 
 #[test]
-fn an_agent_that_says_nothing_is_not_waited_for_and_let_go() {
+fn a_silent_agent_is_disconnected_after_a_time_limit() {
     let (closing, closed) = channel();
     let agent = Agent::new(move |stream, _| {
         let _ = std::io::copy(stream, &mut std::io::sink());
         let _ = closing.send(());
     });
-    let (home, _daemon, public) = behind(agent.address);
-    let heard = Heard::read(&send(public, "/voice", &FORM).expect(200));
-    assert!(heard.ends && heard.text().contains("Sorry"), "{heard:?}");
+    let (home, _daemon, public) = daemon_with_agent(agent.address);
+    let received = VoiceResponse::read(&send(public, "/voice", &FORM).expect(200));
+    assert!(received.ends && received.text().contains("Sorry"), "{received:?}");
     assert!(home.log().contains("longer than 9 seconds"), "{}", home.log());
     closed.recv_timeout(PATIENCE).unwrap();
 }
 
 #[test]
-fn a_websocket_is_passed_through_byte_by_byte() {
+fn a_websocket_is_forwarded_byte_by_byte() {
     let agent = Agent::new(|stream, _| {
         let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
@@ -150,7 +153,7 @@ fn a_websocket_is_passed_through_byte_by_byte() {
         let mut from = stream.try_clone().unwrap();
         std::thread::spawn(move || drop(std::io::copy(&mut from, &mut echo)));
     });
-    let (_home, daemon, public) = behind(agent.address);
+    let (_home, daemon, public) = daemon_with_agent(agent.address);
     let path = "/voice/stream";
     let open = |signature: &str| {
         let headers = [
@@ -165,7 +168,7 @@ fn a_websocket_is_passed_through_byte_by_byte() {
         wire.send(request(public, "GET", path, &headers, b""));
         wire
     };
-    // The provider signs it with the scheme of WebSockets.
+    // The provider signs the URL with the scheme of WebSockets.
     let mut wire = open(&sign(TOKEN, &format!("wss://brain.example.org{path}"), &[])).stream;
     let mut head = Vec::new();
     let mut byte = [0];
@@ -204,7 +207,7 @@ fn a_websocket_is_passed_through_byte_by_byte() {
         open(&sign(TOKEN, &format!("wss://evil.example{path}"), &[])).answer().expect(403);
     assert_eq!(refused.error(), "invalid_signature");
 
-    // One that is under way does not keep the daemon from ending.
+    // An open WebSocket does not keep the daemon from ending.
     let mut wire = open(&sign(TOKEN, &format!("{PUBLIC}{path}"), &[])).stream;
     wire.read_exact(&mut byte).unwrap();
     let (status, _) = daemon.terminate();
@@ -218,7 +221,7 @@ fn a_websocket_ends_with_either_side() {
     let agent = Agent::new(move |stream, _| {
         let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nbye";
         stream.write_all(hello.as_bytes()).unwrap();
-        // It says no more, and keeps listening.
+        // The agent sends no more data and keeps reading.
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut ear = stream.try_clone().unwrap();
         let closing: Sender<()> = closing.clone();
@@ -227,7 +230,7 @@ fn a_websocket_ends_with_either_side() {
             let _ = closing.send(());
         });
     });
-    let (_home, _daemon, public) = behind(agent.address);
+    let (_home, _daemon, public) = daemon_with_agent(agent.address);
     let signature = sign(TOKEN, "wss://brain.example.org/voice/stream", &[]);
     let headers = [
         ("Host", "brain.example.org"),
@@ -237,18 +240,18 @@ fn a_websocket_ends_with_either_side() {
     ];
     let mut wire = Wire::open(public);
     wire.send(request(public, "GET", "/voice/stream", &headers, b""));
-    let mut heard = Vec::new();
-    wire.stream.read_to_end(&mut heard).unwrap();
-    assert!(heard.ends_with(b"\r\n\r\nbye"), "what was said before the end arrives: {heard:?}");
-    // The provider does not close its side; the agent is not kept waiting for it.
+    let mut received = Vec::new();
+    wire.stream.read_to_end(&mut received).unwrap();
+    assert!(received.ends_with(b"\r\n\r\nbye"), "data sent before the end arrives: {received:?}");
+    // The agent's connection ends although the provider does not close its side.
     closed.recv_timeout(PATIENCE).unwrap();
     drop(wire);
 }
 
 #[test]
-fn an_agent_that_makes_no_websocket_is_told_of() {
-    let agent = Agent::new(|stream, _| says(stream, "404 Not Found", "no"));
-    let (_home, _daemon, public) = behind(agent.address);
+fn an_agent_that_refuses_a_websocket_is_logged() {
+    let agent = Agent::new(|stream, _| respond(stream, "404 Not Found", "no"));
+    let (_home, _daemon, public) = daemon_with_agent(agent.address);
     let signature = sign(TOKEN, &format!("{PUBLIC}/voice/stream"), &[]);
     let headers = [
         ("Connection", "Upgrade"),

@@ -1,4 +1,4 @@
-//! The watcher: what other programs save is in search, whatever their way of saving.
+//! The watcher: search finds the saves of other programs, for every way of saving.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use brain_tests::{Daemon, PATIENCE, TestHome};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// A home whose daemon watches, with a source `notes`.
-fn watching() -> (TestHome, Daemon, std::path::PathBuf) {
+/// Returns a home whose daemon watches its sources, and the directory of the source `notes`.
+fn watched_source() -> (TestHome, Daemon, std::path::PathBuf) {
     let home = TestHome::new();
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
@@ -20,7 +20,7 @@ fn watching() -> (TestHome, Daemon, std::path::PathBuf) {
     (home, daemon, notes)
 }
 
-/// Waits until `query` finds just these.
+/// Waits until `query` finds exactly `slugs`.
 fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -41,41 +41,41 @@ fn save_beside_and_rename(place: &Path, text: &str) {
 }
 
 #[test]
-fn every_way_of_saving_is_noticed() {
-    let (home, _daemon, notes) = watching();
+fn every_way_of_saving_is_detected() {
+    let (home, _daemon, notes) = watched_source();
     let place = notes.join("Harbour Plan.md");
-    // A new file, in two steps.
+    // A new file that is written in two steps.
     fs::write(&place, "").unwrap();
     fs::write(&place, "# Harbour\n\nThe word is quartz.\n").unwrap();
     wait_for(&home, "quartz", &["harbour-plan"]);
-    // In place.
+    // A file that is overwritten in place.
     fs::write(&place, "# Harbour\n\nThe word is basalt.\n").unwrap();
     wait_for(&home, "basalt", &["harbour-plan"]);
     wait_for(&home, "quartz", &[]);
     // A temporary file that is renamed.
     save_beside_and_rename(&place, "# Harbour\n\nThe word is gneiss.\n");
     wait_for(&home, "gneiss", &["harbour-plan"]);
-    // The old one kept as a backup, a new one in its place.
+    // The old file becomes a backup, and a new file replaces it.
     fs::rename(&place, notes.join("Harbour Plan.md~")).unwrap();
     fs::write(&place, "# Harbour\n\nThe word is schist.\n").unwrap();
     wait_for(&home, "schist", &["harbour-plan"]);
-    // Removed and written anew.
+    // The file is removed and written again.
     fs::remove_file(&place).unwrap();
     fs::write(&place, "# Harbour\n\nThe word is marl.\n").unwrap();
     wait_for(&home, "marl", &["harbour-plan"]);
-    // Appended to.
+    // Text is appended.
     let mut file = fs::File::options().append(true).open(&place).unwrap();
     std::io::Write::write_all(&mut file, b"And loess.\n").unwrap();
     wait_for(&home, "loess", &["harbour-plan"]);
-    // Gone.
+    // The file is removed.
     fs::remove_file(&place).unwrap();
     wait_for(&home, "loess", &[]);
     assert_eq!(home.fault(["get", "harbour-plan", "--source", "notes"], 4)["code"], "not_found");
 }
 
 #[test]
-fn directories_that_come_move_and_go_are_noticed() {
-    let (home, _daemon, notes) = watching();
+fn added_moved_and_removed_directories_are_detected() {
+    let (home, _daemon, notes) = watched_source();
     let made = home.outside().join("made");
     fs::create_dir_all(made.join("deep/er")).unwrap();
     fs::write(made.join("deep/er/one.md"), "olivine\n").unwrap();
@@ -89,7 +89,7 @@ fn directories_that_come_move_and_go_are_noticed() {
     wait_for(&home, "olivine", &["kept/deep/er/one", "kept/deep/er/two", "kept/deep/three"]);
     fs::remove_dir_all(notes.join("kept/deep/er")).unwrap();
     wait_for(&home, "olivine", &["kept/deep/three"]);
-    // What is hidden is not ours to look at.
+    // Hidden directories are ignored.
     fs::create_dir_all(notes.join(".obsidian")).unwrap();
     fs::write(notes.join(".obsidian/four.md"), "olivine four\n").unwrap();
     fs::write(notes.join("five.md"), "dunite\n").unwrap();
@@ -98,8 +98,8 @@ fn directories_that_come_move_and_go_are_noticed() {
 }
 
 #[test]
-fn a_directory_that_comes_where_another_one_went_is_watched() {
-    let (home, daemon, notes) = watching();
+fn a_directory_that_replaces_another_is_watched() {
+    let (home, daemon, notes) = watched_source();
     let place = notes.join("a/deep");
     let make = |word: &str| {
         fs::create_dir_all(&place).unwrap();
@@ -111,7 +111,7 @@ fn a_directory_that_comes_where_another_one_went_is_watched() {
     let moved_away = || fs::rename(notes.join("a"), notes.join("b")).unwrap();
     let removed = || fs::remove_dir_all(notes.join("a")).unwrap();
     for (word, goes) in [("chert", &removed as &dyn Fn()), ("jasper", &moved_away)] {
-        // As a switch of branches: both have happened before the daemon can look.
+        // As in a switch of branches, both changes happen before the daemon can react.
         kill_process(pid, Signal::STOP).unwrap();
         goes();
         make(word);
@@ -125,7 +125,7 @@ fn a_directory_that_comes_where_another_one_went_is_watched() {
 
 #[test]
 fn the_daemons_own_writes_cause_no_loop() {
-    let (home, _daemon, notes) = watching();
+    let (home, _daemon, notes) = watched_source();
     home.put("own/page", "peridotite one\n");
     let put = ["put", "there", "--source", "notes"];
     home.json_with(put, b"peridotite two\n");
@@ -134,7 +134,7 @@ fn the_daemons_own_writes_cause_no_loop() {
     let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
     let files = [home.page_file("own/page"), notes.join("there.md"), notes.join("theirs.md")];
     let before: Vec<_> = files.iter().map(|file| modified(file)).collect();
-    // Long enough for several rounds of a loop.
+    // Long enough for several rounds of a possible loop.
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(files.iter().map(|file| modified(file)).collect::<Vec<_>>(), before);
     for (slug, source) in [("own/page", "default"), ("there", "notes"), ("theirs", "notes")] {
@@ -145,7 +145,7 @@ fn the_daemons_own_writes_cause_no_loop() {
 }
 
 #[test]
-fn a_directory_of_pages_that_lies_elsewhere_is_watched() {
+fn a_linked_directory_of_pages_is_watched() {
     let home = TestHome::new();
     let elsewhere = home.outside().join("elsewhere");
     fs::create_dir_all(home.path()).unwrap();
@@ -160,11 +160,11 @@ fn a_directory_of_pages_that_lies_elsewhere_is_watched() {
 }
 
 #[test]
-fn a_directory_that_may_not_be_read_keeps_nobody_from_watching_the_others() {
+fn an_unreadable_directory_does_not_stop_the_watcher() {
     if rustix::process::geteuid().is_root() {
-        return brain_tests::skip("root may read everything");
+        return brain_tests::skip("root can read all files");
     }
-    let (home, _daemon, notes) = watching();
+    let (home, _daemon, notes) = watched_source();
     for name in ["a", "lost+found", "z"] {
         fs::create_dir(notes.join(name)).unwrap();
     }
@@ -172,7 +172,7 @@ fn a_directory_that_may_not_be_read_keeps_nobody_from_watching_the_others() {
     wait_for(&home, "dolerite", &["z/one"]);
     let closed = notes.join("lost+found");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
-    // Adding another source makes the watcher begin anew.
+    // Adding another source restarts the watcher.
     let other = home.outside().join("other");
     fs::create_dir(&other).unwrap();
     home.json(["sources", "add", "other", "--path", other.to_str().unwrap()]);
@@ -180,15 +180,15 @@ fn a_directory_that_may_not_be_read_keeps_nobody_from_watching_the_others() {
         fs::write(notes.join(name).join("page.md"), format!("{word}\n")).unwrap();
         wait_for(&home, word, &[&format!("{name}/page")]);
     }
-    // It is watched as soon as it may be.
+    // The directory is watched as soon as it is readable.
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(closed.join("found.md"), "gypsum\n").unwrap();
     wait_for(&home, "gypsum", &["lost+found/found"]);
 }
 
 #[test]
-fn a_full_queue_of_the_kernel_leads_to_a_look_at_everything() {
-    let (home, daemon, notes) = watching();
+fn an_overflow_of_the_kernels_queue_starts_a_full_sync() {
+    let (home, daemon, notes) = watched_source();
     fs::write(notes.join("first.md"), "kimberlite\n").unwrap();
     wait_for(&home, "kimberlite", &["first"]);
     let limit: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
@@ -198,7 +198,7 @@ fn a_full_queue_of_the_kernel_leads_to_a_look_at_everything() {
         .unwrap();
     let pid = Pid::from_raw(daemon.pid() as i32).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    // Each pair of renames is four events that cannot be merged.
+    // Each pair of renames causes four events that the kernel cannot merge.
     let names = [notes.join("to.txt"), notes.join("fro.txt")];
     fs::write(&names[0], "").unwrap();
     for _ in 0..limit / 4 + 1000 {
@@ -212,8 +212,8 @@ fn a_full_queue_of_the_kernel_leads_to_a_look_at_everything() {
 }
 
 #[test]
-fn what_happened_while_nobody_watched_is_noticed_at_the_start() {
-    let (home, daemon, notes) = watching();
+fn changes_during_a_stop_are_detected_at_the_start() {
+    let (home, daemon, notes) = watched_source();
     fs::write(notes.join("kept.md"), "obsidian\n").unwrap();
     wait_for(&home, "obsidian", &["kept"]);
     assert!(daemon.terminate().0.success());
@@ -224,7 +224,7 @@ fn what_happened_while_nobody_watched_is_noticed_at_the_start() {
 }
 
 #[test]
-fn without_being_asked_nobody_watches() {
+fn the_watcher_is_off_by_default() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     let notes = home.outside().join("notes");
@@ -238,8 +238,8 @@ fn without_being_asked_nobody_watches() {
 }
 
 #[test]
-fn what_the_watcher_could_not_do_is_seen_until_it_is_well() {
-    let (home, _daemon, notes) = watching();
+fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
+    let (home, _daemon, notes) = watched_source();
     let place = |n: usize| notes.join(format!("{n}.md"));
     for n in 0..60 {
         fs::write(place(n), format!("pumice {n}\n")).unwrap();

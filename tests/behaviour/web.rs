@@ -1,16 +1,17 @@
-//! HTTP by hand for the tests of clients, owners and browsers: one request a connection, and what a
-//! browser keeps in between.
+//! A small HTTP client for the tests of clients, owners and browsers: one request per connection,
+//! and a browser that keeps cookies.
 
 use brain_tests::{Daemon, TestHome, http};
 use serde_json::Value;
 
-/// RFC 7636, appendix B.
+/// The PKCE verifier of RFC 7636, appendix B.
 pub(crate) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+/// The challenge of `VERIFIER`.
 pub(crate) const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
-/// Where the test's client wants the browser back.
+/// The redirect URI of the test's client.
 pub(crate) const CALLBACK: &str = "https://app.example/cb";
 
-/// A daemon that serves HTTP on ports of its own.
+/// A daemon that serves HTTP on free ports.
 pub(crate) struct Site {
     pub(crate) home: TestHome,
     _daemon: Daemon,
@@ -24,7 +25,7 @@ impl Site {
         Self::with(&[])
     }
 
-    /// With these variables in the daemon's environment.
+    /// Starts the daemon with environment variables.
     pub(crate) fn with(env: &[(&str, &str)]) -> Self {
         let mut home = TestHome::new();
         for (name, value) in
@@ -47,26 +48,26 @@ impl Site {
         Self { local: place("http_local"), public: place("http_public"), home, _daemon, admin }
     }
 
-    /// The address that clients know.
+    /// Returns the address that clients know.
     pub(crate) fn issuer(&self) -> String {
         format!("http://{}", self.local)
     }
 
-    pub(crate) fn local(&self, ask: &Ask) -> Answer {
+    pub(crate) fn local(&self, ask: &HttpRequest) -> HttpResponse {
         ask.send(&self.local)
     }
 
-    pub(crate) fn public(&self, ask: &Ask) -> Answer {
+    pub(crate) fn public(&self, ask: &HttpRequest) -> HttpResponse {
         ask.send(&self.public)
     }
 
-    /// Registers a client by the admin API.
+    /// Registers a client through the administration API.
     pub(crate) fn register(&self, client: &Value) -> Value {
-        let ask = Ask::json("/admin/api/register-client", client).bearer(&self.admin);
+        let ask = HttpRequest::json("/admin/api/register-client", client).bearer(&self.admin);
         self.local(&ask).expect(201).json()
     }
 
-    /// A client that asks the owner, with `read write`.
+    /// Registers a client that needs the owner's consent for `read write`; returns its id.
     pub(crate) fn app(&self) -> String {
         let client = self.register(&serde_json::json!({
             "name": "An app", "scope": "read write", "public": true, "redirect_uris": [CALLBACK],
@@ -75,12 +76,12 @@ impl Site {
         text(&client, "client_id")
     }
 
-    pub(crate) fn token(&self, form: &[(&str, &str)]) -> Answer {
-        self.local(&Ask::form("/token", form))
+    pub(crate) fn token(&self, form: &[(&str, &str)]) -> HttpResponse {
+        self.local(&HttpRequest::form("/token", form))
     }
 
-    /// What a public client gets for its code.
-    pub(crate) fn exchange(&self, client: &str, code: &str) -> Answer {
+    /// Exchanges a public client's code for tokens.
+    pub(crate) fn exchange(&self, client: &str, code: &str) -> HttpResponse {
         self.token(&[
             ("grant_type", "authorization_code"),
             ("client_id", client),
@@ -90,7 +91,7 @@ impl Site {
         ])
     }
 
-    pub(crate) fn refresh(&self, client: &str, token: &str) -> Answer {
+    pub(crate) fn refresh(&self, client: &str, token: &str) -> HttpResponse {
         self.token(&[
             ("grant_type", "refresh_token"),
             ("client_id", client),
@@ -98,10 +99,10 @@ impl Site {
         ])
     }
 
-    /// The status of an attempt to write something with this token.
-    pub(crate) fn writing(&self, token: &str) -> u16 {
+    /// Tries to write with this token and returns the HTTP status.
+    pub(crate) fn write_status(&self, token: &str) -> u16 {
         self.public(
-            &Ask::new("POST", "/ingest")
+            &HttpRequest::new("POST", "/ingest")
                 .header("Content-Type", "text/plain")
                 .body("a thought")
                 .bearer(token),
@@ -110,16 +111,16 @@ impl Site {
     }
 }
 
-/// A request.
+/// An HTTP request.
 #[derive(Clone)]
-pub(crate) struct Ask {
+pub(crate) struct HttpRequest {
     method: String,
     path: String,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
 }
 
-impl Ask {
+impl HttpRequest {
     pub(crate) fn new(method: &str, path: &str) -> Self {
         Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
     }
@@ -157,12 +158,12 @@ impl Ask {
         self.header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// `joined` is as it is to be encoded: `id:secret`.
-    pub(crate) fn basic(self, joined: &str) -> Self {
-        self.header("Authorization", &format!("Basic {}", base64(joined.as_bytes())))
+    /// Adds HTTP Basic authentication; `credentials` is `id:secret`.
+    pub(crate) fn basic(self, credentials: &str) -> Self {
+        self.header("Authorization", &format!("Basic {}", base64(credentials.as_bytes())))
     }
 
-    fn send(&self, address: &str) -> Answer {
+    fn send(&self, address: &str) -> HttpResponse {
         let mut headers: Vec<(&str, &str)> =
             self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         if self.body.is_empty() && self.method == "POST" {
@@ -171,25 +172,25 @@ impl Ask {
         let answer =
             http::call(address.parse().unwrap(), &self.method, &self.path, &headers, &self.body);
         let body = answer.text().to_owned();
-        Answer { status: answer.status, headers: answer.headers, body }
+        HttpResponse { status: answer.status, headers: answer.headers, body }
     }
 }
 
-/// An answer.
+/// An HTTP response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?}");
         self
     }
 
-    /// Refused so, with a message, and in JSON.
+    /// Checks for a refusal in JSON with this status, error code and a message.
     pub(crate) fn refused(self, status: u16, error: &str) -> Self {
         let this = self.expect(status);
         let json = this.json();
@@ -216,8 +217,8 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("not JSON ({e}): {self:?}"))
     }
 
-    /// A parameter of the address that the browser is sent to.
-    pub(crate) fn sent_back(&self, name: &str) -> Option<String> {
+    /// Returns a parameter of the URL in the `Location` header.
+    pub(crate) fn redirect_parameter(&self, name: &str) -> Option<String> {
         let location = self.header("location").unwrap_or_else(|| panic!("sent nowhere: {self:?}"));
         let (_, query) = location.split_once('?')?;
         query
@@ -228,15 +229,15 @@ impl Answer {
     }
 }
 
-/// A browser: it keeps cookies.
+/// A browser that keeps cookies.
 #[derive(Default)]
 pub(crate) struct Browser {
     pub(crate) cookies: Vec<(String, String)>,
 }
 
 impl Browser {
-    /// Sends a request to `address` with the cookies, and keeps those that come.
-    pub(crate) fn go(&mut self, address: &str, ask: Ask) -> Answer {
+    /// Sends a request to `address` with the cookies, and stores the cookies of the answer.
+    pub(crate) fn go(&mut self, address: &str, ask: HttpRequest) -> HttpResponse {
         let cookies: Vec<String> =
             self.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let ask = if cookies.is_empty() { ask } else { ask.header("Cookie", &cookies.join("; ")) };
@@ -251,32 +252,37 @@ impl Browser {
         answer
     }
 
-    /// The consent page for `client`, which asks for `scope`.
-    pub(crate) fn asked(&mut self, site: &Site, client: &str, scope: &str) -> Answer {
-        self.go(&site.local, Ask::get(&authorize(client, &[("scope", scope)])))
+    /// Opens the consent page for `client` and `scope`.
+    pub(crate) fn consent_page(&mut self, site: &Site, client: &str, scope: &str) -> HttpResponse {
+        self.go(&site.local, HttpRequest::get(&authorize(client, &[("scope", scope)])))
     }
 
-    /// Submits the form of a consent page with these fields more.
-    pub(crate) fn submit(&mut self, site: &Site, page: &Answer, more: &[(&str, &str)]) -> Answer {
-        let hidden = hidden(&page.body);
+    /// Submits the form of a consent page with additional fields.
+    pub(crate) fn submit(
+        &mut self,
+        site: &Site,
+        page: &HttpResponse,
+        more: &[(&str, &str)],
+    ) -> HttpResponse {
+        let hidden = hidden_fields(&page.body);
         let fields: Vec<(&str, &str)> = hidden
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .chain(more.iter().copied())
             .collect();
-        let ask = Ask::form("/authorize", &fields).header("Origin", &site.issuer());
+        let ask = HttpRequest::form("/authorize", &fields).header("Origin", &site.issuer());
         self.go(&site.local, ask.header("Sec-Fetch-Site", "same-origin"))
     }
 
-    /// Agrees to what `client` asks for; the code.
+    /// Consents to the request of `client` and returns the code.
     pub(crate) fn agree(&mut self, site: &Site, client: &str, scope: &str) -> String {
-        let page = self.asked(site, client, scope).expect(200);
+        let page = self.consent_page(site, client, scope).expect(200);
         let fields = [("decision", "approve"), ("admin_token", site.admin.as_str())];
-        self.submit(site, &page, &fields).expect(303).sent_back("code").unwrap()
+        self.submit(site, &page, &fields).expect(303).redirect_parameter("code").unwrap()
     }
 }
 
-/// The address that a client sends the browser to.
+/// Returns the authorization URL of a client.
 pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
     let mut pairs = vec![
         ("response_type", "code"),
@@ -291,8 +297,8 @@ pub(crate) fn authorize(client: &str, more: &[(&str, &str)]) -> String {
     format!("/authorize?{}", encoded(&pairs))
 }
 
-/// The hidden fields of a page's form.
-pub(crate) fn hidden(html: &str) -> Vec<(String, String)> {
+/// Returns the hidden fields of a page's form.
+pub(crate) fn hidden_fields(html: &str) -> Vec<(String, String)> {
     let attribute = |tag: &str, name: &str| {
         let (_, rest) = tag.split_once(&format!("{name}=\""))?;
         Some(
@@ -308,12 +314,12 @@ pub(crate) fn hidden(html: &str) -> Vec<(String, String)> {
     hidden.filter_map(|tag| Some((attribute(tag, "name")?, attribute(tag, "value")?))).collect()
 }
 
-/// A text member.
+/// Returns a text member of a JSON object.
 pub(crate) fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no {name} in {value}")).to_owned()
 }
 
-/// Pairs as a form has them.
+/// Encodes pairs as a form.
 pub(crate) fn encoded(pairs: &[(&str, &str)]) -> String {
     let one = |text: &str| {
         let byte = |b: u8| match b {

@@ -1,6 +1,6 @@
-//! The bytes on the wire, held by fixtures: a change of them is a new protocol number.
+//! The bytes on the wire, fixed by fixtures: every change needs a new protocol number.
 //!
-//! `BRAIN_WRITE_FIXTURES=1 cargo test -p brain-tests wire::` writes the fixtures anew. Do that only
+//! `BRAIN_WRITE_FIXTURES=1 cargo test -p brain-tests wire::` rewrites the fixtures. Do that only
 //! together with a higher `PROTOCOL`.
 
 use std::fmt::Debug;
@@ -13,8 +13,11 @@ use serde::de::DeserializeOwned;
 
 use crate::wire_replies::replies;
 
-/// Compares each value's bytes with the file's, and what the file's bytes decode to with the value.
-fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values: &[(&str, T)]) {
+/// Compares each value's bytes with the fixture, and the decoded fixture with the value.
+fn assert_bytes<T: Serialize + DeserializeOwned + PartialEq + Debug>(
+    file: &str,
+    values: &[(&str, T)],
+) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/wire").join(file);
     let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
     let now: String = values
@@ -42,11 +45,11 @@ fn hold<T: Serialize + DeserializeOwned + PartialEq + Debug>(file: &str, values:
             .collect();
         assert_eq!(decode::<T>(&bytes).as_ref(), Ok(value), "{file}: {name} is read otherwise");
         for cut in 0..bytes.len() {
-            assert!(decode::<T>(&bytes[..cut]).is_err(), "{file}: {name} cut at {cut} is taken");
+            assert!(decode::<T>(&bytes[..cut]).is_err(), "{file}: {name} cut at {cut} is accepted");
         }
         assert!(
             decode::<T>(&[bytes, vec![0]].concat()).is_err(),
-            "{file}: {name} with a byte too many is taken"
+            "{file}: {name} with an extra byte is accepted"
         );
     }
 }
@@ -222,12 +225,12 @@ fn requests() -> Vec<Request> {
 }
 
 #[test]
-fn every_request_has_the_bytes_it_always_had() {
+fn the_bytes_of_requests_do_not_change() {
     let all = requests();
     let named: Vec<(&str, Request)> =
         all.into_iter().map(|request| (request.name(), request)).collect();
-    hold("requests.hex", &named);
-    // The position of a variant is its number on the wire: none is missing, none moved.
+    assert_bytes("requests.hex", &named);
+    // A variant's position is its number on the wire: no variant is missing or moved.
     for (n, (_, request)) in named.iter().enumerate() {
         assert_eq!(usize::from(encode(request).unwrap()[0]), n);
     }
@@ -239,9 +242,9 @@ fn every_request_has_the_bytes_it_always_had() {
 }
 
 #[test]
-fn every_reply_has_the_bytes_it_always_had() {
+fn the_bytes_of_replies_do_not_change() {
     let named = replies();
-    hold("replies.hex", &named);
+    assert_bytes("replies.hex", &named);
     for (n, (_, reply)) in named.iter().enumerate() {
         assert_eq!(usize::from(encode(reply).unwrap()[0]), n);
     }
@@ -253,15 +256,15 @@ fn every_reply_has_the_bytes_it_always_had() {
 }
 
 #[test]
-fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
+fn the_bytes_of_faults_events_and_small_enums_do_not_change() {
     let faults: Vec<(&str, Answer)> = FaultCode::ALL
         .iter()
         .map(|&code| (code.as_str(), Answer::Fault(Fault::new(code, "what").hint("way out"))))
         .collect();
-    hold("faults.hex", &faults);
+    assert_bytes("faults.hex", &faults);
     let event = Answer::Event(Event::Progress { done: 1, total: 70_000 });
     let line = Answer::Event(Event::Line("RUN_START:x".into()));
-    hold(
+    assert_bytes(
         "answers.hex",
         &[
             ("event", event),
@@ -271,7 +274,7 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         ],
     );
     use WriteStatus::*;
-    hold(
+    assert_bytes(
         "write_status.hex",
         &[
             ("created", Created),
@@ -281,10 +284,10 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         ],
     );
     use CheckStatus as C;
-    hold("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
-    hold("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
-    hold("job_state.hex", &JobState::ALL.map(|state| (state.as_str(), state)));
-    hold("grant_type.hex", &GrantType::ALL.map(|kind| (kind.as_str(), kind)));
+    assert_bytes("check_status.hex", &[("ok", C::Ok), ("warn", C::Warn), ("fail", C::Fail)]);
+    assert_bytes("sort.hex", &[("updated", Sort::Updated), ("slug", Sort::Slug)]);
+    assert_bytes("job_state.hex", &JobState::ALL.map(|state| (state.as_str(), state)));
+    assert_bytes("grant_type.hex", &GrantType::ALL.map(|kind| (kind.as_str(), kind)));
     let origins = [
         ("argument", Origin::Argument),
         ("stdin", Origin::Stdin),
@@ -292,25 +295,25 @@ fn every_fault_code_event_and_small_enum_has_the_bytes_it_always_had() {
         ("agent", Origin::Agent(None)),
         ("agent_with_uri", Origin::Agent(Some("https://e.org".into()))),
     ];
-    hold("origin.hex", &origins);
+    assert_bytes("origin.hex", &origins);
     let expects = [
         ("absent", Precondition::Absent),
         ("hash", Precondition::Hash("ab".into())),
         ("version", Precondition::Version(300)),
     ];
-    hold("expect.hex", &expects);
+    assert_bytes("expect.hex", &expects);
     let credentials = [
         ("own", Credentials::Own),
         ("token", Credentials::Token(Secret::new("s"))),
         ("client", Credentials::Client { id: "c".into(), secret: Secret::new("s") }),
     ];
-    hold("credentials.hex", &credentials);
-    hold("voice_event.hex", &crate::wire_tunnel::events());
-    hold("voice_then.hex", &crate::wire_tunnel::thens());
+    assert_bytes("credentials.hex", &credentials);
+    assert_bytes("voice_event.hex", &crate::wire_tunnel::events());
+    assert_bytes("voice_then.hex", &crate::wire_tunnel::actions());
 }
 
 #[test]
-fn the_greeting_has_the_bytes_it_will_have_for_ever() {
+fn the_bytes_of_the_greeting_do_not_change() {
     let hello = Hello { protocol: 0x0102, version: [3, 4, 5, 6], pid: 0x0708_090a };
     let bytes = *b"brain\0\x01\x02\0\x03\0\x04\0\x05\0\x06\x07\x08\x09\x0a";
     assert_eq!(hello.to_bytes(), bytes);
@@ -337,7 +340,7 @@ fn any_capture() -> impl Strategy<Value = Request> {
 
 proptest! {
     #[test]
-    fn any_capture_comes_out_as_it_went_in(request in any_capture()) {
+    fn any_capture_survives_encoding(request in any_capture()) {
         let bytes = encode(&request).unwrap();
         let mut wire = Vec::new();
         write_frame(&mut wire, &bytes).unwrap();
@@ -346,20 +349,20 @@ proptest! {
     }
 
     #[test]
-    fn any_search_comes_out_as_it_went_in(query in ".*", limit: u32, tags: Vec<String>, explain: bool) {
+    fn any_search_survives_encoding(query in ".*", limit: u32, tags: Vec<String>, explain: bool) {
         let request = Request::Search(Search { query, limit, tags, explain, ..Search::default() });
         prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
     }
 
     #[test]
-    fn any_bytes_are_a_value_or_an_error_and_a_value_has_one_form(bytes: Vec<u8>, variant in 0_u8..80) {
+    fn any_bytes_decode_to_an_error_or_a_canonical_value(bytes: Vec<u8>, variant in 0_u8..80) {
         let mut bytes = bytes;
         bytes.insert(0, variant);
         if let Ok(request) = decode::<Request>(&bytes) {
             prop_assert_eq!(decode::<Request>(&encode(&request).unwrap()).unwrap(), request);
         }
         if let Ok(answer) = decode::<Answer>(&bytes) {
-            // A score may be not-a-number, which equals nothing: compare bytes.
+            // A score may be NaN, which equals nothing, so compare bytes.
             let again = encode(&answer).unwrap();
             prop_assert_eq!(encode(&decode::<Answer>(&again).unwrap()).unwrap(), again);
         }

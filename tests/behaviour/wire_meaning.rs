@@ -15,7 +15,7 @@ fn slug(text: &str) -> Slug {
     Slug::parse(text).unwrap()
 }
 
-fn spent() -> Spending {
+fn spending() -> Spending {
     Spending { estimated: 70_000, actual: 300, tokens_in: 5000, tokens_out: 7, calls: 2 }
 }
 
@@ -73,7 +73,7 @@ fn hit() -> Hit {
     }
 }
 
-fn asked() -> AskReply {
+fn ask_reply() -> AskReply {
     AskReply {
         question: "why?".into(),
         answer: some("because [1]"),
@@ -89,7 +89,7 @@ fn asked() -> AskReply {
         passages: vec![hit()],
         hint: some("h"),
         model: some("m"),
-        cost: spent(),
+        cost: spending(),
         degraded: some("d"),
     }
 }
@@ -135,7 +135,7 @@ fn ideas() -> IdeasReply {
         short_of_target: true,
         judge_failed: false,
         failed_crosses: 1,
-        cost: spent(),
+        cost: spending(),
         saved_slug: Some(slug("ideas/x")),
         problem: some("p"),
         degraded: some("d"),
@@ -182,14 +182,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         installed: vec![row],
     };
     let costs = CostsReply {
-        total: spent(),
-        sums: vec![CostSum { purpose: "ask".into(), model: "m".into(), spent: spent() }],
+        total: spending(),
+        sums: vec![CostSum { purpose: "ask".into(), model: "m".into(), spent: spending() }],
         calls: vec![CostCall {
             at: at(),
             purpose: "embedding".into(),
             model: "m".into(),
             state: "done".into(),
-            spent: spent(),
+            spent: spending(),
         }],
         damaged: 1,
         implausible: 2,
@@ -202,14 +202,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         crosses_done: 3,
         crosses: 300,
         status: "stopped".into(),
-        cost: spent(),
+        cost: spending(),
         saved_slug: None,
     };
     vec![
         ("embedded", Reply::Embed(embedded)),
         ("model_installed", Reply::ModelInstall(installed)),
         ("models", Reply::Models(models)),
-        ("asked", Reply::Ask(asked())),
+        ("asked", Reply::Ask(ask_reply())),
         ("costs", Reply::Costs(costs)),
         ("ideas", Reply::Ideas(ideas())),
         (

@@ -21,7 +21,7 @@ fn turn(event: VoiceEvent) -> VoiceTurn {
     }
 }
 
-/// What a caller can do, each once.
+/// Every event of a call.
 pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
     let (id, url) = ("RE1".to_owned(), "https://api.example/RE1".to_owned());
     vec![
@@ -35,8 +35,8 @@ pub(crate) fn events() -> Vec<(&'static str, VoiceEvent)> {
     ]
 }
 
-/// What can come after something was said, each once.
-pub(crate) fn thens() -> Vec<(&'static str, VoiceAction)> {
+/// Every action after an answer.
+pub(crate) fn actions() -> Vec<(&'static str, VoiceAction)> {
     vec![
         ("listen", VoiceAction::Listen { asked: some("question"), silences: 1 }),
         ("record", VoiceAction::Record),

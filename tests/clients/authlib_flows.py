@@ -1,4 +1,5 @@
-"""authlib: metadata as RFC 8414 wants it, client credentials in both ways, code with PKCE, refresh, revocation."""
+"""Tests authlib: metadata (RFC 8414), both methods of client credentials, code with PKCE, refresh,
+and revocation."""
 
 import os
 import random
@@ -16,7 +17,7 @@ os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 
 class Plain(AuthorizationServerMetadata):
-    """The address of a test is not https, which is all that is overlooked here."""
+    """Accepts the test's address, which does not use HTTPS."""
 
     def validate_issuer(self):
         assert self["issuer"] == ISSUER

@@ -1,4 +1,5 @@
-// The owner's browser for a program that prints an address and waits to be called back: `node browser.mjs URL`.
+// The owner's browser for programs that print an address and wait for a callback:
+// `node browser.mjs URL`.
 import assert from 'node:assert/strict'
 import { consent } from './consent.mjs'
 

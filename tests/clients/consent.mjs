@@ -1,4 +1,5 @@
-// What the owner's browser does: opens the consent page, agrees with the owner's token, and follows no redirect but the last one.
+// Acts as the owner's browser: opens the consent page, agrees with the admin token, and returns
+// the last redirect.
 import assert from 'node:assert/strict'
 
 const unescaped = (text) => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#x27;', "'").replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>')

@@ -1,4 +1,4 @@
-"""What the owner's browser does: opens the consent page and agrees with the owner's token."""
+"""Acts as the owner's browser: opens the consent page and agrees with the admin token."""
 
 import html
 import os
@@ -18,7 +18,7 @@ def attribute(tag, name):
 
 
 def consent(url):
-    """Agrees as the owner; the address that the browser is sent to."""
+    """Agrees as the owner and returns the address of the redirect."""
     browser = requests.Session()
     page = browser.get(url, allow_redirects=False)
     assert page.status_code == 200, page.text

@@ -1,4 +1,4 @@
-// The official TypeScript client of both eras: the same by the handshake and without one.
+// Tests the official TypeScript client with and without a handshake.
 import assert from 'node:assert/strict'
 import { Client, ClientCredentialsProvider, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client'
 import { App, ISSUER, MACHINE_ID, MACHINE_SECRET, READ_TOKEN, readAndWrite, readOnly, server } from './mcp-work.mjs'

@@ -1,4 +1,5 @@
-// The official TypeScript SDK of the handshake era: from the 401 to the tools, by client credentials and by consent.
+// Tests the official TypeScript SDK with a handshake: authorization by client credentials and by
+// consent, then the tools.
 import assert from 'node:assert/strict'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

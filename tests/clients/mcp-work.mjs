@@ -1,4 +1,4 @@
-// What the official MCP clients do here, whichever library they come from: authorize as the owner's browser would, and use the tools.
+// The steps of all official MCP clients: authorization with the owner's browser, then the tools.
 import assert from 'node:assert/strict'
 import { consent } from './consent.mjs'
 
@@ -9,17 +9,17 @@ export const server = new URL(`${ISSUER}/mcp`)
 export class App {
   redirectUrl = 'http://127.0.0.1:33421/callback'
   clientMetadata = { client_name: 'app', redirect_uris: [this.redirectUrl], token_endpoint_auth_method: 'none' }
-  #kept = {}
+  #session = {}
   /** The address that the browser was sent back to. */
   back = undefined
 
   clientInformation = () => ({ client_id: PUBLIC_ID, issuer: ISSUER })
-  tokens = () => this.#kept.tokens
-  saveTokens = (tokens) => void (this.#kept.tokens = tokens)
-  codeVerifier = () => this.#kept.verifier
-  saveCodeVerifier = (verifier) => void (this.#kept.verifier = verifier)
-  discoveryState = () => this.#kept.discovery
-  saveDiscoveryState = (state) => void (this.#kept.discovery = state)
+  tokens = () => this.#session.tokens
+  saveTokens = (tokens) => void (this.#session.tokens = tokens)
+  codeVerifier = () => this.#session.verifier
+  saveCodeVerifier = (verifier) => void (this.#session.verifier = verifier)
+  discoveryState = () => this.#session.discovery
+  saveDiscoveryState = (state) => void (this.#session.discovery = state)
   async redirectToAuthorization(url) {
     assert.equal(url.searchParams.get('resource'), `${server}`)
     assert.equal(url.searchParams.get('scope'), 'read write', 'the first challenge names all that a client may want')

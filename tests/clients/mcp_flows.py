@@ -1,4 +1,5 @@
-"""The official Python client of MCP: from the 401 to the tools, by client credentials and by consent, in both eras."""
+"""Tests the official Python client of MCP: authorization by client credentials and by consent, then
+the tools, with both protocol versions."""
 
 import asyncio
 import json
@@ -21,7 +22,7 @@ TOOLS = {"search", "fetch", "capture", "put_page"}
 
 
 class Kept:
-    """What an application keeps."""
+    """The tokens and client data of an application."""
 
     def __init__(self, client=None):
         self.client, self.tokens = client, None
@@ -40,7 +41,7 @@ class Kept:
 
 
 class Browser:
-    """The owner's."""
+    """The owner's browser."""
 
     back = None
 
@@ -68,7 +69,7 @@ def app():
 
 
 async def call(client, name, **arguments):
-    """A tool's answer, which models read as text and programs as an object: the two say the same."""
+    """Returns a tool's result. Its text and its object must be equal."""
     answer = await client.call_tool(name, arguments)
     assert not answer.is_error, answer.content
     assert len(answer.content) == 1 and json.loads(answer.content[0].text) == answer.structured_content, answer
@@ -98,7 +99,7 @@ async def read_only(client, refusals):
     try:
         await client.call_tool("capture", {"content": "refused"})
     except MCPError:
-        # This client does not tell why, so it is looked up in what came back.
+        # This client does not report the reason, so read it from the HTTP response.
         status, challenge = refusals[-1]
         assert status == 403 and 'error="insufficient_scope"' in challenge and "write" in challenge, refusals
     else:

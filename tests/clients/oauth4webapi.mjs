@@ -1,4 +1,5 @@
-// oauth4webapi: discovery from the resource, client credentials, code with PKCE, refresh, revocation, and a call with the token.
+// Tests oauth4webapi: discovery, client credentials, code with PKCE, refresh, revocation, and a call
+// with the token.
 import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
 import { consent } from './consent.mjs'
@@ -22,7 +23,7 @@ assert.deepEqual(server.code_challenge_methods_supported, ['S256'])
 const ingest = (token, text) =>
   oauth.protectedResourceRequest(token, 'POST', new URL(`${ISSUER}/ingest`), new Headers({ 'content-type': 'text/plain' }), text, insecure)
 
-// A machine with a secret, which has a character that Basic authentication has to encode.
+// A confidential client. Its secret has a character that Basic authentication must encode.
 const machine = { client_id: MACHINE_ID }
 for (const authentication of [oauth.ClientSecretBasic(MACHINE_SECRET), oauth.ClientSecretPost(MACHINE_SECRET)]) {
   const answer = await oauth.clientCredentialsGrantRequest(server, machine, authentication, { scope: 'write' }, insecure)
@@ -31,7 +32,7 @@ for (const authentication of [oauth.ClientSecretBasic(MACHINE_SECRET), oauth.Cli
   const taken = await ingest(token.access_token, `by oauth4webapi ${Math.random()}`)
   assert.equal(taken.status, 202)
 }
-// One that may only read.
+// A client with the read scope only.
 const reader = { client_id: READER_ID }
 const asked = await oauth.clientCredentialsGrantRequest(server, reader, oauth.ClientSecretBasic(READER_SECRET), {}, insecure)
 const readOnly = await oauth.processClientCredentialsResponse(server, reader, asked)
@@ -47,7 +48,7 @@ await assert.rejects(oauth.processClientCredentialsResponse(server, reader, more
 const wrong = await oauth.clientCredentialsGrantRequest(server, reader, oauth.ClientSecretBasic('wrong'), {}, insecure)
 await assert.rejects(oauth.processClientCredentialsResponse(server, reader, wrong))
 
-// A public client, by the owner's consent.
+// A public client with the owner's consent.
 const app = { client_id: PUBLIC_ID }
 const verifier = oauth.generateRandomCodeVerifier()
 const state = oauth.generateRandomState()
@@ -80,7 +81,7 @@ await oauth.processRevocationResponse(
 await assert.rejects(refresh(second.refresh_token), { error: 'invalid_grant' })
 await assert.rejects(ingest(second.access_token, 'revoked'), (error) => error.status === 401)
 
-// A code is good once; the second time takes back what the first one gave.
+// A code works once. Its second use revokes the tokens of the first.
 const again = oauth.validateAuthResponse(server, app, await consent(url, ADMIN_TOKEN), state)
 const redeemAgain = () => oauth.authorizationCodeGrantRequest(server, app, oauth.None(), again, redirectUri, verifier, insecure)
 const third = await oauth.processAuthorizationCodeResponse(server, app, await redeemAgain())

@@ -1,4 +1,4 @@
-// openid-client: client credentials, and a code with PKCE, both as an application would use it.
+// Tests openid-client: client credentials, and a code with PKCE.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { consent } from './consent.mjs'

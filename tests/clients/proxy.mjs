@@ -1,5 +1,5 @@
-// Adds the bearer token TOKEN to whatever passes to UPSTREAM, for testers that have none. Bodies and streams of events pass as they
-// come, and so do Host and Origin, which the daemon judges. Prints its own address.
+// A proxy to UPSTREAM that adds the bearer token TOKEN, for testers without authorization. It does
+// not change bodies, event streams, Host and Origin. Prints its address.
 import http from 'node:http'
 
 const { UPSTREAM, TOKEN } = process.env
@@ -16,7 +16,7 @@ const server = http.createServer((request, response) => {
     answer.on('error', () => response.destroy())
   })
   passed.on('error', (error) => (response.headersSent ? response.destroy() : response.writeHead(502).end(`${error}`)))
-  // Whoever goes away ends what was asked for: a stream has no other end.
+  // A disconnecting client ends its request, because a stream has no other end.
   response.on('close', () => passed.destroy())
   request.pipe(passed)
 })

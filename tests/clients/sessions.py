@@ -1,4 +1,4 @@
-"""requests.Session: 1,000 posts over kept connections, refused and taken, none of them broken.
+"""Tests requests.Session: 1,000 accepted and rejected posts over reused connections.
 
 requests sends the head of a post and its body one after the other, so a refusal often comes before
 the body. A broken connection would be a ConnectionError here: nothing is retried.
@@ -23,7 +23,7 @@ sizes = [0, 1, 100, 4095, 4097, 60_000, 65_537, 1_000_000, 1_048_577]
 
 
 def pieces(body):
-    """The body in chunks; requests sends it with `Transfer-Encoding: chunked`."""
+    """Yields the body in parts, which requests sends with `Transfer-Encoding: chunked`."""
     for at in range(0, len(body), 10_000):
         yield body[at : at + 10_000]
 
@@ -40,7 +40,7 @@ for at in range(POSTS):
     except requests.RequestException as broken:
         raise SystemExit(f"{what}: {broken}") from broken
     answer.json()
-    # 400 only where the content is to blame, never for a connection that was misread.
+    # 400 must be caused by the content, never by a misread connection.
     misread = ("must wait", "ended before", "this request is not valid", "not a valid HTTP", "exclude each other")
     assert not any(words in answer.text for words in misread), f"{what}: {answer.text}"
     seen[answer.status_code] = seen.get(answer.status_code, 0) + 1

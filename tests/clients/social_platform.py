@@ -1,4 +1,4 @@
-"""tweepy and xdk against the platform that the collector is tested with: what those two can read is what the real one sends."""
+"""Tests the fake platform of the collector with the client libraries tweepy and xdk."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ def control(what, **body):
 
 
 class Loopback(requests.adapters.HTTPAdapter):
-    """tweepy has the platform's address built in."""
+    """Sends requests of tweepy, which has a fixed address, to the fake platform."""
 
     def send(self, request, **kwargs):
         request.url = request.url.replace("https://api.twitter.com", BASE)
@@ -107,14 +107,14 @@ assert stream.delete_rules([rule.id for rule in stream.get_rules().data]).meta["
 assert not stream.get_rules().data
 print("tweepy: ok")
 
-# xdk, which asks in the newer names, and takes problems of the newer host only
+# xdk uses the newer names and accepts problems of the newer host only.
 control("newer-host")
 client = xdk.Client(base_url=BASE, bearer_token=APP)
 assert client.users.get_by_username("me").data.id == me
 posts = []
 for page in client.users.get_posts(me, max_results=5, post_fields=["created_at", "public_metrics"]):
     posts += page.data or []
-# One more since: the stream's.
+# The stream made one more request.
 assert [post.id for post in posts][1:] == mine[::-1], posts
 assert posts[0].public_metrics.repost_count == 0
 found = next(iter(client.posts.search_recent("owls OR cats", max_results=10)))

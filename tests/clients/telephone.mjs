@@ -1,4 +1,4 @@
-// twilio's own library for Node against /voice: it signs forms, JSON and addresses, and the daemon takes them.
+// Tests /voice with Twilio's library for Node, which signs forms, JSON and addresses.
 import assert from "node:assert/strict";
 import crypto from "node:crypto";
 import twilio from "twilio";

@@ -1,4 +1,4 @@
-"""twilio's own library against /voice: it signs the requests, knows every verb and attribute of the answers, and writes the same markup."""
+"""Tests /voice with Twilio's library: signatures, verbs, attributes and markup."""
 
 import inspect
 import os
@@ -18,7 +18,7 @@ def snake(name):
 
 
 def rebuild(element, into):
-    """The element, made by the library; whatever it has no parameter for is none of its markup."""
+    """Builds the element with the library, which rejects unknown attributes."""
     verb = {"Hangup": "hangup", "Redirect": "redirect", "Record": "record", "Gather": "gather", "Say": "say"}[element.tag]
     method = getattr(into, verb)
     known = inspect.signature(method).parameters
@@ -34,7 +34,7 @@ def canonical(text):
     return ElementTree.canonicalize(text, strip_text=True)
 
 
-def heard(answer):
+def parse_response(answer):
     assert answer.status_code == 200, (answer.status_code, answer.text)
     assert answer.headers["content-type"].startswith("text/xml"), answer.headers
     assert float(answer.elapsed.total_seconds()) < 10
@@ -53,7 +53,7 @@ def post(path, form, url=PUBLIC):
 
 def call(path, caller, **more):
     form = {"CallSid": "CA" + ("5" if caller == KNOWN else "7") * 32, "AccountSid": "AC" + "0" * 32, "From": caller, "To": "+4930901820", "Direction": "inbound"}
-    return heard(post(path, {**form, **more}))
+    return parse_response(post(path, {**form, **more}))
 
 
 def says(root):
@@ -82,15 +82,15 @@ port = validator.compute_signature(PUBLIC + ":443/voice", {"CallSid": "CA1"})
 assert requests.post(BASE + "/voice", data={"CallSid": "CA1"}, headers={"X-Twilio-Signature": port}, timeout=15).status_code == 200
 path = "/voice?CallSid=CA2&From=%2B1"
 signature = validator.compute_signature(PUBLIC + path, {})
-heard(requests.get(BASE + path, headers={"X-Twilio-Signature": signature}, timeout=15))
+parse_response(requests.get(BASE + path, headers={"X-Twilio-Signature": signature}, timeout=15))
 
 
 class Several(dict):
-    """What web frameworks hand to the library where a name comes more than once."""
+    """A form with repeated names, as web frameworks pass it to the library."""
 
     def getlist(self, name):
         return self[name] if isinstance(self[name], list) else [self[name]]
 
 
-heard(post("/voice", Several(CallSid="CA3", A=["b", "a", "b"])))
+parse_response(post("/voice", Several(CallSid="CA3", A=["b", "a", "b"])))
 print("twilio for Python: ok")

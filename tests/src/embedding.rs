@@ -1,7 +1,6 @@
-//! An embedding endpoint that is none, over loopback: the shape of OpenAI's, as strict as the real
-//! ones are about what they take. Words of one line of [`MEANINGS`] have nearly the same vector, so
-//! a test can look for what is meant and find what is written otherwise. Its mood is up to the
-//! test, and may change.
+//! A fake embedding endpoint on loopback. It has the shape of OpenAI's API and validates requests
+//! as strictly. Words in one line of [`MEANINGS`] have nearly the same vector, so that tests can
+//! search by meaning. Tests choose its behaviour and may change it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,41 +9,40 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::http::Heard;
+use crate::http::ReceivedRequest;
 use crate::tiny_model::MEANINGS;
 
-/// Length of its vectors, when it is not told another.
+/// Default length of vectors.
 pub const DIMENSIONS: usize = 96;
 
-/// How it answers.
+/// The endpoint's response to valid requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mood {
-    /// As it should.
-    Well,
-    /// With the numbers as base64.
-    Packed,
-    /// With vectors in another order than the texts, by their index.
-    Mixed,
-    /// Not at all; it holds the connection.
-    Stalls,
-    /// A byte each half second, without an end.
-    Drips,
-    /// With half of an answer.
-    Cuts,
-    /// With 429, and perhaps `Retry-After`.
-    Limits(Option<u64>),
-    /// With this status and an error.
-    Fails(u16),
-    /// With status 200 and this.
-    Says(String),
-    /// Only when all texts together have at most so many bytes; else with 400 about the context
-    /// length.
-    Holds(usize),
+pub enum Behaviour {
+    /// Returns the vectors in the order of the texts.
+    Normal,
+    /// Encodes the vectors as base64.
+    Base64,
+    /// Returns the vectors in another order than the texts, with their indices.
+    Unordered,
+    /// Holds the connection without a response.
+    Stall,
+    /// Sends one byte every half second without end.
+    Drip,
+    /// Closes the connection in the middle of the response.
+    Truncate,
+    /// Responds with 429 and, if given, `Retry-After` in seconds.
+    RateLimit(Option<u64>),
+    /// Responds with this status and an error.
+    Fail(u16),
+    /// Responds with status 200 and this body.
+    Body(String),
+    /// Responds with 400 about the context length if all texts together exceed this many bytes.
+    MaxBytes(usize),
 }
 
-/// What it was asked, and understood.
+/// A valid request.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct EmbeddingRequest {
     /// The model's name.
     pub model: String,
     /// The texts.
@@ -53,14 +51,14 @@ pub struct Asked {
 
 #[derive(Debug)]
 struct State {
-    mood: Mood,
+    behaviour: Behaviour,
     key: Option<String>,
-    asked: Vec<Asked>,
+    requests: Vec<EmbeddingRequest>,
     calls: usize,
     tokens: u64,
 }
 
-/// The service.
+/// The fake endpoint.
 pub struct FakeEmbedding {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -73,13 +71,14 @@ impl Default for FakeEmbedding {
 }
 
 impl FakeEmbedding {
-    /// A service in a good mood, which wants this key.
+    /// Starts an endpoint with [`Behaviour::Normal`]. It requires `key` if there is one.
     #[must_use]
     pub fn new(key: Option<&str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let key = key.map(str::to_owned);
-        let state = State { mood: Mood::Well, key, asked: Vec::new(), calls: 0, tokens: 0 };
+        let state =
+            State { behaviour: Behaviour::Normal, key, requests: Vec::new(), calls: 0, tokens: 0 };
         let state = Arc::new(Mutex::new(state));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -91,13 +90,13 @@ impl FakeEmbedding {
         Self { address, state }
     }
 
-    /// Its address, as `embedding.base_url` wants it.
+    /// Returns the address for `embedding.base_url`.
     #[must_use]
     pub fn base(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The variables of a daemon that uses it, with this model.
+    /// Returns the environment variables of a daemon that uses the endpoint with this model.
     #[must_use]
     pub fn variables(&self, model: &str) -> [(String, String); 3] {
         [
@@ -107,43 +106,43 @@ impl FakeEmbedding {
         ]
     }
 
-    /// Changes its mood, for requests that begin from now on.
-    pub fn becomes(&self, mood: Mood) {
-        self.state.lock().unwrap().mood = mood;
+    /// Changes the behaviour for later requests.
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
+        self.state.lock().unwrap().behaviour = behaviour;
     }
 
-    /// What it was asked and understood, in order.
+    /// Returns the valid requests in order.
     #[must_use]
-    pub fn asked(&self) -> Vec<Asked> {
-        self.state.lock().unwrap().asked.clone()
+    pub fn requests(&self) -> Vec<EmbeddingRequest> {
+        self.state.lock().unwrap().requests.clone()
     }
 
-    /// Every text that it was sent.
+    /// Returns the texts of all valid requests.
     #[must_use]
     pub fn texts(&self) -> Vec<String> {
-        self.asked().into_iter().flat_map(|asked| asked.texts).collect()
+        self.requests().into_iter().flat_map(|request| request.texts).collect()
     }
 
-    /// How often somebody called, understood or not.
+    /// Returns the number of requests, including invalid ones.
     #[must_use]
-    pub fn calls(&self) -> usize {
+    pub fn call_count(&self) -> usize {
         self.state.lock().unwrap().calls
     }
 
-    /// The tokens that it counted.
+    /// Returns the number of tokens of successful requests.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.state.lock().unwrap().tokens
     }
 }
 
-/// What a text means to it: a direction a line of [`MEANINGS`], and one of the others for each
-/// other word. Each model sees them from its own side, so vectors of two models have nothing to do
-/// with each other.
+/// Returns the vector of a text: one direction for each line of [`MEANINGS`], and one of the other
+/// directions for each other word. Directions depend on the model, so vectors of two models are
+/// unrelated.
 fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
     let turn = model.bytes().map(usize::from).sum::<usize>();
     let mut vector = vec![0.0; length];
-    // A text that says nothing points somewhere, too.
+    // A text without words has a direction, too.
     vector[turn % length] += 0.01;
     for word in
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2)
@@ -164,68 +163,80 @@ fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
 }
 
 fn serve(stream: &TcpStream, state: &Mutex<State>) {
-    let Some(request) = Heard::read(stream) else { return };
-    let understood = {
+    let Some(request) = ReceivedRequest::read(stream) else { return };
+    let parsed = {
         let mut state = state.lock().unwrap();
         state.calls += 1;
-        understand(&state, &request)
+        parse_request(&state, &request)
     };
-    let (asked, length) = match understood {
-        Ok(understood) => understood,
-        Err((status, why)) => return write(stream, status, &refusal(&why), None),
+    let (embedding, length) = match parsed {
+        Ok(parsed) => parsed,
+        Err((status, why)) => return write(stream, status, &error_body(&why), None),
     };
-    let (mood, tokens) = {
+    let (behaviour, tokens) = {
         let mut state = state.lock().unwrap();
-        // A token is about four letters to it.
-        let tokens = asked.texts.iter().map(|text| text.len() as u64 / 4 + 1).sum::<u64>();
-        state.asked.push(asked.clone());
-        let mood = state.mood.clone();
-        if matches!(mood, Mood::Well | Mood::Packed | Mood::Mixed | Mood::Holds(_)) {
+        // A token has about four letters.
+        let tokens = embedding.texts.iter().map(|text| text.len() as u64 / 4 + 1).sum::<u64>();
+        state.requests.push(embedding.clone());
+        let behaviour = state.behaviour.clone();
+        if matches!(
+            behaviour,
+            Behaviour::Normal | Behaviour::Base64 | Behaviour::Unordered | Behaviour::MaxBytes(_)
+        ) {
             state.tokens += tokens;
         }
-        (mood, tokens)
+        (behaviour, tokens)
     };
-    let rows = asked.texts.iter().enumerate().map(|(index, text)| {
-        let numbers = vector(&asked.model, text, length);
-        let embedding = match mood {
-            Mood::Packed => packed(&numbers).into(),
+    let rows = embedding.texts.iter().enumerate().map(|(index, text)| {
+        let numbers = vector(&embedding.model, text, length);
+        let embedding = match behaviour {
+            Behaviour::Base64 => base64_of(&numbers).into(),
             _ => json!(numbers),
         };
         json!({ "object": "embedding", "index": index, "embedding": embedding })
     });
     let mut data: Vec<Value> = rows.collect();
-    if mood == Mood::Mixed {
+    if behaviour == Behaviour::Unordered {
         data.reverse();
     }
     let usage = json!({ "prompt_tokens": tokens, "total_tokens": tokens });
-    let body =
-        json!({ "object": "list", "model": asked.model, "data": data, "usage": usage }).to_string();
-    match mood {
-        Mood::Well | Mood::Packed | Mood::Mixed => write(stream, 200, &body, None),
-        Mood::Holds(bytes) if asked.texts.iter().map(String::len).sum::<usize>() <= bytes => {
+    let body = json!({ "object": "list", "model": embedding.model, "data": data, "usage": usage })
+        .to_string();
+    match behaviour {
+        Behaviour::Normal | Behaviour::Base64 | Behaviour::Unordered => {
+            write(stream, 200, &body, None)
+        }
+        Behaviour::MaxBytes(bytes)
+            if embedding.texts.iter().map(String::len).sum::<usize>() <= bytes =>
+        {
             write(stream, 200, &body, None);
         }
-        Mood::Holds(bytes) => {
+        Behaviour::MaxBytes(bytes) => {
             let why = format!("This model's maximum context length is {bytes} bytes");
-            write(stream, 400, &refusal(&why), None);
+            write(stream, 400, &error_body(&why), None);
         }
-        Mood::Stalls => linger(stream),
-        Mood::Drips => drip(stream),
-        Mood::Cuts => {
+        Behaviour::Stall => wait_for_disconnect(stream),
+        Behaviour::Drip => drip(stream),
+        Behaviour::Truncate => {
             let mut stream = stream;
             let head = head(200, body.len(), None);
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body.as_bytes()[..body.len() / 2]);
         }
-        Mood::Limits(wait) => write(stream, 429, &refusal("Rate limit reached"), wait),
-        // Some repeat what they were sent.
-        Mood::Fails(status) => write(stream, status, &refusal(&asked.texts.join(" ")), None),
-        Mood::Says(what) => write(stream, 200, &what, None),
+        Behaviour::RateLimit(wait) => write(stream, 429, &error_body("Rate limit reached"), wait),
+        // Some real endpoints repeat the input.
+        Behaviour::Fail(status) => {
+            write(stream, status, &error_body(&embedding.texts.join(" ")), None)
+        }
+        Behaviour::Body(what) => write(stream, 200, &what, None),
     }
 }
 
-/// What is asked, and how long its vectors are to be; or status and reason.
-fn understand(state: &State, request: &Heard) -> Result<(Asked, usize), (u16, String)> {
+/// Returns the request and the length of its vectors, or a status and a reason.
+fn parse_request(
+    state: &State,
+    request: &ReceivedRequest,
+) -> Result<(EmbeddingRequest, usize), (u16, String)> {
     let invalid = |why: &str| Err((400, why.to_owned()));
     if request.path != "/v1/embeddings" {
         return Err((404, format!("Unknown request URL: {}", request.path)));
@@ -235,7 +246,7 @@ fn understand(state: &State, request: &Heard) -> Result<(Asked, usize), (u16, St
     }
     let given = request.header("authorization").strip_prefix("Bearer ").unwrap_or_default();
     if state.key.as_ref().is_some_and(|key| given != key) {
-        // The real ones repeat a part of it.
+        // Real endpoints repeat a part of the key.
         return Err((401, format!("Incorrect API key provided: {given}")));
     }
     let Ok(Value::Object(body)) = serde_json::from_slice::<Value>(&request.body) else {
@@ -268,15 +279,15 @@ fn understand(state: &State, request: &Heard) -> Result<(Asked, usize), (u16, St
             _ => return invalid("'$.dimensions' is invalid"),
         },
     };
-    Ok((Asked { model: model.to_owned(), texts }, length))
+    Ok((EmbeddingRequest { model: model.to_owned(), texts }, length))
 }
 
-fn refusal(why: &str) -> String {
+fn error_body(why: &str) -> String {
     json!({ "error": { "message": why, "type": "invalid_request_error", "param": null, "code": null } })
         .to_string()
 }
 
-fn packed(numbers: &[f32]) -> String {
+fn base64_of(numbers: &[f32]) -> String {
     const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     let mut text = String::new();
@@ -302,8 +313,8 @@ fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
     let _ = stream.write_all(format!("{}{body}", head(status, body.len(), wait)).as_bytes());
 }
 
-/// Holds the connection until the other side is gone.
-fn linger(mut stream: &TcpStream) {
+/// Holds the connection until the client disconnects.
+fn wait_for_disconnect(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0; 64]);
 }
 

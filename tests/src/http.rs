@@ -1,5 +1,4 @@
-//! A client for HTTP/1.1 that sends exactly the bytes that a test wants, and reads what comes back;
-//! and how a fake server reads a request.
+//! An HTTP/1.1 client that sends exact bytes, and the request parser of the fake servers.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -7,21 +6,21 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use crate::PATIENCE;
 
-/// A request that a fake server got, as far as it cares.
+/// A request to a fake server.
 #[derive(Debug, Clone)]
-pub struct Heard {
+pub struct ReceivedRequest {
     /// The method.
     pub method: String,
-    /// The path with its query, as it came.
+    /// The path with its query, not decoded.
     pub path: String,
-    /// The fields, their names in lower case; of those that come again the last.
+    /// The fields by lower-case name. The last of repeated fields wins.
     pub headers: HashMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-impl Heard {
-    /// Reads one; `None` when the other side goes away before its end.
+impl ReceivedRequest {
+    /// Reads a request. Returns `None` if the client disconnects before its end.
     #[must_use]
     pub fn read(stream: &TcpStream) -> Option<Self> {
         let mut reader = BufReader::new(stream);
@@ -42,50 +41,50 @@ impl Heard {
         Some(Self { method, path, headers, body })
     }
 
-    /// The value of a field, by its name in lower case; empty when it is missing.
+    /// Returns the value of a field by its lower-case name, or an empty text if it is missing.
     #[must_use]
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("a request is UTF-8")
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
     pub status: u16,
-    /// The fields, their names in lower case.
+    /// The fields with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The value of a field.
+    /// Returns the value of a field.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     #[must_use]
     pub fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("an answer is UTF-8")
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("not JSON ({e}): {self:?}"))
     }
 
-    /// The code of a refusal, which must be JSON with a message.
+    /// Returns the code of an error body, which must be JSON with a message.
     #[must_use]
     pub fn error(&self) -> String {
         assert_eq!(self.header("content-type"), Some("application/json"), "{self:?}");
@@ -94,7 +93,7 @@ impl Answer {
         body["error"].as_str().unwrap_or_else(|| panic!("no code: {self:?}")).to_owned()
     }
 
-    /// Itself, if it has this status.
+    /// Asserts the status.
     #[must_use]
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{self:?} {}", String::from_utf8_lossy(&self.body));
@@ -106,12 +105,12 @@ impl Answer {
 pub struct Wire {
     /// The socket.
     pub stream: TcpStream,
-    /// What came and was not read yet.
+    /// Received bytes that are not parsed yet.
     rest: Vec<u8>,
 }
 
 impl Wire {
-    /// A connection to this address.
+    /// Connects to this address.
     #[must_use]
     pub fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("it accepts");
@@ -121,18 +120,18 @@ impl Wire {
         Self { stream, rest: Vec::new() }
     }
 
-    /// Sends bytes; whether the other end still takes them.
+    /// Sends bytes. Returns whether the server still accepts them.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> bool {
         self.stream.write_all(bytes.as_ref()).is_ok()
     }
 
-    /// Says that nothing more comes.
+    /// Closes the sending side.
     pub fn finish(&self) {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
-    /// The next answer; `None` when the other end closes without one. `to` is the method that was
-    /// sent.
+    /// Reads the next response to a request with the method `to`. Returns `None` if the server
+    /// closes the connection without a response.
     pub fn answer_to(&mut self, to: &str) -> Option<Answer> {
         let head_end = loop {
             if let Some(at) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -171,20 +170,20 @@ impl Wire {
         Some(answer)
     }
 
-    /// The next answer.
+    /// Reads the next response.
     ///
     /// # Panics
-    /// When the other end closes without one.
+    /// When the server closes the connection without a response.
     pub fn answer(&mut self) -> Answer {
         self.answer_to("").expect("there is an answer")
     }
 
-    /// Waits until the other end closes; it must say nothing more.
+    /// Waits until the server closes the connection, and asserts that it sends nothing more.
     pub fn closed(&mut self) {
         assert!(!self.more(), "more came: {:?}", String::from_utf8_lossy(&self.rest));
     }
 
-    /// Reads more; `false` when the other end closed.
+    /// Reads more bytes. Returns `false` if the server closed the connection.
     fn more(&mut self) -> bool {
         let mut bytes = [0; 16 * 1024];
         match self.stream.read(&mut bytes) {
@@ -201,7 +200,7 @@ impl Wire {
     }
 }
 
-/// A request as bytes, with `Host` and, for a body, `Content-Length`.
+/// Encodes a request with `Host` and, if it has a body, `Content-Length`.
 #[must_use]
 pub fn request(
     address: SocketAddr,
@@ -226,7 +225,7 @@ pub fn request(
     bytes
 }
 
-/// Sends one request on a connection of its own, and gives the answer.
+/// Sends one request on a new connection and returns the response.
 #[must_use]
 pub fn call(
     address: SocketAddr,
@@ -240,13 +239,13 @@ pub fn call(
     wire.answer_to(method).expect("there is an answer")
 }
 
-/// `GET` on a connection of its own.
+/// Sends `GET` on a new connection.
 #[must_use]
 pub fn get(address: SocketAddr, path: &str) -> Answer {
     call(address, "GET", path, &[], b"")
 }
 
-/// `POST /ingest` of plain text with this token on a connection of its own.
+/// Sends `POST /ingest` with plain text and this token on a new connection.
 #[must_use]
 pub fn ingest(address: SocketAddr, token: &str, text: &str) -> Answer {
     let bearer = format!("Bearer {token}");

@@ -1,81 +1,90 @@
-//! What a language model says to `brainstorm` and `lsd`, when it does as it is asked: for
-//! [`crate::model::FakeModel`]. Pure.
+//! Responses of [`crate::model::FakeModel`] to `brainstorm` and `lsd`. No I/O.
 
 use serde_json::{Value, json};
 
-use crate::model::{Asked, Said};
+use crate::model::{ModelResponse, Question};
 
-/// What a question of idea making is.
+/// A question of `brainstorm` or `lsd`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
-    /// A cross of these two pages.
+pub enum IdeaQuestion {
+    /// Combine two pages.
     Cross {
         /// The close page's slug.
         close: String,
         /// The far page's slug.
         far: String,
-        /// How many ideas are wanted.
+        /// The number of ideas to return.
         ideas: usize,
     },
-    /// Judging so many ideas.
+    /// Judge this many ideas.
     Judge(usize),
 }
 
-/// The mark that parts data from words in a question.
+/// Returns the mark that separates data from instructions in a question.
 #[must_use]
-pub fn mark(asked: &Asked) -> String {
-    let at = asked.system.find("=== end of ").expect("the system's words name the mark");
-    let line = asked.system[at..].split(" ===").next().unwrap();
+pub fn mark(question: &Question) -> String {
+    let at = question.system.find("=== end of ").expect("the system's words name the mark");
+    let line = question.system[at..].split(" ===").next().unwrap();
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
-/// The text between the marks of a page, `close` or `far`.
+/// Returns the text of the `close` or the `far` page.
 #[must_use]
-pub fn between(asked: &Asked, which: &str) -> String {
-    let mark = mark(asked);
+pub fn page_between_marks(question: &Question, which: &str) -> String {
+    let mark = mark(question);
     let (from, to) =
         (format!("=== {which} page {mark} ===\n"), format!("=== end of page {mark} ==="));
-    let rest =
-        asked.text.split_once(&from).unwrap_or_else(|| panic!("no {which} page: {}", asked.text)).1;
+    let rest = question
+        .text
+        .split_once(&from)
+        .unwrap_or_else(|| panic!("no {which} page: {}", question.text))
+        .1;
     rest.split_once(&to).unwrap().0.to_owned()
 }
 
-/// What a question asks.
+/// Parses a question.
 #[must_use]
-pub fn part(asked: &Asked) -> Part {
-    if asked.system.starts_with("You judge") {
-        return Part::Judge(asked.text.matches(&format!(" {} ===\n", mark(asked))).count() / 2);
+pub fn parse_question(question: &Question) -> IdeaQuestion {
+    if question.system.starts_with("You judge") {
+        return IdeaQuestion::Judge(
+            question.text.matches(&format!(" {} ===\n", mark(question))).count() / 2,
+        );
     }
     // The first line of a page is its title with its slug.
     let slug = |which| {
-        let page = between(asked, which);
+        let page = page_between_marks(question, which);
         let line = page.lines().next().unwrap();
         line.rsplit_once(" (").unwrap().1.trim_end_matches(')').to_owned()
     };
-    let ideas = asked.system.split("with exactly ").nth(1).and_then(|rest| rest.split(' ').next());
-    Part::Cross { close: slug("close"), far: slug("far"), ideas: ideas.unwrap().parse().unwrap() }
+    let ideas =
+        question.system.split("with exactly ").nth(1).and_then(|rest| rest.split(' ').next());
+    IdeaQuestion::Cross {
+        close: slug("close"),
+        far: slug("far"),
+        ideas: ideas.unwrap().parse().unwrap(),
+    }
 }
 
-/// The verdict on one idea: with `score` on every axis.
+/// Returns a verdict on one idea, with `score` on every axis.
 #[must_use]
 pub fn verdict(id: usize, score: f64) -> Value {
     json!({ "id": id, "originality": score, "resistance": score, "thesis": score, "grounding": score,
         "load_bearing": score, "note": format!("because of {id}") })
 }
 
-/// Ideas that name their pages, or verdicts of which every third passes.
+/// Returns ideas that name their pages, or verdicts of which every third passes.
 #[must_use]
-pub fn obedient(asked: &Asked) -> Said {
-    match part(asked) {
-        Part::Cross { close, far, ideas } => {
+pub fn valid_response(question: &Question) -> ModelResponse {
+    match parse_question(question) {
+        IdeaQuestion::Cross { close, far, ideas } => {
             let ideas: Vec<String> =
                 (1..=ideas).map(|n| format!("Zebrafish {n} of {close} and {far}.")).collect();
-            Said::Text(json!({ "ideas": ideas }).to_string())
+            ModelResponse::Text(json!({ "ideas": ideas }).to_string())
         }
-        Part::Judge(ideas) => {
+        IdeaQuestion::Judge(ideas) => {
             let scores: Vec<Value> =
                 (1..=ideas).map(|id| verdict(id, if id % 3 == 0 { 4.25 } else { 3.0 })).collect();
-            Said::Text(json!({ "scores": scores }).to_string())
+            ModelResponse::Text(json!({ "scores": scores }).to_string())
         }
     }
 }

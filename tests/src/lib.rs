@@ -1,7 +1,7 @@
-//! What every behaviour test starts from: a home of its own, the real programs, and a client that
-//! speaks the protocol by hand.
+//! Support for behaviour tests: a temporary home, the real programs, and a low-level protocol
+//! client.
 //!
-//! Failures here are failures of a test, so this crate panics where the others return errors.
+//! This crate panics where others return errors, because a failure here fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
 pub mod embedding;
@@ -30,16 +30,15 @@ use brain_protocol::{
 };
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything may take before a test gives up. Generous: the machine may be busy; no test
-/// asserts speed.
+/// Deadline of every wait. It is generous because the machine may be busy; no test asserts speed.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What every daemon of a test gets: tests run side by side, and beside the brain of whoever runs
-/// them.
-pub const HTTP_ANYWHERE: [(&str, &str); 2] =
+/// HTTP settings of every test daemon. Free ports keep parallel tests and the developer's own
+/// daemon apart.
+pub const HTTP_ON_FREE_PORT: [(&str, &str); 2] =
     [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "off")];
 
-/// The directory that the programs were built into, beside the running test.
+/// Returns the directory of the built programs.
 #[must_use]
 pub fn target_dir() -> PathBuf {
     let mut dir = std::env::current_exe().expect("a running test has a path");
@@ -50,7 +49,7 @@ pub fn target_dir() -> PathBuf {
     dir
 }
 
-/// The path of one of the workspace's programs.
+/// Returns the path of a program of the workspace.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let path = target_dir().join(name);
@@ -62,16 +61,16 @@ pub fn program(name: &str) -> PathBuf {
     path
 }
 
-/// A temporary home. Whatever daemon runs in it is killed when this goes.
+/// A temporary home. Dropping it kills its daemon.
 pub struct TestHome {
-    /// Before `dir`: unmounted first.
+    /// Declared before `dir`, because mounts must be dropped first.
     mounts: Vec<Mount>,
     dir: tempfile::TempDir,
-    /// Variables that every program gets.
+    /// Environment variables of every program.
     pub env: Vec<(String, String)>,
 }
 
-/// How a program ended.
+/// The result of a finished program.
 #[derive(Debug)]
 pub struct Run {
     /// Its exit status.
@@ -83,14 +82,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// Standard output as JSON.
+    /// Parses standard output as JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|e| panic!("not one JSON value ({e}): {self:?}"))
     }
 
-    /// Itself, if it ended with `code`.
+    /// Asserts that the exit status is `code`.
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
@@ -104,20 +103,20 @@ impl Default for TestHome {
 }
 
 impl TestHome {
-    /// An empty home.
+    /// Creates an empty home.
     #[must_use]
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("brain").tempdir().unwrap();
         Self { mounts: Vec::new(), dir, env: Vec::new() }
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("home")
     }
 
-    /// A directory beside the home, for input.
+    /// Returns a directory outside the home, for input. Creates it if needed.
     #[must_use]
     pub fn outside(&self) -> PathBuf {
         let dir = self.dir.path().join("outside");
@@ -125,8 +124,8 @@ impl TestHome {
         dir
     }
 
-    /// Puts a memory file system at `at`, which is made; `false`, said loudly, where this user may
-    /// not mount. It goes with the home, after the daemon.
+    /// Mounts a memory file system at `at`, which is created. Returns `false` and reports a skip if
+    /// mounting is not permitted. It is unmounted when the home is dropped, after the daemon.
     #[must_use]
     pub fn mount(&mut self, at: &Path, options: &str) -> bool {
         std::fs::create_dir_all(at).unwrap();
@@ -138,8 +137,8 @@ impl TestHome {
         true
     }
 
-    /// Puts an ext4 file system of `megabytes` in a file at `at`; `false`, said loudly, where that
-    /// cannot be.
+    /// Mounts an ext4 file system of `megabytes`, kept in a file, at `at`. Returns `false` and
+    /// reports a skip if that is not possible.
     #[must_use]
     pub fn mount_ext4(&mut self, at: &Path, megabytes: u64) -> bool {
         std::fs::create_dir_all(at).unwrap();
@@ -158,26 +157,27 @@ impl TestHome {
         true
     }
 
-    /// Changes the options of what was mounted, for example to `ro`.
+    /// Changes the options of the last mount, for example to `ro`.
     pub fn remount(&self, options: &str) {
         let at = &self.mounts.last().expect("something is mounted").at;
         assert!(mount(&["-o", &format!("remount,{options}")], at), "remount with {options}");
     }
 
-    /// The socket.
+    /// Returns the path of the daemon's socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
         self.path().join("run/brain.sock")
     }
 
-    /// A program of ours in this home, with a clean environment.
+    /// Returns a command for one of the workspace's programs in this home, with a clean
+    /// environment.
     #[must_use]
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(program(name));
         command
             .env_clear()
             .env("BRAIN_HOME", self.path())
-            .envs(HTTP_ANYWHERE)
+            .envs(HTTP_ON_FREE_PORT)
             .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         command
@@ -199,7 +199,7 @@ impl TestHome {
         run(command, stdin)
     }
 
-    /// Runs `brain … --json`, expects success, and gives what it printed.
+    /// Runs `brain … --json`, expects success, and returns its output.
     pub fn json<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> serde_json::Value {
         let mut command = self.command("brain");
         command.arg("--json").args(args);
@@ -217,8 +217,8 @@ impl TestHome {
         run(command, stdin).expect(0).json()
     }
 
-    /// Runs `brain … --json`, expects it to end with `code` and one JSON error on standard output;
-    /// gives the error.
+    /// Runs `brain … --json`, expects exit status `code` and one JSON error on standard output, and
+    /// returns the error.
     pub fn fault<S: AsRef<OsStr>>(
         &self,
         args: impl IntoIterator<Item = S>,
@@ -242,24 +242,24 @@ impl TestHome {
         error
     }
 
-    /// `brain put <slug>` with this page.
+    /// Runs `brain put <slug>` with this page.
     pub fn put(&self, slug: &str, page: &str) -> serde_json::Value {
         self.json_with(["put", slug], page.as_bytes())
     }
 
-    /// `brain get <slug>`.
+    /// Runs `brain get <slug>`.
     #[must_use]
     pub fn get(&self, slug: &str) -> serde_json::Value {
         self.json(["get", slug])
     }
 
-    /// The slugs that `brain search` answers with, best first.
+    /// Returns the slugs that `brain search` finds, best first.
     #[must_use]
     pub fn search(&self, query: &str) -> Vec<String> {
         slugs(&self.json(["search", "--", query])["hits"])
     }
 
-    /// The file of a page of the default source.
+    /// Returns the file of a page of the default source.
     #[must_use]
     pub fn page_file(&self, slug: &str) -> PathBuf {
         self.path().join(format!("pages/{slug}.md"))
@@ -284,8 +284,8 @@ impl TestHome {
         daemon
     }
 
-    /// Starts the daemon with this socket handed over as systemd would, under these names (`:`
-    /// between them). It need not be ready yet.
+    /// Starts the daemon with this socket passed as systemd would, under these names, separated by
+    /// `:`. Does not wait until the daemon is ready.
     #[must_use]
     pub fn activated(&self, socket: &UnixListener, names: &str) -> Daemon {
         self.activated_by(socket.try_clone().unwrap().into(), names)
@@ -303,13 +303,13 @@ impl TestHome {
         Daemon { child }
     }
 
-    /// What daemons started by [`TestHome::daemon`] logged.
+    /// Returns the log of daemons started by [`TestHome::daemon`].
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("daemon.log")).unwrap_or_default()
     }
 
-    /// How the daemon is.
+    /// Returns the daemon's status.
     #[must_use]
     pub fn status(&self) -> StatusReply {
         match self.connect().expect("a daemon is there").ask(&Request::Status(Status)) {
@@ -318,20 +318,21 @@ impl TestHome {
         }
     }
 
-    /// Where the daemon serves HTTP for this machine.
+    /// Returns the address of the daemon's local HTTP listener.
     #[must_use]
     pub fn http_local(&self) -> SocketAddr {
         self.status().http_local.expect("HTTP is served").parse().unwrap()
     }
 
-    /// Where the daemon serves HTTP for a tunnel; needs `BRAIN_HTTP_PUBLIC` in [`TestHome::env`].
+    /// Returns the address of the daemon's public HTTP listener. Needs `BRAIN_HTTP_PUBLIC` in
+    /// [`TestHome::env`].
     #[must_use]
     pub fn http_public(&self) -> SocketAddr {
         self.status().http_public.expect("HTTP is served for a tunnel").parse().unwrap()
     }
 
-    /// A new token with these scopes, such as `read write`, for these sources; for all when there
-    /// are none.
+    /// Creates a token with these scopes, such as `read write`, for these sources. An empty list
+    /// means all sources.
     #[must_use]
     pub fn token(&self, name: &str, scopes: &str, sources: &[&str]) -> String {
         let request = TokenCreate {
@@ -346,7 +347,7 @@ impl TestHome {
         }
     }
 
-    /// A connection that has exchanged greetings, if a daemon is there.
+    /// Connects to the daemon and exchanges greetings. Returns `None` if no daemon runs.
     #[must_use]
     pub fn connect(&self) -> Option<Client> {
         Client::connect(&self.socket())
@@ -355,7 +356,7 @@ impl TestHome {
 
 impl Drop for TestHome {
     fn drop(&mut self) {
-        // A daemon that a client started is nobody's child.
+        // A daemon started by a client is not a child of the test.
         if let Some(client) = self.connect()
             && let Some(pid) = Pid::from_raw(client.hello.pid as i32)
         {
@@ -364,7 +365,7 @@ impl Drop for TestHome {
     }
 }
 
-/// Runs a program to its end.
+/// Runs a program until it exits.
 pub fn run(mut command: Command, stdin: &[u8]) -> Run {
     let mut child = command
         .stdin(Stdio::piped())
@@ -374,7 +375,7 @@ pub fn run(mut command: Command, stdin: &[u8]) -> Run {
         .expect("it starts");
     let mut pipe = child.stdin.take().unwrap();
     let input = stdin.to_vec();
-    // The program may end without reading all of it.
+    // The program may exit without reading all of its input.
     let feeder = std::thread::spawn(move || drop(pipe.write_all(&input)));
     let output = child.wait_with_output().unwrap();
     feeder.join().unwrap();
@@ -385,25 +386,25 @@ pub fn run(mut command: Command, stdin: &[u8]) -> Run {
     }
 }
 
-/// A daemon that is our child.
+/// A daemon that runs as a child process.
 pub struct Daemon {
     child: Child,
 }
 
 impl Daemon {
-    /// Its process id.
+    /// Returns the process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// SIGKILL, now.
+    /// Sends SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// SIGTERM, and how and how fast it ended.
+    /// Sends SIGTERM. Returns the exit status and the time until the exit.
     pub fn terminate(mut self) -> (ExitStatus, Duration) {
         let began = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
@@ -411,7 +412,7 @@ impl Daemon {
         (status, began.elapsed())
     }
 
-    /// Whether it still runs.
+    /// Returns whether the daemon still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
@@ -424,7 +425,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A client that speaks the protocol by hand.
+/// A low-level client of the protocol.
 pub struct Client {
     /// The raw connection.
     pub stream: UnixStream,
@@ -444,7 +445,7 @@ impl Client {
         Some(Self { stream, hello: Hello::from_bytes(&bytes).ok()? })
     }
 
-    /// Asks, and waits for the answer; `None` when the daemon went away.
+    /// Sends a request and waits for its reply. Returns `None` if the daemon closes the connection.
     pub fn try_ask(&mut self, request: &Request) -> Option<Result<Reply, Fault>> {
         write_frame(&mut self.stream, &encode(request).unwrap()).ok()?;
         loop {
@@ -456,22 +457,22 @@ impl Client {
         }
     }
 
-    /// Asks, and expects an answer.
+    /// Sends a request and returns its reply.
     ///
     /// # Errors
-    /// The daemon's refusal.
+    /// The fault that the daemon returns.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, Fault> {
         self.try_ask(request).expect("the daemon answers")
     }
 }
 
-/// The `slug` of each element of a JSON array.
+/// Returns the `slug` of each element of a JSON array.
 #[must_use]
 pub fn slugs(rows: &serde_json::Value) -> Vec<String> {
     texts(rows, "slug")
 }
 
-/// A text field of each element of a JSON array.
+/// Returns a text field of each element of a JSON array.
 #[must_use]
 pub fn texts(rows: &serde_json::Value, field: &str) -> Vec<String> {
     let rows = rows.as_array().unwrap_or_else(|| panic!("no array: {rows}"));
@@ -480,13 +481,27 @@ pub fn texts(rows: &serde_json::Value, field: &str) -> Vec<String> {
         .collect()
 }
 
-/// Says loudly that a test could not be done here, and why.
+/// Returns the content of a reply of the named kind: `expect_reply!(client.ask(&get), Page)`.
+///
+/// # Panics
+/// When the result is a fault or a reply of another kind.
+#[macro_export]
+macro_rules! expect_reply {
+    ($result:expr, $kind:ident) => {
+        match $result {
+            Ok(::brain_protocol::Reply::$kind(content)) => content,
+            other => panic!("expected the reply {}, got {other:?}", stringify!($kind)),
+        }
+    };
+}
+
+/// Reports on standard error that a test is skipped, and why.
 pub fn skip(why: &str) {
     let mut err = std::io::stderr();
     let _ = writeln!(err, "SKIPPED: {why}");
 }
 
-/// A file system of a test's own, gone when this goes.
+/// A mounted file system. Dropping it unmounts it.
 struct Mount {
     at: PathBuf,
 }
@@ -502,7 +517,7 @@ fn mount(args: &[&str], at: &Path) -> bool {
     output.is_ok_and(|o| o.status.success())
 }
 
-/// The shared data directory, or a loud skip.
+/// Returns a path in the shared test data, or reports a skip if it does not exist.
 #[must_use]
 pub fn shared_data(name: &str) -> Option<PathBuf> {
     let root = std::env::var_os("BRAIN_TEST_DATA").map_or_else(
@@ -517,7 +532,7 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// A capture of these words as `brain capture --stdin` asks for it.
+/// Returns the capture request that `brain capture --stdin` sends.
 #[must_use]
 pub fn capture(content: impl Into<Vec<u8>>) -> Request {
     Request::Capture(Capture {

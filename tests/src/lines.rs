@@ -1,14 +1,14 @@
-//! Where event lines go in a test.
+//! A recorder of event lines.
 
 use std::sync::Mutex;
 
 use brain_core::EventLines;
 
-/// Event lines, kept in order.
+/// Event lines in order.
 #[derive(Debug, Default)]
-pub struct Kept(pub Mutex<Vec<String>>);
+pub struct RecordedLines(pub Mutex<Vec<String>>);
 
-impl EventLines for Kept {
+impl EventLines for RecordedLines {
     fn emit(&self, line: &str) {
         self.0.lock().unwrap().push(line.to_owned());
     }

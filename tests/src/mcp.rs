@@ -1,4 +1,4 @@
-//! A client of `/mcp` that sends what a test wants: one message a request, without a handshake.
+//! A client of `/mcp` that sends one message per request, without a handshake.
 // A test writes its arguments with `json!` where it calls.
 #![allow(clippy::needless_pass_by_value)]
 
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 
 use crate::{TestHome, http};
 
-/// Who calls the tools of a daemon.
+/// A client of a daemon's tools.
 #[derive(Debug, Clone)]
 pub struct Mcp {
     address: SocketAddr,
     bearer: String,
 }
 
-/// The tools of the daemon that runs in `home`, for whoever has `token`.
+/// Returns a client of the daemon in `home` that uses `token`.
 #[must_use]
 pub fn mcp(home: &TestHome, token: &str) -> Mcp {
     Mcp { address: home.http_local(), bearer: format!("Bearer {token}") }
 }
 
 impl Mcp {
-    /// What HTTP answers to one message.
+    /// Posts one message and returns the HTTP answer.
     #[must_use]
     pub fn post(&self, message: &Value) -> http::Answer {
         let headers = [
@@ -33,14 +33,14 @@ impl Mcp {
         http::call(self.address, "POST", "/mcp", &headers, message.to_string().as_bytes())
     }
 
-    /// The answer to a request, as JSON-RPC has it: with a `result` or an `error`.
+    /// Sends a request and returns the JSON-RPC response, which has a `result` or an `error`.
     #[must_use]
     pub fn ask(&self, method: &str, params: Value) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         self.post(&message).expect(200).json()
     }
 
-    /// The result of a request.
+    /// Sends a request and returns its result.
     #[must_use]
     pub fn result(&self, method: &str, params: Value) -> Value {
         let answer = self.ask(method, params);
@@ -48,28 +48,29 @@ impl Mcp {
         answer["result"].clone()
     }
 
-    /// What `tools/call` answers, be it good or bad.
+    /// Calls a tool and returns the result of `tools/call`, which may be an error.
     #[must_use]
-    pub fn called(&self, tool: &str, arguments: Value) -> Value {
+    pub fn call_unchecked(&self, tool: &str, arguments: Value) -> Value {
         self.result("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// What a tool answers; the text that goes with it must say the same.
+    /// Calls a tool, expects success, and returns its structured content. The text content must be
+    /// equal.
     #[must_use]
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
-        let result = self.called(tool, arguments);
+        let result = self.call_unchecked(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");
         let text =
             result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: {result}"));
-        let told: Value = serde_json::from_str(text).expect("the text is JSON");
-        assert_eq!(told, result["structuredContent"], "{tool}");
-        told
+        let text_content: Value = serde_json::from_str(text).expect("the text is JSON");
+        assert_eq!(text_content, result["structuredContent"], "{tool}");
+        text_content
     }
 
-    /// What a tool says when it refuses: `code: message. Next: …`.
+    /// Calls a tool, expects an error, and returns its text: `code: message. Next: …`.
     #[must_use]
     pub fn refused(&self, tool: &str, arguments: Value) -> String {
-        let result = self.called(tool, arguments);
+        let result = self.call_unchecked(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
         result["content"][0]["text"].as_str().expect("a refusal is text").to_owned()
     }

@@ -1,5 +1,5 @@
-//! A language model that is none, over loopback: both shapes of API, as strict as the real ones are
-//! about what they take. What it says is up to the test.
+//! A fake language model on loopback. It speaks the APIs of OpenAI and Anthropic and validates
+//! requests as strictly. Tests choose its responses.
 
 mod speech;
 
@@ -9,150 +9,157 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use self::speech::{answer, write};
-use crate::http::Heard;
+use crate::http::ReceivedRequest;
 
-/// What it was asked, as a model sees it.
+/// A question to the model.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct Question {
     /// The model's name.
     pub model: String,
-    /// What it is to do.
+    /// The system prompt.
     pub system: String,
-    /// What with.
+    /// The user's text.
     pub text: String,
-    /// Addresses of pictures, or `data:` addresses of those that came along.
+    /// Addresses of images, or `data:` addresses of attached ones.
     pub images: Vec<String>,
-    /// Whether it is to answer piece by piece.
+    /// Whether the response is to be streamed.
     pub stream: bool,
-    /// The most tokens that it may answer with.
+    /// The maximum number of output tokens.
     pub max_tokens: u64,
 }
 
-/// How it answers.
+/// A response of the model.
 #[derive(Debug, Clone)]
-pub enum Said {
-    /// With this text.
+pub enum ModelResponse {
+    /// This text.
     Text(String),
-    /// With this text, cut at its length.
-    Cut(String),
-    /// It does not want to.
-    Refused,
-    /// With this status and body instead, and perhaps `Retry-After`.
-    Fault(u16, String, Option<u64>),
-    /// With this text, and then nothing for as long as somebody waits.
-    Stalls(String),
-    /// With this text, and then the connection is gone.
-    Breaks(String),
-    /// With this text, and then an error in the middle of the stream; without a stream, with status
-    /// 500.
-    GivesUp(String),
-    /// With status 200 and something that is no answer.
-    Nonsense,
+    /// This text, truncated at the token limit.
+    Truncated(String),
+    /// The model refuses to answer.
+    Refusal,
+    /// This status, this body and, if given, `Retry-After` in seconds.
+    Status(u16, String, Option<u64>),
+    /// This text, then silence.
+    Stall(String),
+    /// This text, then a broken connection.
+    Disconnect(String),
+    /// This text, then an error in the stream. Without streaming, status 500.
+    StreamError(String),
+    /// Status 200 with a body that is not a valid response.
+    Garbage,
 }
 
-/// What the service is like.
+/// Restrictions of the service.
 #[derive(Debug, Clone, Default)]
-pub struct Manner {
-    /// The key that it wants; none when absent.
+pub struct ModelOptions {
+    /// The required key.
     pub key: Option<String>,
-    /// Its models; any when empty.
+    /// The available models. An empty list allows any.
     pub models: Vec<String>,
-    /// It takes no temperature.
+    /// It rejects `temperature`.
     pub no_temperature: bool,
-    /// It takes `max_completion_tokens` only.
+    /// It rejects `max_tokens` and requires `max_completion_tokens`.
     pub new_max_tokens: bool,
-    /// It takes pictures only along with the question.
+    /// It rejects addresses of images and requires attached images.
     pub images_as_bytes: bool,
 }
 
-type Mind = Arc<dyn Fn(&Asked) -> Said + Send + Sync>;
+type Responder = Arc<dyn Fn(&Question) -> ModelResponse + Send + Sync>;
 
-/// The service.
+/// The fake service.
 pub struct FakeModel {
     address: SocketAddr,
-    /// What it was asked and understood, in order.
-    pub asked: Arc<Mutex<Vec<Asked>>>,
-    /// How often somebody called, understood or not.
+    /// Valid requests in order.
+    pub questions: Arc<Mutex<Vec<Question>>>,
+    /// The number of requests, including invalid ones.
     pub calls: Arc<Mutex<usize>>,
 }
 
-/// A refusal: status, its type, what it says, which parameter.
-struct Refusal(u16, &'static str, String, &'static str);
+/// An API error: status, type, message, parameter.
+struct ApiError(u16, &'static str, String, &'static str);
 
 fn refuse<T>(
     status: u16,
     kind: &'static str,
     message: impl Into<String>,
     param: &'static str,
-) -> Result<T, Refusal> {
-    Err(Refusal(status, kind, message.into(), param))
+) -> Result<T, ApiError> {
+    Err(ApiError(status, kind, message.into(), param))
 }
 
-fn invalid<T>(message: impl Into<String>, param: &'static str) -> Result<T, Refusal> {
+fn invalid<T>(message: impl Into<String>, param: &'static str) -> Result<T, ApiError> {
     refuse(400, "invalid_request_error", message, param)
 }
 
 impl FakeModel {
-    /// A service of this manner, with this mind.
+    /// Starts a service with these restrictions that answers with `respond`.
     #[must_use]
-    pub fn new(manner: Manner, mind: impl Fn(&Asked) -> Said + Send + Sync + 'static) -> Self {
+    pub fn new(
+        options: ModelOptions,
+        respond: impl Fn(&Question) -> ModelResponse + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (asked, calls): (Arc<Mutex<Vec<Asked>>>, Arc<Mutex<usize>>) = Default::default();
-        let (manner, mind): (_, Mind) = (Arc::new(manner), Arc::new(mind));
-        let (noted, counted) = (Arc::clone(&asked), Arc::clone(&calls));
+        let (questions, calls): (Arc<Mutex<Vec<Question>>>, Arc<Mutex<usize>>) = Default::default();
+        let (options, respond): (_, Responder) = (Arc::new(options), Arc::new(respond));
+        let (question_log, call_counter) = (Arc::clone(&questions), Arc::clone(&calls));
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (manner, mind) = (Arc::clone(&manner), Arc::clone(&mind));
-                let (noted, counted) = (Arc::clone(&noted), Arc::clone(&counted));
+                let (options, respond) = (Arc::clone(&options), Arc::clone(&respond));
+                let (question_log, call_counter) =
+                    (Arc::clone(&question_log), Arc::clone(&call_counter));
                 std::thread::spawn(move || {
-                    let Some(request) = Heard::read(&stream) else { return };
-                    *counted.lock().unwrap() += 1;
+                    let Some(request) = ReceivedRequest::read(&stream) else { return };
+                    *call_counter.lock().unwrap() += 1;
                     let openai = request.path.ends_with("/chat/completions");
-                    match understand(&manner, &request, openai) {
-                        Ok(asked) => {
-                            noted.lock().unwrap().push(asked.clone());
-                            let said = mind(&asked);
-                            answer(&stream, openai, &asked, said);
+                    match parse_question(&options, &request, openai) {
+                        Ok(question) => {
+                            question_log.lock().unwrap().push(question.clone());
+                            let response = respond(&question);
+                            answer(&stream, openai, &question, response);
                         }
-                        Err(refusal) => {
-                            let (status, body, wait) = refused(openai, &refusal);
+                        Err(error) => {
+                            let (status, body, wait) = error_response(openai, &error);
                             write(&stream, status, &body, wait);
                         }
                     }
                 });
             }
         });
-        Self { address, asked, calls }
+        Self { address, questions, calls }
     }
 
-    /// Its address, as `llm.base_url` wants it for `openai`.
+    /// Returns the address for `llm.base_url` with the provider `openai`.
     #[must_use]
     pub fn openai(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// Its address, as `llm.base_url` wants it for `anthropic`.
+    /// Returns the address for `llm.base_url` with the provider `anthropic`.
     #[must_use]
     pub fn anthropic(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it was asked until now.
+    /// Returns the valid requests so far.
     #[must_use]
-    pub fn heard(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    pub fn questions(&self) -> Vec<Question> {
+        self.questions.lock().unwrap().clone()
     }
 
-    /// How often somebody called.
+    /// Returns the number of requests.
     #[must_use]
-    pub fn called(&self) -> usize {
+    pub fn call_count(&self) -> usize {
         *self.calls.lock().unwrap()
     }
 }
 
-/// The question, or why it is none.
-fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, Refusal> {
+/// Parses a request.
+fn parse_question(
+    options: &ModelOptions,
+    request: &ReceivedRequest,
+    openai: bool,
+) -> Result<Question, ApiError> {
     if !openai && request.path != "/v1/messages" {
         return refuse(
             404,
@@ -168,10 +175,10 @@ fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, R
         true => request.header("authorization").strip_prefix("Bearer ").unwrap_or_default(),
         false => request.header("x-api-key"),
     };
-    if let Some(key) = &manner.key
+    if let Some(key) = &options.key
         && given != key
     {
-        // The real ones repeat a part of it.
+        // Real services repeat a part of the key.
         return refuse(
             401,
             "authentication_error",
@@ -189,9 +196,9 @@ fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, R
         return invalid("we could not parse the JSON body of your request", "");
     };
     let body = Value::Object(body);
-    let asked = if openai { completion(manner, &body)? } else { message(manner, &body)? };
-    if !manner.models.is_empty() && !manner.models.contains(&asked.model) {
-        let name = &asked.model;
+    let question = if openai { completion(options, &body)? } else { message(options, &body)? };
+    if !options.models.is_empty() && !options.models.contains(&question.model) {
+        let name = &question.model;
         return refuse(
             404,
             "not_found_error",
@@ -199,10 +206,10 @@ fn understand(manner: &Manner, request: &Heard, openai: bool) -> Result<Asked, R
             "model_not_found",
         );
     }
-    Ok(asked)
+    Ok(question)
 }
 
-fn known(body: &Value, names: &[&str]) -> Result<(), Refusal> {
+fn reject_unknown_fields(body: &Value, names: &[&str]) -> Result<(), ApiError> {
     let unknown =
         body.as_object().into_iter().flatten().find(|(name, _)| !names.contains(&name.as_str()));
     unknown.map_or(Ok(()), |(name, _)| {
@@ -210,32 +217,32 @@ fn known(body: &Value, names: &[&str]) -> Result<(), Refusal> {
     })
 }
 
-fn text_of(body: &Value, name: &'static str) -> Result<String, Refusal> {
+fn text_of(body: &Value, name: &'static str) -> Result<String, ApiError> {
     match body[name].as_str() {
         Some(text) if !text.is_empty() => Ok(text.to_owned()),
         _ => invalid(format!("you must provide a {name} parameter"), name),
     }
 }
 
-fn temperature(manner: &Manner, body: &Value, most: f64) -> Result<(), Refusal> {
+fn temperature(options: &ModelOptions, body: &Value, max: f64) -> Result<(), ApiError> {
     let Some(temperature) = body.get("temperature") else { return Ok(()) };
-    if manner.no_temperature {
+    if options.no_temperature {
         return invalid("`temperature` is deprecated for this model.", "temperature");
     }
     match temperature.as_f64() {
-        Some(number) if (0.0..=most).contains(&number) => Ok(()),
-        _ => invalid(format!("temperature: range: 0..{most}"), "temperature"),
+        Some(number) if (0.0..=max).contains(&number) => Ok(()),
+        _ => invalid(format!("temperature: range: 0..{max}"), "temperature"),
     }
 }
 
-fn tokens(body: &Value, name: &'static str) -> Result<(), Refusal> {
+fn tokens(body: &Value, name: &'static str) -> Result<(), ApiError> {
     match body[name].as_u64() {
         Some(1..) => Ok(()),
         _ => invalid(format!("{name}: must be a whole number of at least 1"), name),
     }
 }
 
-fn streams(body: &Value) -> Result<bool, Refusal> {
+fn streams(body: &Value) -> Result<bool, ApiError> {
     match body.get("stream").map(Value::as_bool) {
         None => Ok(false),
         Some(Some(stream)) => Ok(stream),
@@ -243,9 +250,9 @@ fn streams(body: &Value) -> Result<bool, Refusal> {
     }
 }
 
-/// A request of OpenAI's shape.
-fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
-    known(
+/// Parses a request of OpenAI's API.
+fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
+    reject_unknown_fields(
         body,
         &[
             "model",
@@ -265,8 +272,8 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
             "stream_options",
         );
     }
-    temperature(manner, body, 2.0)?;
-    if manner.new_max_tokens && body.get("max_tokens").is_some() {
+    temperature(options, body, 2.0)?;
+    if options.new_max_tokens && body.get("max_tokens").is_some() {
         let why = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
         return invalid(why, "max_tokens");
     }
@@ -279,7 +286,7 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
     let Some(messages) = body["messages"].as_array().filter(|list| !list.is_empty()) else {
         return invalid("[] is too short - 'messages'", "messages");
     };
-    let mut asked = Asked {
+    let mut question = Question {
         model: text_of(body, "model")?,
         system: String::new(),
         text: String::new(),
@@ -292,8 +299,8 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
     };
     for message in messages {
         let place = match message["role"].as_str() {
-            Some("system" | "developer") => &mut asked.system,
-            Some("user" | "assistant") => &mut asked.text,
+            Some("system" | "developer") => &mut question.system,
+            Some("user" | "assistant") => &mut question.text,
             _ => return invalid("messages: role is none of system, user, assistant", "messages"),
         };
         match &message["content"] {
@@ -307,7 +314,7 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
                     ) {
                         (Some("text"), Some(text), _) => place.push_str(text),
                         (Some("image_url"), _, Some(url)) => {
-                            asked.images.push(picture(manner, url)?);
+                            question.images.push(picture(options, url)?);
                         }
                         _ => return invalid("messages: content is of no known type", "messages"),
                     }
@@ -319,23 +326,26 @@ fn completion(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
     match body.get("response_format").map(|format| format["type"].as_str()) {
         None | Some(Some("text" | "json_schema")) => {}
         Some(Some("json_object"))
-            if format!("{}{}", asked.system, asked.text).to_lowercase().contains("json") => {}
+            if format!("{}{}", question.system, question.text).to_lowercase().contains("json") => {}
         Some(Some("json_object")) => {
             let why = "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.";
             return invalid(why, "messages");
         }
         Some(_) => return invalid("response_format.type", "response_format"),
     }
-    Ok(asked)
+    Ok(question)
 }
 
-/// A request of Anthropic's shape.
-fn message(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
-    known(body, &["model", "messages", "max_tokens", "system", "temperature", "stream"])?;
-    temperature(manner, body, 1.0)?;
+/// Parses a request of Anthropic's API.
+fn message(options: &ModelOptions, body: &Value) -> Result<Question, ApiError> {
+    reject_unknown_fields(
+        body,
+        &["model", "messages", "max_tokens", "system", "temperature", "stream"],
+    )?;
+    temperature(options, body, 1.0)?;
     tokens(body, "max_tokens")?;
     let system = body["system"].as_str().unwrap_or_default().to_owned();
-    let mut asked = Asked {
+    let mut question = Question {
         model: text_of(body, "model")?,
         system,
         text: String::new(),
@@ -352,11 +362,13 @@ fn message(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
             let source = &block["source"];
             match (block["type"].as_str(), source["type"].as_str()) {
                 (Some("text"), _) => match block["text"].as_str() {
-                    Some(text) if !text.trim().is_empty() => asked.text.push_str(text),
+                    Some(text) if !text.trim().is_empty() => question.text.push_str(text),
                     _ => return invalid("messages: text content blocks must be non-empty", ""),
                 },
                 (Some("image"), Some("url")) => {
-                    asked.images.push(picture(manner, source["url"].as_str().unwrap_or_default())?);
+                    question
+                        .images
+                        .push(picture(options, source["url"].as_str().unwrap_or_default())?);
                 }
                 (Some("image"), Some("base64")) => {
                     let (kind, data) = (source["media_type"].as_str(), source["data"].as_str());
@@ -365,17 +377,17 @@ fn message(manner: &Manner, body: &Value) -> Result<Asked, Refusal> {
                         kind.unwrap_or_default(),
                         data.unwrap_or_default()
                     );
-                    asked.images.push(picture(manner, &url)?);
+                    question.images.push(picture(options, &url)?);
                 }
                 _ => return invalid("messages: content block of no known type", ""),
             }
         }
     }
-    Ok(asked)
+    Ok(question)
 }
 
-/// The address of a picture, if it is one.
-fn picture(manner: &Manner, url: &str) -> Result<String, Refusal> {
+/// Returns the address of an image if it is valid.
+fn picture(options: &ModelOptions, url: &str) -> Result<String, ApiError> {
     let data = url.strip_prefix("data:image/").and_then(|rest| rest.split_once(";base64,"));
     let fits = match data {
         Some((kind, data)) => {
@@ -388,16 +400,16 @@ fn picture(manner: &Manner, url: &str) -> Result<String, Refusal> {
                     .all(|b| b.is_ascii_alphanumeric() || b"+/".contains(&b))
         }
         None => {
-            !manner.images_as_bytes
+            !options.images_as_bytes
                 && (url.starts_with("https://") || url.starts_with("http://127.0.0.1:"))
         }
     };
     if fits { Ok(url.to_owned()) } else { invalid("invalid image input", "") }
 }
 
-fn refused(
+fn error_response(
     openai: bool,
-    Refusal(status, kind, message, param): &Refusal,
+    ApiError(status, kind, message, param): &ApiError,
 ) -> (u16, String, Option<u64>) {
     let body = if openai {
         json!({ "error": { "message": message, "type": kind, "param": param, "code": param } })

@@ -1,28 +1,26 @@
-//! A sentence model of the shape that the daemon runs, small enough to be written by a test: two
-//! layers, 32 dimensions, weights from a seed. It has learnt nothing; but its vectors are mostly
-//! made of the words of a text, and words of one group in [`MEANINGS`] have nearly the same, so a
-//! test can look for what is meant and find what is written otherwise.
+//! A tiny sentence model in the daemon's model format: two layers, 32 dimensions, weights from a
+//! seed. It is untrained, but vectors depend mostly on the words of a text, and words in one line
+//! of [`MEANINGS`] have nearly the same vector. So tests can search by meaning.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-/// Length of its vectors.
+/// Length of vectors.
 pub const DIMENSIONS: usize = 32;
 /// Attention heads.
 pub const HEADS: usize = 2;
 /// Encoder layers.
 pub const LAYERS: usize = 2;
-/// Length between the two halves of a feed-forward block.
+/// Inner length of a feed-forward block.
 pub const INNER: usize = 64;
-/// Tokens that it can tell the places of.
+/// Maximum number of token positions.
 pub const POSITIONS: usize = 256;
-/// Tokens of a text that count, with the two that mark its ends.
+/// Maximum number of tokens of a text, including the two end marks.
 pub const MAX_TOKENS: usize = 128;
 
-/// Words of one line mean nearly the same to it. Words that are in no line are spelt, letter by
-/// letter.
+/// Words in one line have nearly the same vector. Other words are split into letters.
 pub const MEANINGS: [&[&str]; 12] = [
     &["car", "automobile", "vehicle"],
     &["doctor", "physician", "medic"],
@@ -38,7 +36,7 @@ pub const MEANINGS: [&[&str]; 12] = [
     &["teacher", "tutor", "lecturer"],
 ];
 
-/// Words that say little; they weigh little.
+/// Words with little meaning have little weight.
 const SMALL: [&str; 20] = [
     "a", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "it", "of", "on", "or",
     "that", "the", "to", "was", "with",
@@ -46,10 +44,10 @@ const SMALL: [&str; 20] = [
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 const SIGNS: &str = "abcdefghijklmnopqrstuvwxyz0123456789.,:;!?'\"-_/()[]#>*@&%+=$";
 
-/// Numbers that look like chance and come from a seed (SplitMix64).
-struct Chance(u64);
+/// A pseudo-random number generator (SplitMix64).
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -58,14 +56,15 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// Between 0 and 1, neither of them.
+    /// Returns a number between 0 and 1, both excluded.
     fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
 
-    /// As many numbers around 0 (Box and Muller), this far on the average.
-    fn normal(&mut self, many: usize, scale: f64) -> Vec<f32> {
-        (0..many)
+    /// Returns `count` normally distributed numbers (Box and Muller) with the mean 0 and the
+    /// standard deviation `scale`.
+    fn normal(&mut self, count: usize, scale: f64) -> Vec<f32> {
+        (0..count)
             .map(|_| {
                 let (radius, turn) = ((-2.0 * self.unit().ln()).sqrt(), self.unit());
                 (radius * (std::f64::consts::TAU * turn).cos() * scale) as f32
@@ -77,7 +76,7 @@ impl Chance {
 /// A tensor with its name.
 pub type Tensor = (String, Vec<usize>, Vec<f32>);
 
-/// Its tokens, in the order of their numbers.
+/// Returns the tokens in the order of their ids.
 #[must_use]
 pub fn vocabulary() -> Vec<String> {
     let mut words: Vec<String> = SPECIAL.iter().map(|word| (*word).to_owned()).collect();
@@ -88,18 +87,18 @@ pub fn vocabulary() -> Vec<String> {
     words
 }
 
-/// Its weights, with the names that such models have.
+/// Returns the weights under their usual names.
 #[must_use]
 pub fn weights(seed: u64) -> Vec<Tensor> {
-    let mut chance = Chance(seed);
+    let mut random = Random(seed);
     let mut tensors: Vec<Tensor> = Vec::new();
     tensors.push((
         "embeddings.word_embeddings.weight".into(),
         vec![vocabulary().len(), DIMENSIONS],
-        words(&mut chance),
+        words(&mut random),
     ));
     let mut normal = |name: &str, shape: &[usize], scale: f64, around: f32| {
-        let mut data = chance.normal(shape.iter().product(), scale);
+        let mut data = random.normal(shape.iter().product(), scale);
         data.iter_mut().for_each(|each| *each += around);
         tensors.push((name.to_owned(), shape.to_vec(), data));
     };
@@ -134,20 +133,20 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
     tensors
 }
 
-/// What each token stands for, one row a token.
-fn words(chance: &mut Chance) -> Vec<f32> {
+/// Returns the word embeddings, one row per token.
+fn words(random: &mut Random) -> Vec<f32> {
     let mut lines: Vec<Option<Vec<f32>>> = vec![None; MEANINGS.len()];
     let mut rows = Vec::new();
     for word in vocabulary() {
         let meaning = MEANINGS.iter().position(|line| line.contains(&word.as_str()));
         let own = match meaning {
             Some(_) => 0.15,
-            // Signs, letters and small words say less than words that mean something.
+            // Signs, letters and small words have less weight.
             None => 0.4,
         };
-        let mut row = chance.normal(DIMENSIONS, own);
+        let mut row = random.normal(DIMENSIONS, own);
         if let Some(line) = meaning.and_then(|at| lines.get_mut(at)) {
-            let shared = line.get_or_insert_with(|| chance.normal(DIMENSIONS, 1.0));
+            let shared = line.get_or_insert_with(|| random.normal(DIMENSIONS, 1.0));
             row.iter_mut().zip(shared.iter()).for_each(|(own, shared)| *own += shared);
         }
         rows.extend(row);
@@ -155,7 +154,7 @@ fn words(chance: &mut Chance) -> Vec<f32> {
     rows
 }
 
-/// The bytes of a safetensors file.
+/// Encodes tensors as a safetensors file.
 #[must_use]
 pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
     let (mut header, mut data) = (Map::new(), Vec::new());
@@ -173,7 +172,7 @@ pub fn safetensors(tensors: &[Tensor]) -> Vec<u8> {
     [&(header.len() as u64).to_le_bytes()[..], &header, &data].concat()
 }
 
-/// The text of its `tokenizer.json`.
+/// Returns the content of `tokenizer.json`.
 #[must_use]
 pub fn tokenizer() -> Value {
     let words = vocabulary();
@@ -191,7 +190,7 @@ pub fn tokenizer() -> Value {
     let known = |word: &str| json!({"id": word, "ids": [number(word)], "tokens": [word]});
     json!({
         "version": "1.0",
-        // As published ones have it: whoever runs the model must not take these two as they are.
+        // As in published models. The daemon must override these two settings.
         "truncation": {"max_length": 16, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
         "padding": {"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
             "pad_type_id": 0, "pad_token": "[PAD]"},
@@ -210,7 +209,7 @@ pub fn tokenizer() -> Value {
     })
 }
 
-/// Its `config.json`.
+/// Returns the content of `config.json`.
 #[must_use]
 pub fn config() -> Value {
     json!({
@@ -221,7 +220,7 @@ pub fn config() -> Value {
     })
 }
 
-/// Writes it into a directory, which is made. The same seed makes the same bytes.
+/// Writes the model into a directory, which is created. The same seed gives the same bytes.
 ///
 /// # Panics
 /// When the directory cannot be written.

@@ -11,22 +11,22 @@ pub(crate) fn line<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
     let json = serde_json::to_string(value).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("the answer cannot be converted to JSON: {e}"))
     })?;
-    let mut line = escaped(&json).into_owned();
+    let mut line = escape(&json).into_owned();
     line.push('\n');
     Ok(line.into_bytes())
 }
 
 /// Escapes control characters and direction marks as `\u…`. They occur only in strings, so the
 /// value stays the same.
-pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
-    let hidden =
+pub(crate) fn escape(json: &str) -> Cow<'_, str> {
+    let is_unsafe =
         |c: char| (c.is_control() && !matches!(c, '\n' | '\r' | '\t')) || is_bidi_control(c);
-    if !json.contains(hidden) {
+    if !json.contains(is_unsafe) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len() + 64);
     for c in json.chars() {
-        if hidden(c) {
+        if is_unsafe(c) {
             out.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             out.push(c);
@@ -49,23 +49,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_passes_and_the_value_stays() {
+    fn control_characters_are_escaped_and_the_value_stays() {
         let evil = "a\u{1b}[2J\u{7f}\u{9b}31m\u{202e}gpj\u{2066}\n\t\"é\u{1f600}";
         let bytes = line(evil).expect("json");
         let text = String::from_utf8(bytes).expect("utf-8");
-        let bare = text.trim_end();
-        assert!(!bare.chars().any(|c| c.is_control() || is_bidi_control(c)), "{bare:?}");
-        assert_eq!(serde_json::from_str::<String>(bare).expect("a string"), evil);
+        let json = text.trim_end();
+        assert!(!json.chars().any(|c| c.is_control() || is_bidi_control(c)), "{json:?}");
+        assert_eq!(serde_json::from_str::<String>(json).expect("a string"), evil);
     }
 
     #[test]
     fn a_fault_has_code_message_and_hint_even_when_null() {
         let with = Fault::new(FaultCode::NotFound, "no page \"x\"").hint("brain list");
         let text = String::from_utf8(fault(&with).expect("json")).expect("utf-8");
-        assert_eq!(
-            text,
-            "{\"error\":{\"code\":\"not_found\",\"message\":\"no page \\\"x\\\"\",\"hint\":\"brain list\"}}\n"
-        );
+        let expected =
+            r#"{"error":{"code":"not_found","message":"no page \"x\"","hint":"brain list"}}"#;
+        assert_eq!(text, format!("{expected}\n"));
         let without = Fault::new(FaultCode::Usage, "no");
         let text = String::from_utf8(fault(&without).expect("json")).expect("utf-8");
         assert_eq!(text, "{\"error\":{\"code\":\"usage\",\"message\":\"no\",\"hint\":null}}\n");

@@ -45,7 +45,7 @@ impl Outcome {
     }
 }
 
-/// An answer that can be printed in every format.
+/// A result that can be printed as text, as JSON, or for `--quiet`.
 pub(crate) trait Show: Serialize {
     /// Prints the text for people.
     fn text(&self, t: &mut Text);
@@ -142,13 +142,13 @@ pub(crate) fn finish_fault(fault: &Fault, json: bool) -> ExitCode {
     if json {
         let written = json::fault(fault).and_then(|line| {
             write_stdout(&line).map_err(|e| {
-                let second = fail::stdout(&e);
-                Fault { message: format!("{fault}; {second}"), ..second }
+                let write_fault = fail::stdout(&e);
+                Fault { message: format!("{fault}; {write_fault}"), ..write_fault }
             })
         });
         match written {
             Ok(()) => return exit,
-            Err(second) => say(&fault_text(&second)),
+            Err(both_faults) => say(&fault_text(&both_faults)),
         }
     } else {
         say(&fault_text(fault));
@@ -195,7 +195,7 @@ pub(crate) fn write_stdout(mut bytes: &[u8]) -> io::Result<()> {
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            done => return done,
+            result => return result,
         }
     }
 }

@@ -5,102 +5,103 @@ use std::{
     io::{self, IsTerminal},
 };
 
-/// The use of colour.
+/// Adds colour to text, if enabled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {
-    on: bool,
+    is_enabled: bool,
 }
 
 /// Returns the colour setting of standard error.
 pub(crate) fn stderr() -> Paint {
-    Paint { on: wanted(io::stderr().is_terminal()) }
+    Paint { is_enabled: is_colour_wanted(io::stderr().is_terminal()) }
 }
 
-fn wanted(terminal: bool) -> bool {
-    terminal
+/// Returns whether to use colour on a stream. `NO_COLOR` and `TERM=dumb` turn it off.
+fn is_colour_wanted(is_terminal: bool) -> bool {
+    is_terminal
         && env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
         && env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 impl Paint {
     /// Returns the colour setting of a stream.
-    pub(crate) fn new(terminal: bool) -> Self {
-        Self { on: wanted(terminal) }
+    pub(crate) fn new(is_terminal: bool) -> Self {
+        Self { is_enabled: is_colour_wanted(is_terminal) }
     }
 
-    /// Returns colour independent of the environment.
+    /// Returns a colour setting for tests, whatever the environment is.
     #[cfg(test)]
-    pub(crate) fn forced(on: bool) -> Self {
-        Self { on }
+    pub(crate) fn forced(is_enabled: bool) -> Self {
+        Self { is_enabled }
     }
 
     fn wrap(self, code: &str, text: &str) -> String {
-        if self.on && !text.is_empty() {
+        if self.is_enabled && !text.is_empty() {
             format!("\u{1b}[{code}m{text}\u{1b}[0m")
         } else {
             text.to_owned()
         }
     }
 
-    /// Titles.
+    /// Formats a title.
     pub(crate) fn bold(self, text: &str) -> String {
         self.wrap("1", text)
     }
 
-    /// What may be overlooked.
+    /// Formats a less important text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.wrap("2", text)
     }
 
-    /// Failures.
+    /// Formats a failure.
     pub(crate) fn red(self, text: &str) -> String {
         self.wrap("1;31", text)
     }
 
-    /// What is well.
+    /// Formats a success.
     pub(crate) fn green(self, text: &str) -> String {
         self.wrap("32", text)
     }
 
-    /// What deserves a look; matches.
+    /// Formats a warning or a match.
     pub(crate) fn yellow(self, text: &str) -> String {
         self.wrap("1;33", text)
     }
 
-    /// Names of pages.
+    /// Formats the name of a page.
     pub(crate) fn cyan(self, text: &str) -> String {
         self.wrap("36", text)
     }
 }
 
-/// Stands for a character that must not reach a terminal.
-const HIDDEN: char = '\u{FFFD}';
+/// Replaces a control character.
+const REPLACEMENT: char = '\u{FFFD}';
 
-/// Characters that turn the direction of the text around them.
+/// Returns whether `c` changes the direction of the text around it.
 pub(super) fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `c` as it may stand in one line, always one character for one.
+/// Replaces a line break by a space, and a control character by [`REPLACEMENT`].
 pub(crate) fn clean_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-        _ if c.is_control() || is_bidi_control(c) => HIDDEN,
+        _ if c.is_control() || is_bidi_control(c) => REPLACEMENT,
         _ => c,
     }
 }
 
-/// `text` on one line, without anything that a terminal would obey.
+/// Makes untrusted text safe for a terminal, on one line.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(clean_char).collect()
 }
 
-/// `text` with its lines, without anything else that a terminal would obey.
+/// Makes untrusted text safe for a terminal, with its lines.
 pub(crate) fn clean_lines(text: &str) -> String {
     text.chars().map(|c| if c == '\n' { c } else { clean_char(c) }).collect()
 }
 
-/// A page for a terminal: verbatim but for what a terminal would obey.
+/// Makes a page safe for a terminal, with its lines and tabs.
 pub(crate) fn clean_page(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
@@ -108,7 +109,7 @@ pub(crate) fn clean_page(text: &str) -> String {
             if matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c)) {
                 c
             } else {
-                HIDDEN
+                REPLACEMENT
             }
         })
         .collect()
@@ -119,11 +120,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_a_terminal_obeys_passes() {
+    fn control_characters_are_replaced() {
         let evil = "a\u{1b}[31mred\u{7}\u{9b}2J\u{202e}x\ty\nz\r\u{7f}";
-        let shown = clean(evil);
-        assert!(!shown.chars().any(|c| c.is_control() || is_bidi_control(c)), "{shown:?}");
-        assert_eq!(shown.chars().count(), evil.chars().count());
+        let cleaned = clean(evil);
+        assert!(!cleaned.chars().any(|c| c.is_control() || is_bidi_control(c)), "{cleaned:?}");
+        assert_eq!(cleaned.chars().count(), evil.chars().count());
         assert_eq!(clean("Café ☕ 日本"), "Café ☕ 日本");
         assert_eq!(clean_lines("a\n\u{1b}b"), "a\n\u{FFFD}b");
     }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn no_colour_is_the_text_itself() {
+    fn without_colour_text_is_unchanged() {
         assert_eq!(Paint::forced(false).red("x"), "x");
         assert_eq!(Paint::forced(true).red("x"), "\u{1b}[1;31mx\u{1b}[0m");
     }

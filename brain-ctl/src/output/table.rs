@@ -15,8 +15,8 @@ pub(crate) struct Column {
     head: &'static str,
     /// Minimum width, unless the content is narrower.
     min: usize,
-    /// Priority for dropping: the highest is dropped first, 0 never.
-    gives_way: u8,
+    /// Order of dropping in a narrow terminal: the highest is dropped first, 0 never.
+    drop_priority: u8,
     right: bool,
     paint: fn(Paint, &str) -> String,
 }
@@ -24,7 +24,13 @@ pub(crate) struct Column {
 impl Column {
     /// Returns a column of fixed width.
     pub(crate) const fn fixed(head: &'static str) -> Self {
-        Self { head, min: usize::MAX, gives_way: 0, right: false, paint: |_, text| text.to_owned() }
+        Self {
+            head,
+            min: usize::MAX,
+            drop_priority: 0,
+            right: false,
+            paint: |_, text| text.to_owned(),
+        }
     }
 
     /// Returns a column that can shrink to `min`.
@@ -32,9 +38,9 @@ impl Column {
         Self { min, ..Self::fixed(head) }
     }
 
-    /// Allows dropping the column; a higher `rank` is dropped first.
-    pub(crate) const fn optional(mut self, rank: u8) -> Self {
-        self.gives_way = rank;
+    /// Allows dropping the column; a higher `priority` is dropped first.
+    pub(crate) const fn optional(mut self, priority: u8) -> Self {
+        self.drop_priority = priority;
         self
     }
 
@@ -99,9 +105,9 @@ impl Table {
         let last = widths.iter().rposition(Option::is_some);
         let mut line = String::new();
         for (i, column) in self.columns.iter().enumerate() {
-            let (Some(room), Some(cell)) = (widths[i], cells.get(i)) else { continue };
-            let cell = fit(cell, Some(room));
-            let fill = " ".repeat(room - width(&cell));
+            let (Some(column_width), Some(cell)) = (widths[i], cells.get(i)) else { continue };
+            let cell = fit(cell, Some(column_width));
+            let fill = " ".repeat(column_width - width(&cell));
             if !line.is_empty() {
                 line.push_str(&" ".repeat(GAP));
             }
@@ -119,19 +125,20 @@ impl Table {
 }
 
 /// Returns the width of each column, or `None` for a dropped one.
-fn layout(columns: &[Column], natural: &[usize], room: Option<usize>) -> Vec<Option<usize>> {
+fn layout(columns: &[Column], natural: &[usize], max_width: Option<usize>) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = natural.iter().copied().map(Some).collect();
-    let Some(room) = room else { return widths };
-    let taken = |widths: &[Option<usize>]| {
-        let shown = widths.iter().flatten().count();
-        widths.iter().flatten().sum::<usize>() + GAP * shown.saturating_sub(1)
+    let Some(max_width) = max_width else { return widths };
+    let total_width = |widths: &[Option<usize>]| {
+        let count = widths.iter().flatten().count();
+        widths.iter().flatten().sum::<usize>() + GAP * count.saturating_sub(1)
     };
     for (width, column) in widths.iter_mut().zip(columns) {
         *width = width.map(|w| w.min(column.min));
     }
-    while taken(&widths) > room {
-        let shown = (0..columns.len()).filter(|&i| widths[i].is_some());
-        match shown.filter(|&i| columns[i].gives_way > 0).max_by_key(|&i| columns[i].gives_way) {
+    while total_width(&widths) > max_width {
+        let droppable =
+            (0..columns.len()).filter(|&i| widths[i].is_some() && columns[i].drop_priority > 0);
+        match droppable.max_by_key(|&i| columns[i].drop_priority) {
             Some(i) => widths[i] = None,
             // No column can be dropped any more, so the widest shrinks below its minimum.
             None => match widths.iter_mut().flatten().max() {
@@ -140,7 +147,7 @@ fn layout(columns: &[Column], natural: &[usize], room: Option<usize>) -> Vec<Opt
             },
         }
     }
-    let mut spare = room.saturating_sub(taken(&widths));
+    let mut spare = max_width.saturating_sub(total_width(&widths));
     while spare > 0 {
         let mut grew = false;
         for (width, &natural) in widths.iter_mut().zip(natural) {
@@ -171,7 +178,7 @@ mod tests {
         Column::flexible("TITLE", 8),
     ];
 
-    fn shown(room: Option<usize>) -> String {
+    fn render(max_width: Option<usize>) -> String {
         let mut table = Table::new(COLUMNS);
         table.row([
             "people/ada-lovelace",
@@ -180,42 +187,42 @@ mod tests {
             "Ada Lovelace 👩‍🔬 and the Analytical Engine",
         ]);
         table.row(["日本語/とても長い名前のページ", "2026-11-20", "note", "題\u{1b}[2J名"]);
-        let mut t = Text::plain(room);
+        let mut t = Text::plain(max_width);
         table.write(&mut t);
         t.as_str().to_owned()
     }
 
     #[test]
     fn no_row_is_wider_than_the_terminal() {
-        for room in 1..140 {
-            for line in shown(Some(room)).lines() {
-                // Four columns cannot be narrower than one each with their gaps; two stay at the
-                // least.
-                assert!(width(line) <= room.max(4), "{room}: {line:?} has {}", width(line));
+        for max_width in 1..140 {
+            for line in render(Some(max_width)).lines() {
+                // The two columns that cannot be dropped need one character each and a gap.
+                let columns = width(line);
+                assert!(columns <= max_width.max(4), "{max_width}: {line:?} has {columns}");
             }
         }
     }
 
     #[test]
-    fn columns_go_before_the_slug_does() {
-        let narrow = shown(Some(40));
+    fn optional_columns_are_dropped_before_the_slug() {
+        let narrow = render(Some(40));
         assert!(
             narrow.contains("SLUG") && narrow.contains("TITLE") && !narrow.contains("TYPE"),
             "{narrow}"
         );
-        assert!(shown(Some(100)).contains("person"));
+        assert!(render(Some(100)).contains("person"));
     }
 
     #[test]
-    fn a_pipe_gets_everything_and_nothing_that_a_terminal_obeys() {
-        let all = shown(None);
+    fn a_pipe_gets_whole_cells_without_control_characters() {
+        let all = render(None);
         assert!(all.contains("Ada Lovelace 👩‍🔬 and the Analytical Engine"));
         assert!(!all.contains('\u{1b}') && !all.contains('…'));
         assert!(all.lines().all(|line| line.trim_end() == line));
     }
 
     #[test]
-    fn an_empty_table_is_nothing() {
+    fn an_empty_table_prints_nothing() {
         let mut t = Text::plain(Some(40));
         Table::new(COLUMNS).write(&mut t);
         assert_eq!(t.as_str(), "");

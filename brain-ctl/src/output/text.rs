@@ -46,39 +46,39 @@ impl Text {
         Self { out: String::new(), terminal: width.is_some(), paint: Paint::forced(false), width }
     }
 
-    /// What has been written.
+    /// Returns the text as bytes.
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.out.into_bytes()
     }
 
-    /// What has been written, for tests.
+    /// Returns the text, for tests.
     #[cfg(test)]
     pub(crate) fn as_str(&self) -> &str {
         &self.out
     }
 
-    /// A line that is already clean, fits, and may have colour.
+    /// Adds a line unchanged. The caller has cleaned it, cut it to the width, and added colour.
     pub(crate) fn raw(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');
     }
 
-    /// A line of foreign text: cleaned, and whole however long it is. For names and commands that
-    /// people copy.
+    /// Adds a line of untrusted text. It is cleaned but never cut, because users copy names and
+    /// commands.
     pub(crate) fn line(&mut self, text: &str) {
         let line = clean(text);
         self.raw(&line);
     }
 
-    /// Prose after a `lead` that takes `indent` columns: cleaned, and broken between words under
-    /// its own beginning.
+    /// Adds prose after `lead`, which is `indent` columns wide. Cleans the prose and wraps it
+    /// between words; wrapped lines start at the same column.
     pub(crate) fn prose(&mut self, lead: &str, indent: usize, text: &str) {
-        let room = self.width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(16));
+        let max_width = self.width.map_or(usize::MAX, |w| w.saturating_sub(indent).max(16));
         let mut line = lead.to_owned();
         let mut used = 0;
         for word in clean(text).split_whitespace() {
             let columns = width(word);
-            if used > 0 && used + 1 + columns > room {
+            if used > 0 && used + 1 + columns > max_width {
                 self.raw(line.trim_end());
                 line = " ".repeat(indent);
                 used = 0;
@@ -92,18 +92,18 @@ impl Text {
         self.raw(line.trim_end());
     }
 
-    /// `text`, cleaned and cut to what is left of the width after `taken` columns.
-    pub(crate) fn rest(&self, text: &str, taken: usize) -> String {
-        fit(&clean(text), self.width.map(|w| w.saturating_sub(taken)))
+    /// Cleans `text` and cuts it to the columns that are free after the first `used_columns`.
+    pub(crate) fn cut(&self, text: &str, used_columns: usize) -> String {
+        fit(&clean(text), self.width.map(|w| w.saturating_sub(used_columns)))
     }
 
-    /// `label` and its value in a column of its own.
+    /// Adds a line with a label and its value; the values of several fields are aligned.
     pub(crate) fn field(&mut self, label: &str, value: &str) {
         let line = format!("{} {}", self.paint.dim(&pad(label, 9)), clean(value));
         self.raw(&line);
     }
 
-    /// A whole page: verbatim, except that a terminal gets nothing that it would obey.
+    /// Adds a whole page verbatim. For a terminal, control characters are replaced.
     pub(crate) fn page(&mut self, content: &str) {
         if !self.terminal {
             self.out.push_str(content);
@@ -115,111 +115,119 @@ impl Text {
         }
     }
 
-    /// A passage on one line after `indent` columns, with the byte ranges `matches` set off. When
-    /// it is too long, the part around the first match is shown.
+    /// Adds a passage on one line after `indent` columns, with the byte ranges `matches` in colour.
+    /// A passage that is too long is cut to the part around the first match.
     pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {
-        let room = self.width.map(|w| w.saturating_sub(indent));
+        let max_width = self.width.map(|w| w.saturating_sub(indent));
         let mut line = " ".repeat(indent);
-        for (part, matched) in window(passage, matches, room) {
+        for (part, matched) in cut_around_match(passage, matches, max_width) {
             line.push_str(&if matched { self.paint.yellow(&part) } else { part });
         }
         self.raw(&line);
     }
 }
 
-/// How many columns `text` takes.
+/// Returns the width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text`, cut with `…` when it is wider than `room`.
-pub(crate) fn fit(text: &str, room: Option<usize>) -> String {
-    let Some(room) = room else { return text.to_owned() };
-    if width(text) <= room {
+/// Cuts `text` to `max_width` columns. A cut text ends with `…`.
+pub(crate) fn fit(text: &str, max_width: Option<usize>) -> String {
+    let Some(max_width) = max_width else { return text.to_owned() };
+    if width(text) <= max_width {
         return text.to_owned();
     }
-    let Some(room) = room.checked_sub(1) else { return String::new() };
-    format!("{}…", prefix(text, room).trim_end())
+    let Some(max_width) = max_width.checked_sub(1) else { return String::new() };
+    format!("{}…", prefix(text, max_width).trim_end())
 }
 
-/// The longest beginning of `text` that takes at most `room` columns and cuts no character from its
-/// marks.
-fn prefix(text: &str, room: usize) -> &str {
+/// Returns the longest prefix of `text` within `max_width` columns. Combining marks stay with their
+/// character.
+fn prefix(text: &str, max_width: usize) -> &str {
     let mut used = 0;
     let mut end = text.len();
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
-        if used > room {
+        if used > max_width {
             end = at;
             break;
         }
     }
     // A sequence can be wider than its characters (emoji presentation), and must not end on a
     // joiner.
-    while width(&text[..end]) > room || text[..end].ends_with('\u{200D}') {
+    while width(&text[..end]) > max_width || text[..end].ends_with('\u{200D}') {
         end = text[..end].char_indices().next_back().map_or(0, |(at, _)| at);
     }
     &text[..end]
 }
 
-/// `text` and as many spaces as make it `columns` wide.
+/// Pads `text` with spaces to the width of `columns`.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let mut padded = text.to_owned();
     padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
     padded
 }
 
-/// The parts of `passage`, each with whether it matches, that fit `room` and show the first match.
-fn window(passage: &str, matches: &[(u32, u32)], room: Option<usize>) -> Vec<(String, bool)> {
+/// Cuts `passage` to `max_width` columns around its first match.
+///
+/// Returns the parts, each with whether it matches.
+fn cut_around_match(
+    passage: &str,
+    matches: &[(u32, u32)],
+    max_width: Option<usize>,
+) -> Vec<(String, bool)> {
     let matched =
         |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
     let chars: Vec<(char, bool)> =
         passage.char_indices().map(|(at, c)| (clean_char(c), matched(at))).collect();
     let columns = |part: &[(char, bool)]| width(&part.iter().map(|&(c, _)| c).collect::<String>());
 
-    let Some(room) = room else { return join(&chars) };
-    if columns(&chars) <= room {
-        return join(&chars);
+    let Some(max_width) = max_width else { return join_parts(&chars) };
+    if columns(&chars) <= max_width {
+        return join_parts(&chars);
     }
     let first = chars.iter().position(|&(_, m)| m).unwrap_or(0);
     let length = chars[first..].iter().take_while(|&&(_, m)| m).count();
     let mut start = 0;
-    if columns(&chars[..first + length]) + 1 > room {
-        // A third of the room goes to what stands before the match.
+    if columns(&chars[..first + length]) + 1 > max_width {
+        // Text before the match gets a third of the width.
         start = first;
-        while start > 0 && columns(&chars[start - 1..first]) <= room / 3 {
+        while start > 0 && columns(&chars[start - 1..first]) <= max_width / 3 {
             start -= 1;
         }
     }
+    // Columns of the `…` before and after the part.
     let before = usize::from(start > 0);
     let mut end = chars.len();
     let mut after = 0;
-    if columns(&chars[start..]) + before > room {
+    if columns(&chars[start..]) + before > max_width {
         after = 1;
         end = start;
         let mut used = 0;
         while end < chars.len() {
             used += chars[end].0.width().unwrap_or(0);
-            if used + before + after > room {
+            if used + before + after > max_width {
                 break;
             }
             end += 1;
         }
-        while end > start && columns(&chars[start..end]) + before + after > room {
+        while end > start && columns(&chars[start..end]) + before + after > max_width {
             end -= 1;
         }
     }
-    let mut parts = join(&chars[start..end]);
+    let mut parts = join_parts(&chars[start..end]);
     if before == 1 {
         parts.insert(0, ("…".into(), false));
     }
-    if after == 1 && room > before {
+    if after == 1 && max_width > before {
         parts.push(("…".into(), false));
     }
     parts
 }
 
-fn join(chars: &[(char, bool)]) -> Vec<(String, bool)> {
+/// Joins neighbouring characters that are all inside or all outside a match.
+fn join_parts(chars: &[(char, bool)]) -> Vec<(String, bool)> {
     let mut parts: Vec<(String, bool)> = Vec::new();
     for &(c, matched) in chars {
         match parts.last_mut() {
@@ -230,12 +238,12 @@ fn join(chars: &[(char, bool)]) -> Vec<(String, bool)> {
     parts
 }
 
-/// The day of an RFC 3339 time.
+/// Returns the day of an RFC 3339 time.
 pub(crate) fn day(time: &str) -> &str {
     time.get(..10).unwrap_or(time)
 }
 
-/// Day and minute of an RFC 3339 time (UTC).
+/// Formats day and minute of an RFC 3339 time in UTC.
 pub(crate) fn minute(time: &str) -> String {
     match (time.get(..10), time.get(11..16)) {
         (Some(day), Some(minute)) => format!("{day} {minute}"),
@@ -243,12 +251,12 @@ pub(crate) fn minute(time: &str) -> String {
     }
 }
 
-/// `1 page`, `2 pages`.
-pub(crate) fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+/// Formats a number with its noun: `1 page`, `2 pages`.
+pub(crate) fn count(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// A size in decimal units.
+/// Formats a size in decimal units.
 pub(crate) fn bytes(n: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if n < 1000 {
@@ -268,7 +276,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_cut_by_the_width_that_is_seen() {
+    fn text_is_cut_by_its_width_in_columns() {
         assert_eq!(fit("hello", Some(5)), "hello");
         assert_eq!(fit("hello!", Some(5)), "hell…");
         assert_eq!(fit("日本語の本", Some(10)), "日本語の本");
@@ -282,15 +290,15 @@ mod tests {
             "🇩🇪🇫🇷🇯🇵 flags",
             "กำลังเดินทาง",
         ] {
-            for room in 0..20 {
-                let cut = fit(text, Some(room));
-                assert!(width(&cut) <= room, "{cut:?} is wider than {room}");
+            for max_width in 0..20 {
+                let cut = fit(text, Some(max_width));
+                assert!(width(&cut) <= max_width, "{cut:?} is wider than {max_width}");
             }
         }
     }
 
     #[test]
-    fn a_short_passage_is_whole_and_its_matches_are_set_off() {
+    fn a_short_passage_is_whole_and_its_matches_are_coloured() {
         let mut t = Text::plain(Some(40));
         t.paint = Paint::forced(true);
         t.passage(2, "low latency wins", &[(4, 11)]);
@@ -303,24 +311,24 @@ mod tests {
     #[test]
     fn a_long_passage_shows_its_first_match() {
         let text = format!("{}needle{}", "word ".repeat(30), " tail".repeat(30));
-        for room in [12, 20, 40, 80] {
-            let mut t = Text::plain(Some(room));
+        for max_width in [12, 20, 40, 80] {
+            let mut t = Text::plain(Some(max_width));
             t.passage(2, &text, &[(150, 156)]);
             let line = t.as_str().trim_end_matches('\n');
-            assert!(line.contains("needle") || room < 14, "{room}: {line}");
-            assert!(width(line) <= room, "{room}: {line}");
+            assert!(line.contains("needle") || max_width < 14, "{max_width}: {line}");
+            assert!(width(line) <= max_width, "{max_width}: {line}");
         }
     }
 
     #[test]
-    fn prose_is_broken_between_words() {
+    fn prose_wraps_between_words() {
         let mut t = Text::plain(Some(24));
         t.prose("ok  ", 4, "the quick brown fox jumps over\u{7} the dog");
         assert_eq!(t.as_str(), "ok  the quick brown fox\n    jumps over\u{FFFD} the dog\n");
     }
 
     #[test]
-    fn odd_ranges_do_no_harm() {
+    fn invalid_match_ranges_are_ignored() {
         for ranges in [vec![(5, 2)], vec![(0, 9999)], vec![(1, 2)], vec![(u32::MAX, u32::MAX)]] {
             let mut t = Text::plain(Some(10));
             t.passage(0, "日本語の本です", &ranges);

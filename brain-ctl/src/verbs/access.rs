@@ -10,7 +10,8 @@ use crate::fail;
 /// # Errors
 /// `invalid_scope` if a scope is missing or unknown.
 pub(super) fn scopes(text: Option<&str>) -> Result<Scopes, Fault> {
-    let hint = "use --scope read, --scope \"read write\" (also change pages), or --scope admin (everything)";
+    let hint = "use --scope read, --scope \"read write\" (also change pages), \
+                or --scope admin (everything)";
     match text {
         None => Err(Fault::new(FaultCode::InvalidScope, "--scope is missing").hint(hint)),
         Some(text) => {
@@ -27,16 +28,17 @@ pub(super) fn sources(texts: &[String]) -> Result<Vec<SourceId>, Fault> {
     texts.iter().filter_map(|text| fail::source(Some(text)).transpose()).collect()
 }
 
-/// Describes the sources of a grant.
-pub(super) fn of_sources(sources: &[String]) -> String {
+/// Formats the sources of a grant; an empty list stands for all sources.
+pub(super) fn source_list(sources: &[String]) -> String {
     if sources.is_empty() { "all".into() } else { sources.join(", ") }
 }
 
-/// Refuses flags of other actions. Each flag comes with the actions that accept it.
+/// Checks that each given flag belongs to `action`. A row of `flags` has the flag, whether it is
+/// given, and the actions that accept it.
 ///
 /// # Errors
-/// `usage`.
-pub(super) fn only<A: ValueEnum + PartialEq>(
+/// `usage` for a flag of another action.
+pub(super) fn check_flags<A: ValueEnum + PartialEq>(
     command: &str,
     action: &A,
     flags: &[(&str, bool, &[A])],
@@ -44,13 +46,13 @@ pub(super) fn only<A: ValueEnum + PartialEq>(
     let name = |action: &A| {
         action.to_possible_value().map(|v| v.get_name().to_owned()).unwrap_or_default()
     };
-    for (flag, given, actions) in flags {
-        if *given && !actions.contains(action) {
-            let others: Vec<String> =
+    for (flag, is_given, actions) in flags {
+        if *is_given && !actions.contains(action) {
+            let commands: Vec<String> =
                 actions.iter().map(|a| format!("`brain {command} {}`", name(a))).collect();
             let message = format!(
                 "{flag} belongs to {}, not to `brain {command} {}`",
-                others.join(" and "),
+                commands.join(" and "),
                 name(action)
             );
             return Err(fail::usage(message).hint(format!("see: brain {command} --help")));

@@ -22,14 +22,19 @@ pub(crate) struct Ask {
     question: Vec<String>,
 
     /// Number of pages to read, 1 to 50
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=50))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..=50)
+    )]
     limit: u32,
 
     /// Only pages of this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// Model to use instead of llm.model, at the same service
+    /// Model of the same service to use instead of llm.model
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
@@ -41,12 +46,13 @@ pub(crate) struct Ask {
 impl Verb for Ask {
     const NAME: &'static str = "ask";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Get an answer from your pages, with sources";
+    const ABOUT: &'static str = "Answer a question from your pages";
     const EXAMPLES: &'static str = "Examples:
   brain ask \"what did we decide about the launch?\"
   brain ask \"who knows rust at acme?\" --limit 12 --max-cost 0.05 --json
 
-Without a language model it shows the passages. What is sent where: docs/ask.md";
+Without a language model, it prints the matching passages.
+The service of the model gets the question and passages: see docs/ask.md.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let request = brain_protocol::Ask {
@@ -56,55 +62,62 @@ Without a language model it shows the passages. What is sent where: docs/ask.md"
             model: self.model,
             max_cost: self.max_cost,
         };
-        // Prose is read while it comes, by whoever sits at a terminal; everybody else gets it
-        // whole.
-        let room = stdout_width().filter(|_| !context.json && !context.quiet);
-        let mut flow = ProseWrapper::new(room.unwrap_or_default());
+        // A terminal shows the answer while it arrives. Files, pipes and `--json` get it whole.
+        let max_width = stdout_width().filter(|_| !context.json && !context.quiet);
+        let mut wrapper = ProseWrapper::new(max_width.unwrap_or_default());
         let reply = context.follow(request, &mut |piece| {
-            if room.is_some() {
-                flow.write(piece);
+            if max_width.is_some() {
+                wrapper.write(piece);
             }
         });
-        let has_streamed = flow.end();
-        context.show(&AskOutput { asked: reply?, has_streamed })
+        let has_streamed = wrapper.end();
+        context.show(&AskOutput { reply: reply?, has_streamed })
     }
 }
 
 /// Wraps streamed prose at the width of the terminal.
 struct ProseWrapper {
-    room: usize,
-    /// Columns used in the current line.
-    used: usize,
+    max_width: usize,
+    /// Columns of the current line that have text.
+    used_columns: usize,
     /// Whether white space precedes the word.
-    gap: bool,
-    /// The word that may be incomplete.
+    has_space: bool,
+    /// The current word. More letters of it can follow.
     word: String,
     has_begun: bool,
-    failed: Option<io::Error>,
+    /// The first error of standard output. Nothing is written after it.
+    error: Option<io::Error>,
 }
 
 impl ProseWrapper {
-    fn new(room: usize) -> Self {
-        Self { room, used: 0, gap: false, word: String::new(), has_begun: false, failed: None }
+    fn new(max_width: usize) -> Self {
+        Self {
+            max_width,
+            used_columns: 0,
+            has_space: false,
+            word: String::new(),
+            has_begun: false,
+            error: None,
+        }
     }
 
-    /// Wraps the next piece of text.
-    fn broken(&mut self, piece: &str) -> String {
+    /// Wraps the next piece of text. The last word is kept until it is complete.
+    fn wrap(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for c in clean_lines(piece).chars() {
             match c {
                 '\n' => {
                     self.put_word(&mut out);
                     out.push('\n');
-                    self.used = 0;
+                    self.used_columns = 0;
                 }
                 c if c.is_whitespace() => {
                     self.put_word(&mut out);
-                    self.gap = true;
+                    self.has_space = true;
                 }
                 c => {
                     self.word.push(c);
-                    // Chinese and Japanese have no spaces to wait for.
+                    // Chinese and Japanese have no spaces between words.
                     if width(c.encode_utf8(&mut [0; 4])) > 1 {
                         self.put_word(&mut out);
                     }
@@ -119,47 +132,48 @@ impl ProseWrapper {
         if word.is_empty() {
             return;
         }
-        let gap = usize::from(std::mem::take(&mut self.gap));
+        let space = usize::from(std::mem::take(&mut self.has_space));
         let columns = width(&word);
-        if self.used > 0 && self.used + gap + columns > self.room {
+        if self.used_columns > 0 && self.used_columns + space + columns > self.max_width {
             out.push('\n');
-            self.used = 0;
-        } else if self.used > 0 && gap > 0 {
+            self.used_columns = 0;
+        } else if self.used_columns > 0 && space > 0 {
             out.push(' ');
-            self.used += 1;
+            self.used_columns += 1;
         }
         out.push_str(&word);
-        self.used += columns;
+        self.used_columns += columns;
     }
 
     fn write(&mut self, piece: &str) {
-        let out = self.broken(piece);
+        let out = self.wrap(piece);
         self.has_begun |= !piece.is_empty();
-        self.send(&out);
+        self.print(&out);
     }
 
-    /// Ends the prose. Returns whether there was any.
+    /// Prints the last word. Returns whether the whole text is on the terminal.
     fn end(&mut self) -> bool {
         let mut out = String::new();
         self.put_word(&mut out);
         if self.has_begun {
             out.push('\n');
         }
-        self.send(&out);
-        // What could not be written is shown again, and fails where it is reported.
-        self.has_begun && self.failed.is_none()
+        self.print(&out);
+        // After an error the whole answer is printed again, which reports the error.
+        self.has_begun && self.error.is_none()
     }
 
-    fn send(&mut self, out: &str) {
-        if self.failed.is_none() && !out.is_empty() {
-            self.failed = write_stdout(out.as_bytes()).err();
+    fn print(&mut self, out: &str) {
+        if self.error.is_none() && !out.is_empty() {
+            self.error = write_stdout(out.as_bytes()).err();
         }
     }
 }
 
-/// An answer, and whether its prose is already on the terminal.
+/// The output of the command.
 struct AskOutput {
-    asked: AskReply,
+    reply: AskReply,
+    /// Whether the text of the answer is already on the terminal.
     has_streamed: bool,
 }
 
@@ -191,7 +205,7 @@ impl Serialize for AskOutput {
             model,
             cost,
             degraded,
-        } = &self.asked;
+        } = &self.reply;
         Json {
             question,
             answer,
@@ -210,63 +224,64 @@ impl Serialize for AskOutput {
 
 impl Show for AskOutput {
     fn text(&self, t: &mut Text) {
-        let asked = &self.asked;
-        match &asked.answer {
+        let reply = &self.reply;
+        match &reply.answer {
             Some(answer) => {
                 if !self.has_streamed {
                     answer.lines().for_each(|line| t.prose("", 0, line));
                 }
             }
-            // The passages are the answer then.
+            // Without a language model, the passages are the answer.
             None => self.passages().text(t),
         }
-        if let Some(unknown) = &asked.unknown {
-            if asked.answer.as_ref().is_some_and(|answer| !answer.is_empty()) {
+        if let Some(unknown) = &reply.unknown {
+            if reply.answer.as_ref().is_some_and(|answer| !answer.is_empty()) {
                 t.raw("");
             }
             t.prose("Not known: ", 11, unknown);
         }
-        if !asked.citations.is_empty() {
+        if !reply.citations.is_empty() {
             t.raw("");
         }
-        for citation in &asked.citations {
+        for citation in &reply.citations {
             show_citation(citation, t);
         }
     }
 
     fn quiet(&self, t: &mut Text) {
-        match &self.asked.answer {
+        match &self.reply.answer {
             Some(answer) => answer.lines().for_each(|line| t.line(line)),
             None => self.passages().quiet(t),
         }
     }
 
     fn failures(&self) -> Vec<String> {
-        self.asked.hint.iter().filter(|_| self.asked.partial).cloned().collect()
+        self.reply.hint.iter().filter(|_| self.reply.partial).cloned().collect()
     }
 
     fn notes(&self) -> Vec<String> {
-        let asked = &self.asked;
-        let hint = asked.hint.iter().filter(|_| !asked.partial).cloned();
-        let degraded = asked.degraded.iter().map(|why| format!("results may be incomplete: {why}"));
-        let cost = (asked.cost.calls > 0).then(|| {
-            let name = asked.model.as_deref().unwrap_or_default();
-            let tokens = asked.cost.tokens_in.saturating_add(asked.cost.tokens_out);
-            format!("{name}: {tokens} tokens, {} USD", usd(asked.cost.actual))
+        let reply = &self.reply;
+        let hint = reply.hint.iter().filter(|_| !reply.partial).cloned();
+        let degraded =
+            reply.degraded.iter().map(|reason| format!("results may be incomplete: {reason}"));
+        let cost = (reply.cost.calls > 0).then(|| {
+            let name = reply.model.as_deref().unwrap_or_default();
+            let tokens = reply.cost.tokens_in.saturating_add(reply.cost.tokens_out);
+            format!("{name}: {tokens} tokens, {} USD", usd(reply.cost.actual))
         });
         hint.chain(degraded).chain(cost).collect()
     }
 
     fn exit(&self) -> Exit {
-        if self.asked.partial { Exit::Failed } else { Exit::Done }
+        if self.reply.partial { Exit::Failed } else { Exit::Done }
     }
 }
 
 impl AskOutput {
     fn passages(&self) -> Hits {
         Hits {
-            query: self.asked.question.clone(),
-            hits: self.asked.passages.clone(),
+            query: self.reply.question.clone(),
+            hits: self.reply.passages.clone(),
             truncated: false,
             degraded: None,
             took_us: 0,
@@ -277,17 +292,17 @@ impl AskOutput {
 /// Prints `[1] people/ada  Ada Lovelace`. The slug is never cut, because users copy it.
 fn show_citation(citation: &Citation, t: &mut Text) {
     let mark = format!("[{}]", citation.number);
-    let mut place = citation.slug.to_string();
+    let mut page = citation.slug.to_string();
     if citation.source_id.as_str() != SourceId::DEFAULT {
-        place.push_str(&format!(" --source {}", citation.source_id));
+        page.push_str(&format!(" --source {}", citation.source_id));
     }
-    let taken = width(&mark) + width(&place) + 3;
-    let title = if t.width.is_none_or(|room| taken + 6 <= room) {
-        t.rest(&citation.title, taken)
+    let used_columns = width(&mark) + width(&page) + 3;
+    let title = if t.width.is_none_or(|max_width| used_columns + 6 <= max_width) {
+        t.cut(&citation.title, used_columns)
     } else {
         String::new()
     };
-    let line = format!("{mark} {}  {title}", t.paint.cyan(&place));
+    let line = format!("{mark} {}  {title}", t.paint.cyan(&page));
     t.raw(line.trim_end());
 }
 
@@ -296,7 +311,7 @@ mod tests {
     use super::*;
     use brain_protocol::{Slug, Spending};
 
-    fn asked() -> AskReply {
+    fn reply() -> AskReply {
         let citation = Citation {
             number: 2,
             slug: Slug::parse("people/ada-lovelace").expect("slug"),
@@ -307,25 +322,32 @@ mod tests {
         AskReply {
             question: "who?".into(),
             answer: Some(
-                "Ada Lovelace wrote the first program for the analytical engine of Charles Babbage [2]."
+                "Ada Lovelace wrote the first program for the analytical engine \
+                 of Charles Babbage [2]."
                     .into(),
             ),
             partial: false,
             citations: vec![citation],
-            unknown: Some("what became of the machine that it was written for, and where it is".into()),
+            unknown: Some("what became of the machine after that, and where it is today".into()),
             passages: Vec::new(),
             hint: None,
             model: Some("m".into()),
-            cost: Spending { actual: 1200, tokens_in: 10, tokens_out: 2, calls: 1, ..Spending::default() },
+            cost: Spending {
+                actual: 1200,
+                tokens_in: 10,
+                tokens_out: 2,
+                calls: 1,
+                ..Spending::default()
+            },
             degraded: None,
         }
     }
 
     #[test]
     fn an_answer_fits_60_columns_and_names_its_pages_below() {
-        let shown = AskOutput { asked: asked(), has_streamed: false };
+        let output = AskOutput { reply: reply(), has_streamed: false };
         let mut t = Text::plain(Some(60));
-        shown.text(&mut t);
+        output.text(&mut t);
         let lines: Vec<&str> = t.as_str().lines().collect();
         assert!(
             lines.iter().all(|line| width(line) <= 60 && !line.contains('\u{1b}')),
@@ -336,45 +358,48 @@ mod tests {
             "{lines:?}"
         );
         assert!(t.as_str().contains("\nNot known: what became of"), "{lines:?}");
-        assert_eq!(shown.notes(), ["m: 12 tokens, 0.0012 USD"]);
-        // What was read while it came is not shown again.
+        assert_eq!(output.notes(), ["m: 12 tokens, 0.0012 USD"]);
+        // A streamed answer is not printed again.
         let mut t = Text::plain(Some(60));
-        AskOutput { asked: asked(), has_streamed: true }.text(&mut t);
+        AskOutput { reply: reply(), has_streamed: true }.text(&mut t);
         assert!(t.as_str().starts_with("\nNot known: "), "{}", t.as_str());
     }
 
     #[test]
-    fn prose_that_comes_in_pieces_is_broken_between_words() {
+    fn prose_in_pieces_wraps_between_words() {
         let text = "One two three four five [1].\nSix\u{1b}[2J seven 解析機関 eight\n\nnine";
         let mut whole = ProseWrapper::new(12);
-        let mut once = whole.broken(text);
-        whole.put_word(&mut once);
-        let mut flow = ProseWrapper::new(12);
-        let mut pieces: String = text.chars().map(|c| flow.broken(&c.to_string())).collect();
-        flow.put_word(&mut pieces);
-        assert_eq!(pieces, once);
-        assert_eq!(once.lines().next(), Some("One two"));
-        assert!(once.lines().all(|line| width(line) <= 12 && !line.contains('\u{1b}')), "{once}");
-        assert!(once.ends_with("\n\nnine"), "{once}");
+        let mut wrapped = whole.wrap(text);
+        whole.put_word(&mut wrapped);
+        let mut wrapper = ProseWrapper::new(12);
+        let mut pieces: String = text.chars().map(|c| wrapper.wrap(&c.to_string())).collect();
+        wrapper.put_word(&mut pieces);
+        assert_eq!(pieces, wrapped);
+        assert_eq!(wrapped.lines().next(), Some("One two"));
+        assert!(
+            wrapped.lines().all(|line| width(line) <= 12 && !line.contains('\u{1b}')),
+            "{wrapped}"
+        );
+        assert!(wrapped.ends_with("\n\nnine"), "{wrapped}");
     }
 
     #[test]
-    fn prose_without_spaces_is_shown_while_it_comes_and_broken_too() {
-        let mut flow = ProseWrapper::new(12);
-        assert_eq!(flow.broken("解析機関は"), "解析機関は");
-        assert_eq!(flow.broken("動いた[1]。"), "動\nいた[1]。");
-        assert_eq!(flow.broken(" x か\u{3099}y "), " x\nか\u{3099}y");
+    fn prose_without_spaces_is_printed_and_wrapped_at_once() {
+        let mut wrapper = ProseWrapper::new(12);
+        assert_eq!(wrapper.wrap("解析機関は"), "解析機関は");
+        assert_eq!(wrapper.wrap("動いた[1]。"), "動\nいた[1]。");
+        assert_eq!(wrapper.wrap(" x か\u{3099}y "), " x\nか\u{3099}y");
     }
 
     #[test]
-    fn a_broken_answer_is_a_failure() {
-        let asked =
-            AskReply { partial: true, hint: Some("the answer broke off".into()), ..asked() };
-        let shown = AskOutput { asked, has_streamed: false };
+    fn a_partial_answer_is_a_failure() {
+        let reply =
+            AskReply { partial: true, hint: Some("the answer broke off".into()), ..reply() };
+        let output = AskOutput { reply, has_streamed: false };
         assert_eq!(
-            (shown.exit(), shown.failures()),
+            (output.exit(), output.failures()),
             (Exit::Failed, vec!["the answer broke off".to_owned()])
         );
-        assert_eq!(shown.notes().len(), 1);
+        assert_eq!(output.notes().len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! `brain audit`: lists calls over HTTP and their results.
 
-use brain_protocol::{Audit as Calls, AuditList, Fault};
+use brain_protocol::{Audit as AuditReply, AuditList, Fault};
 use clap::Args;
 
 use crate::{
@@ -29,7 +29,12 @@ pub(crate) struct Audit {
     failed: bool,
 
     /// Number of calls, 1 to 1000, newest first
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit: u32,
 }
 
@@ -56,7 +61,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("WITH", 8).optional(2),
 ];
 
-impl Show for Calls {
+impl Show for AuditReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for call in &self.calls {
@@ -103,7 +108,7 @@ mod tests {
     use brain_protocol::AuditCall;
 
     #[test]
-    fn the_list_fits_60_columns_and_tells_where_to_go_on() {
+    fn the_list_fits_60_columns_and_names_the_next_part() {
         let call = AuditCall {
             at: "2026-11-21T10:30:45.123Z".into(),
             client: format!("brain_cl_{}", "x".repeat(43)),
@@ -112,7 +117,7 @@ mod tests {
             took_us: 1_250,
             parameters: vec!["body 12".into()],
         };
-        let reply = Calls { calls: vec![call], truncated: true };
+        let reply = AuditReply { calls: vec![call], truncated: true };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());

@@ -12,7 +12,7 @@ use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
 use clap::Args;
 use serde::Deserialize;
 
-use super::export::full;
+use super::export::absolute_utf8_path;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -23,9 +23,9 @@ use crate::{
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
-#[command(
-    override_usage = "brain backup [OPTIONS] FILE\n       brain backup [OPTIONS] verify FILE\n       brain backup [OPTIONS] restore FILE"
-)]
+#[command(override_usage = "brain backup [OPTIONS] FILE\n       \
+                      brain backup [OPTIONS] verify FILE\n       \
+                      brain backup [OPTIONS] restore FILE")]
 pub(crate) struct Backup {
     /// File to write (must not exist); after `verify` and `restore`, file to read
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
@@ -38,7 +38,7 @@ pub(crate) struct Backup {
 
 /// A verified backup.
 #[derive(Debug, Deserialize)]
-struct Verified {
+struct VerifiedBackup {
     #[serde(flatten)]
     reply: BackupReply,
     /// Sources outside the home.
@@ -55,7 +55,7 @@ struct SourceDirectory {
 impl Verb for Backup {
     const NAME: &'static str = "backup";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Back up the store, verify or restore";
+    const ABOUT: &'static str = "Create, verify or restore a backup";
     const EXAMPLES: &'static str = "Examples:
   brain backup ~/brain-monday.redb
   BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
@@ -63,16 +63,20 @@ impl Verb for Backup {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let word = self.words.first().and_then(|word| word.to_str());
         match (word, self.words.as_slice()) {
-            (Some("restore"), [_, file]) => return self.restore(context, &readable(file)?),
+            (Some("restore"), [_, file]) => return self.restore(context, &absolute_path(file)?),
             _ if !self.write_source.is_empty() => {
                 return Err(fail::usage("--write-source is only for a restore")
                     .hint("brain backup restore FILE --write-source SOURCE"));
             }
-            (Some("verify"), [_, file]) => return context.show(&verify(&readable(file)?)?.reply),
+            (Some("verify"), [_, file]) => {
+                return context.show(&verify(&absolute_path(file)?)?.reply);
+            }
             (Some(word @ ("verify" | "restore")), [_]) => {
-                return Err(fail::usage(format!("`brain backup {word}` needs the file to read")).hint(
-                    format!("brain backup {word} FILE; to write a file of that name: brain backup ./{word}"),
-                ));
+                let message = format!("`brain backup {word}` needs the file to read");
+                return Err(fail::usage(message).hint(format!(
+                    "brain backup {word} FILE; \
+                     to write a file of that name: brain backup ./{word}"
+                )));
             }
             (_, [_]) => {}
             _ => {
@@ -81,7 +85,7 @@ impl Verb for Backup {
                 ));
             }
         }
-        context.run(brain_protocol::Backup { path: full(&self.words[0])? })
+        context.run(brain_protocol::Backup { path: absolute_utf8_path(&self.words[0])? })
     }
 }
 
@@ -89,33 +93,33 @@ impl Backup {
     /// Restores `file` into the home. Directories outside it are written only if their sources are
     /// named on the command line or confirmed at the terminal.
     fn restore(&self, context: &Context, file: &Path) -> Result<Outcome, Fault> {
-        let mut named = Vec::new();
+        let mut sources = Vec::new();
         for source in &self.write_source {
-            named.extend(fail::source(Some(source))?);
+            sources.extend(fail::source(Some(source))?);
         }
-        if named.is_empty() && !context.json && io::stdin().is_terminal() {
+        if sources.is_empty() && !context.json && io::stdin().is_terminal() {
             for source in verify(file)?.sources {
                 match confirm(&source)
                     .map_err(|e| fail::file("read", Path::new("the terminal"), &e))?
                 {
-                    Some(true) => named.push(source.id),
+                    Some(true) => sources.push(source.id),
                     Some(false) => {}
                     None => break,
                 }
             }
         }
         let mut arguments: Vec<&OsStr> = vec![OsStr::new("--restore"), file.as_os_str()];
-        for source in &named {
+        for source in &sources {
             arguments.extend([OsStr::new("--write-source"), OsStr::new(source.as_str())]);
         }
-        let restored: BackupReply = parse(start::run_beside(&arguments)?)?;
-        context.show(&restored)
+        let reply: BackupReply = parse(start::run_program(&arguments)?)?;
+        context.show(&reply)
     }
 }
 
 /// Verifies a backup with the daemon's program.
-fn verify(file: &Path) -> Result<Verified, Fault> {
-    parse(start::run_beside(&[OsStr::new("--verify"), file.as_os_str()])?)
+fn verify(file: &Path) -> Result<VerifiedBackup, Fault> {
+    parse(start::run_program(&[OsStr::new("--verify"), file.as_os_str()])?)
 }
 
 fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, Fault> {
@@ -126,7 +130,7 @@ fn parse<T: for<'de> Deserialize<'de>>(answer: serde_json::Value) -> Result<T, F
 }
 
 /// Makes the path absolute, because the child has another working directory.
-fn readable(file: &Path) -> Result<PathBuf, Fault> {
+fn absolute_path(file: &Path) -> Result<PathBuf, Fault> {
     file.canonicalize()
         .map_err(|e| fail::file("read", file, &e).hint("name a file that `brain backup` wrote"))
 }
@@ -134,7 +138,7 @@ fn readable(file: &Path) -> Result<PathBuf, Fault> {
 /// Asks whether to write missing files of a source. Returns `None` at the end of input.
 fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
     let mut out = io::stderr().lock();
-    // The path is what the backup says.
+    // The path comes from the backup, so it is untrusted.
     write!(
         out,
         "write missing files of source \"{}\" to {}? [y/N] ",

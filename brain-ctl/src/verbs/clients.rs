@@ -2,11 +2,11 @@
 
 use brain_protocol::{
     Client, ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke,
-    ClientUpdate, Clients as Known, Fault, GrantType,
+    ClientUpdate, Clients as ClientsReply, Fault, GrantType,
 };
 use clap::{Args, ValueEnum};
 
-use super::access::{of_sources, only, scopes, sources};
+use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -23,7 +23,10 @@ pub(crate) struct Clients {
     action: Action,
 
     /// Name of the client; for update and revoke also its id
-    #[arg(value_name = "NAME", required_if_eq_any([("action", "register"), ("action", "update"), ("action", "revoke")]))]
+    #[arg(
+        value_name = "NAME",
+        required_if_eq_any([("action", "register"), ("action", "update"), ("action", "revoke")])
+    )]
     name: Option<String>,
 
     /// Scopes: read, write, admin, or several: "read write" (register, update)
@@ -50,7 +53,7 @@ pub(crate) struct Clients {
     #[arg(long, value_name = "SPAN", value_parser = ttl)]
     token_ttl: Option<u32>,
 
-    /// Client without a secret, which needs consent in a browser (register)
+    /// Create a client without a secret, for consent in a browser (register)
     #[arg(long)]
     public: bool,
 
@@ -116,7 +119,7 @@ impl Verb for Clients {
 }
 
 impl Clients {
-    /// Refuses arguments that the action would ignore.
+    /// Refuses arguments that the action does not use.
     fn check(&self) -> Result<(), Fault> {
         use Action::{List, Register, Revoke, Update};
         if self.action == List
@@ -127,7 +130,7 @@ impl Clients {
             ))
             .hint("list revoked clients, too: brain clients list --all"));
         }
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -184,18 +187,18 @@ const WITH_REVOKED: &[Column] = &[
     Column::flexible("ID", 14),
 ];
 
-impl Show for Known {
+impl Show for ClientsReply {
     fn text(&self, t: &mut Text) {
-        // Most lists have nobody who was shown the door.
-        let revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
-        let mut table = Table::new(if revoked { WITH_REVOKED } else { COLUMNS });
+        // The column REVOKED is printed only if a listed client is revoked.
+        let has_revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
+        let mut table = Table::new(if has_revoked { WITH_REVOKED } else { COLUMNS });
         for client in &self.clients {
             let used = client.last_used_at.as_deref().map_or("never", day);
-            let until = client.revoked_at.as_deref().map_or("", day);
-            let sources = of_sources(&client.sources);
+            let revoked = client.revoked_at.as_deref().map_or("", day);
+            let sources = source_list(&client.sources);
             let Client { client_id: id, client_name: name, scope, .. } = client;
-            if revoked {
-                table.row([name, scope, &sources, used, until, id]);
+            if has_revoked {
+                table.row([name, scope, &sources, used, revoked, id]);
             } else {
                 table.row([name, scope, &sources, used, id]);
             }
@@ -225,12 +228,12 @@ impl Show for ClientRegisterReply {
             t.field("secret", secret.expose());
         }
         t.field("scope", &self.scope);
-        t.field("sources", &of_sources(&self.sources));
+        t.field("sources", &source_list(&self.sources));
         t.field("grants", &self.grant_types.join(", "));
         if !self.redirect_uris.is_empty() {
             t.field("returns", &self.redirect_uris.join(", "));
         }
-        t.field("tokens", &format!("live {}", span::shown(self.token_ttl.into())));
+        t.field("tokens", &format!("live {}", span::format(self.token_ttl.into())));
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -248,8 +251,8 @@ impl Show for ClientRegisterReply {
         }
         if self.grant_types.iter().any(|kind| kind == GrantType::ClientCredentials.as_str()) {
             notes.push(
-                "it gets its tokens by POST /token with grant_type=client_credentials, id and secret as HTTP Basic, \
-                 and sends them as `Authorization: Bearer …`"
+                "it gets its tokens by POST /token with grant_type=client_credentials, \
+                 id and secret as HTTP Basic, and sends them as `Authorization: Bearer …`"
                     .to_owned(),
             );
         } else {
@@ -265,8 +268,8 @@ impl Show for ClientReply {
         t.line(&format!("{} {client_name}", self.status));
         t.field("id", client_id);
         t.field("scope", scope);
-        t.field("sources", &of_sources(sources));
-        t.field("tokens", &format!("live {}", span::shown((*token_ttl).into())));
+        t.field("sources", &source_list(sources));
+        t.field("tokens", &format!("live {}", span::format((*token_ttl).into())));
         if let Some(at) = &self.client.revoked_at {
             t.field("revoked", &minute(at));
         }
@@ -301,9 +304,9 @@ mod tests {
     }
 
     #[test]
-    fn the_list_fits_60_columns_and_a_pipe_gets_all() {
+    fn the_list_fits_60_columns_or_is_whole_in_a_pipe() {
         for revoked in [false, true] {
-            let reply = Known { clients: vec![client(false), client(revoked)] };
+            let reply = ClientsReply { clients: vec![client(false), client(revoked)] };
             let mut t = Text::plain(Some(60));
             reply.text(&mut t);
             assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());

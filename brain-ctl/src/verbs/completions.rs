@@ -24,7 +24,7 @@ pub(crate) struct Completions {
     /// Shell
     #[arg(value_enum, value_name = "SHELL")]
     shell: Shell,
-    /// Install them for your user instead of printing them
+    /// Install the script for your user instead of printing it
     #[arg(long)]
     install: bool,
 }
@@ -32,18 +32,16 @@ pub(crate) struct Completions {
 /// A completion script.
 #[derive(Debug, Serialize)]
 struct Script {
-    /// The shell.
     shell: String,
-    /// The script.
     script: String,
 }
 
-/// An installation.
+/// Installation files.
 #[derive(Debug, Serialize)]
-struct Installed {
-    /// A file, or a directory of man pages.
+struct Installation {
+    /// The file, or the directory of man pages.
     path: String,
-    /// What the user still has to do.
+    /// The next step for the user.
     note: Option<String>,
 }
 
@@ -62,23 +60,20 @@ impl Verb for Completions {
             let script = String::from_utf8_lossy(&script).into_owned();
             return context.show(&Script { shell: self.shell.to_string(), script });
         }
-        let (path, note) = place(self.shell)?;
+        let (path, note) = install_path(self.shell)?;
         write(&path, &script)?;
-        context.show(&Installed { path: path.display().to_string(), note })
+        context.show(&Installation { path: path.display().to_string(), note })
     }
 }
 
-/// Returns where a shell looks for completions, and what else it needs.
-fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
+/// Returns where a shell reads completions, and a note if the shell needs configuration.
+fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
     match shell {
         Shell::Bash => Ok((xdg::data_home()?.join("bash-completion/completions/brain"), None)),
         Shell::Fish => Ok((xdg::config_home()?.join("fish/completions/brain.fish"), None)),
         Shell::Zsh => {
             let dir = xdg::data_home()?.join("zsh/site-functions");
-            let note = format!(
-                "zsh reads it when ~/.zshrc has, before compinit: fpath+=({})",
-                dir.display()
-            );
+            let note = format!("add this to ~/.zshrc, before compinit: fpath+=({})", dir.display());
             Ok((dir.join("_brain"), Some(note)))
         }
         other => Err(fail::usage(format!("{other} has no standard directory for completions"))
@@ -89,12 +84,12 @@ fn place(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
 /// Writes a file atomically.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let temporary = path.with_extension("brain-new");
-    let written = path
+    let result = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::write(&temporary, bytes))
         .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|e| {
+    result.map_err(|e| {
         let _ = fs::remove_file(&temporary);
         fail::file("write", path, &e)
     })
@@ -110,7 +105,7 @@ impl Show for Script {
     }
 }
 
-impl Show for Installed {
+impl Show for Installation {
     fn text(&self, t: &mut Text) {
         t.line(&format!("installed: {}", self.path));
         if let Some(note) = &self.note {
@@ -134,7 +129,7 @@ pub(crate) struct Man {
         required_unless_present = "install"
     )]
     out: Option<PathBuf>,
-    /// Install them for your user
+    /// Install the pages for your user
     #[arg(long)]
     install: bool,
 }
@@ -152,10 +147,9 @@ impl Verb for Man {
             Some(dir) => dir,
             None => xdg::data_home()?.join("man/man1"),
         };
-        let written =
-            fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
-        written.map_err(|e| fail::file("write", &dir, &e))?;
+        let result = fs::create_dir_all(&dir).and_then(|()| clap_mangen::generate_to(tree(), &dir));
+        result.map_err(|e| fail::file("write", &dir, &e))?;
         let note = self.install.then(|| "read them: man brain, man brain-capture".to_owned());
-        context.show(&Installed { path: dir.display().to_string(), note })
+        context.show(&Installation { path: dir.display().to_string(), note })
     }
 }

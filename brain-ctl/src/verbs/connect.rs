@@ -21,7 +21,7 @@ const SECRET_HINT: &str =
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
 pub(crate) struct Connect {
-    /// What to do
+    /// Action
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
@@ -29,7 +29,7 @@ pub(crate) struct Connect {
     #[arg(value_name = "URL")]
     url: String,
 
-    /// Use this client instead of BRAIN_TOKEN or a temporary token
+    /// Client to use instead of BRAIN_TOKEN or a temporary token
     #[arg(long, value_name = "ID", requires = "secret_file")]
     client_id: Option<String>,
 
@@ -48,7 +48,7 @@ enum Action {
 impl Verb for Connect {
     const NAME: &'static str = "connect";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Test the connection of AI clients";
+    const ABOUT: &'static str = "Test an MCP endpoint as an AI client";
     const EXAMPLES: &'static str = "Examples:
   brain connect test https://brain.example.org/mcp
   brain connect test http://127.0.0.1:3131/mcp --json";
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hint_stands_under_the_step_and_all_fits_60_columns() {
+    fn hints_are_below_their_steps_in_60_columns() {
         let report = ConnectReport {
             url: "http://brain.example.org/mcp".into(),
             status: "failed".into(),
@@ -125,15 +125,18 @@ mod tests {
                     "warned",
                     "brain.example.org answers, without encryption",
                     Some(
-                        "tokens can be read on the way, and hosted clients take https only: use a tunnel",
+                        "tokens can be read on the way, and hosted clients take https only: \
+                         use a tunnel",
                     ),
                 ),
                 step(
                     "challenge",
                     "failed",
-                    "it answers 403: forbidden_host: \u{1b}[31mthis service is not at that address",
+                    "it answers 403: forbidden_host: \
+                     \u{1b}[31mthis service is not at that address",
                     Some(
-                        "tell brain its public address: http.base_url = \"http://brain.example.org\"",
+                        "tell brain its public address: \
+                         http.base_url = \"http://brain.example.org\"",
                     ),
                 ),
             ],

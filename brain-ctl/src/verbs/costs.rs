@@ -23,14 +23,19 @@ pub(crate) struct Costs {
     until: Option<String>,
 
     /// Number of single calls to show, newest first, 0 to 1000
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=1000)
+    )]
     limit: u32,
 }
 
 impl Verb for Costs {
     const NAME: &'static str = "costs";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Show the costs of models";
+    const ABOUT: &'static str = "Show the cost of paid services";
     const EXAMPLES: &'static str = "Examples:
   brain costs --since 2026-11-01
   brain costs --limit 50 --json";
@@ -149,10 +154,10 @@ impl Show for CostsOutput {
 
     fn notes(&self) -> Vec<String> {
         let Self(costs) = self;
-        let nothing = costs.sums.is_empty().then(|| "no model was used".to_owned());
-        let open = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
-        let open = (open > 0).then(|| {
-            format!("{} without a result, counted at the maximum cost", count(open, "call"))
+        let no_calls = costs.sums.is_empty().then(|| "no model was used".to_owned());
+        let open_calls = costs.calls.iter().filter(|call| call.state == "open").count() as u64;
+        let open = (open_calls > 0).then(|| {
+            format!("{} without a result, counted at the maximum cost", count(open_calls, "call"))
         });
         let damaged = (costs.damaged > 0)
             .then(|| format!("{} of the ledger cannot be read", count(costs.damaged, "line")));
@@ -160,7 +165,7 @@ impl Show for CostsOutput {
             let calls = count(costs.implausible, "call");
             format!("{calls} with an implausible token count, counted at the maximum cost")
         });
-        nothing.into_iter().chain(open).chain(implausible).chain(damaged).collect()
+        no_calls.into_iter().chain(open).chain(implausible).chain(damaged).collect()
     }
 }
 
@@ -192,7 +197,7 @@ mod tests {
             spent,
         };
         let sums = vec![sum("brainstorm"), sum("ask")];
-        let shown = CostsOutput(CostsReply {
+        let output = CostsOutput(CostsReply {
             total: spent,
             sums,
             calls: vec![call],
@@ -200,13 +205,13 @@ mod tests {
             implausible: 2,
         });
         let mut t = Text::plain(Some(60));
-        shown.text(&mut t);
+        output.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
         for part in ["1.234567", "total", "2026-11-21 10:30:45", "brainstorm"] {
             assert!(t.as_str().contains(part), "{part}: {}", t.as_str());
         }
         assert_eq!(
-            shown.notes(),
+            output.notes(),
             [
                 "1 call without a result, counted at the maximum cost",
                 "2 calls with an implausible token count, counted at the maximum cost",
@@ -214,7 +219,7 @@ mod tests {
             ]
         );
         let mut t = Text::plain(None);
-        shown.quiet(&mut t);
+        output.quiet(&mut t);
         assert_eq!(t.as_str(), "1.234567\n");
     }
 }

@@ -33,26 +33,27 @@ impl Verb for Delete {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        let deleted = context.call(brain_protocol::Delete { page, expect: None })?;
-        context.show(&DeletedPage { named: self.source.is_some(), deleted })
+        let reply = context.call(brain_protocol::Delete { page, expect: None })?;
+        context.show(&DeleteOutput { reply, has_source: self.source.is_some() })
     }
 }
 
-/// A deleted page. If its source was named, the command that restores it names it, too.
+/// The output of `delete`.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct DeletedPage {
-    deleted: DeleteReply,
+struct DeleteOutput {
+    reply: DeleteReply,
+    /// Whether the command had `--source`. Then the hint has it, too.
     #[serde(skip)]
-    named: bool,
+    has_source: bool,
 }
 
-impl Show for DeletedPage {
+impl Show for DeleteOutput {
     fn text(&self, t: &mut Text) {
-        let DeleteReply { slug, source_id, recoverable_until, .. } = &self.deleted;
+        let DeleteReply { slug, source_id, recoverable_until, .. } = &self.reply;
         let line = format!("deleted {}", t.paint.cyan(slug.as_str()));
         t.raw(&line);
-        let source = if self.named { format!(" --source {source_id}") } else { String::new() };
+        let source = if self.has_source { format!(" --source {source_id}") } else { String::new() };
         t.line(&format!(
             "  restore it until {} UTC: brain restore {slug}{source}",
             minute(recoverable_until)
@@ -62,7 +63,7 @@ impl Show for DeletedPage {
     fn quiet(&self, _: &mut Text) {}
 
     fn warnings(&self) -> &[String] {
-        &self.deleted.warnings
+        &self.reply.warnings
     }
 }
 

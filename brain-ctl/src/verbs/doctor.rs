@@ -1,4 +1,4 @@
-//! `brain doctor`: check the installation.
+//! `brain doctor`: checks the installation.
 
 use brain_protocol::{Check, CheckStatus, DoctorReply, Exit, Fault};
 use clap::Args;
@@ -12,7 +12,7 @@ use crate::{
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Fix what can be fixed safely
+    /// Repair problems that can be repaired safely
     #[arg(long)]
     fix: bool,
 }
@@ -58,7 +58,7 @@ impl Show for DoctorReply {
             };
             let name = clean(&check.name);
             t.prose(&format!("{status}  {name:<names$}  "), names + 8, &check.message);
-            // A hint is a command to copy: it is never cut.
+            // A hint is never cut, because users copy the command in it.
             if let Some(hint) = check.hint.as_deref().filter(|_| check.status != CheckStatus::Ok) {
                 let line = format!("      {}", t.paint.dim(&clean(hint)));
                 t.raw(&line);

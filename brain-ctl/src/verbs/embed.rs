@@ -42,11 +42,11 @@ impl Verb for Embed {
 impl Show for EmbedReply {
     fn text(&self, t: &mut Text) {
         let pages = count(self.pages, "page");
-        let with = format!("{} with {}", self.provider, self.model);
+        let model = format!("{} with {}", self.provider, self.model);
         if self.dry_run {
-            t.line(&format!("{pages} would get vectors from {with} (dry run)"));
+            t.line(&format!("{pages} would get vectors from {model} (dry run)"));
         } else {
-            t.line(&format!("{pages} got vectors from {with}: {}", count(self.windows, "window")));
+            t.line(&format!("{pages} got vectors from {model}: {}", count(self.windows, "window")));
         }
     }
 
@@ -72,8 +72,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_says_that_nothing_was_made() {
-        let embedded = EmbedReply {
+    fn a_dry_run_is_reported_as_such() {
+        let dry_run = EmbedReply {
             provider: "local".into(),
             model: "m".into(),
             pages: 3,
@@ -81,17 +81,17 @@ mod tests {
             missing: 3,
             dry_run: true,
         };
-        let shown = |embedded: &EmbedReply| {
+        let render = |reply: &EmbedReply| {
             let mut t = Text::plain(None);
-            embedded.text(&mut t);
+            reply.text(&mut t);
             t.as_str().to_owned()
         };
-        assert_eq!(shown(&embedded), "3 pages would get vectors from local with m (dry run)\n");
-        assert!(embedded.notes().is_empty());
-        let made = EmbedReply { dry_run: false, missing: 1, ..embedded };
-        assert_eq!(shown(&made), "3 pages got vectors from local with m: 9 windows\n");
+        assert_eq!(render(&dry_run), "3 pages would get vectors from local with m (dry run)\n");
+        assert!(dry_run.notes().is_empty());
+        let done = EmbedReply { dry_run: false, missing: 1, ..dry_run };
+        assert_eq!(render(&done), "3 pages got vectors from local with m: 9 windows\n");
         assert_eq!(
-            made.notes(),
+            done.notes(),
             ["1 page still without vectors; see the reason: brain model list"]
         );
     }

@@ -35,7 +35,7 @@ impl Verb for Export {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::source(self.source.as_deref())?;
-        let path = full(&self.dir)?;
+        let path = absolute_utf8_path(&self.dir)?;
         context.run(brain_protocol::Export { path, source })
     }
 }
@@ -44,10 +44,10 @@ impl Verb for Export {
 ///
 /// # Errors
 /// `io` if the path is empty or not UTF-8.
-pub(super) fn full(path: &Path) -> Result<String, Fault> {
-    let place = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
-    place.to_str().map(str::to_owned).ok_or_else(|| {
-        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", place.display()))
+pub(super) fn absolute_utf8_path(path: &Path) -> Result<String, Fault> {
+    let absolute = std::path::absolute(path).map_err(|e| fail::file("use", path, &e))?;
+    absolute.to_str().map(str::to_owned).ok_or_else(|| {
+        Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", absolute.display()))
             .hint("choose a directory with another name")
     })
 }

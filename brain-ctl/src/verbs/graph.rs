@@ -17,12 +17,22 @@ pub(crate) struct Graph {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Maximum number of links between the pages, 1 to 5
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=5))]
+    /// Maximum distance from the page in links, 1 to 5
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=5)
+    )]
     depth: u32,
 
     /// Maximum number of pages, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit: u32,
 
     /// Source of the page [default: `brain sources default`]
@@ -62,22 +72,24 @@ const EDGES: &[Column] = &[
 
 impl Show for GraphReply {
     fn text(&self, t: &mut Text) {
-        // A page of another source than the one in the middle is named with it.
-        let here = self.nodes.first().map(|node| &node.source_id);
-        let named = |node: &GraphNode| match here {
-            Some(here) if *here != node.source_id => format!("{}:{}", node.source_id, node.slug),
+        // Pages of other sources than that of the centre are printed with their source.
+        let centre_source = self.nodes.first().map(|node| &node.source_id);
+        let full_name = |node: &GraphNode| match centre_source {
+            Some(source) if *source != node.source_id => {
+                format!("{}:{}", node.source_id, node.slug)
+            }
             _ => node.slug.to_string(),
         };
         let mut nodes = Table::new(NODES);
         for node in &self.nodes {
-            nodes.row([&node.depth.to_string(), &named(node), &node.page_type, &node.title]);
+            nodes.row([&node.depth.to_string(), &full_name(node), &node.page_type, &node.title]);
         }
         nodes.write(t);
         if self.edges.is_empty() {
             return;
         }
         t.raw("");
-        let name = |at: u32| self.nodes.get(at as usize).map_or_else(|| "?".to_owned(), named);
+        let name = |at: u32| self.nodes.get(at as usize).map_or_else(|| "?".to_owned(), full_name);
         let mut edges = Table::new(EDGES);
         for edge in &self.edges {
             edges.row([&name(edge.from), &edge.kind, &name(edge.to)]);

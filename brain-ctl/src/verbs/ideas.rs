@@ -1,8 +1,8 @@
-//! `brain brainstorm` and `brain lsd`: ideas from combinations of pages.
+//! `brain brainstorm` and `brain lsd`: generate ideas from pairs of pages.
 //!
 //! Both print an estimate before the run and the actual cost after it, on standard error.
 
-mod shown;
+mod answer;
 
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::{
     output::{Outcome, clean, notice},
 };
 
-use shown::{Answer, Runs};
+use answer::{Answer, Runs};
 
 /// Seconds to cancel at a terminal.
 const GRACE: u64 = 10;
@@ -34,7 +34,7 @@ struct IdeasArgs {
     )]
     question: Vec<String>,
 
-    /// Show the best N ideas, 1 to 200 [default: those that pass; with --json all]
+    /// Show the best N ideas, 1 to 200 [default: passing ideas; with --json all]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
 
@@ -46,7 +46,7 @@ struct IdeasArgs {
     #[arg(long)]
     no_save: bool,
 
-    /// Start without a delay at a terminal
+    /// Skip the delay before a run at a terminal
     #[arg(long)]
     yes: bool,
 
@@ -58,16 +58,26 @@ struct IdeasArgs {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
 
-    /// Judge to use instead of llm.judge_model
+    /// Model that judges the ideas, instead of llm.judge_model
     #[arg(long, value_name = "NAME")]
     judge_model: Option<String>,
 
     /// Number of pages close to the question, 1 to 12 [default: 4; lsd: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=12), conflicts_with = "resume")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=12),
+        conflicts_with = "resume"
+    )]
     close: Option<u32>,
 
-    /// Number of pages distant from it, 1 to 24 [default: 6; lsd: 12]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=24), conflicts_with = "resume")]
+    /// Number of distant pages, 1 to 24 [default: 6; lsd: 12]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=24),
+        conflicts_with = "resume"
+    )]
     far: Option<u32>,
 
     /// Continue a run without paying twice
@@ -83,50 +93,51 @@ struct IdeasArgs {
 #[derive(Debug, Args)]
 pub(crate) struct Brainstorm {
     #[command(flatten)]
-    asked: IdeasArgs,
+    args: IdeasArgs,
 }
 
 /// Arguments of `lsd`.
 #[derive(Debug, Args)]
 pub(crate) struct Lsd {
     #[command(flatten)]
-    asked: IdeasArgs,
+    args: IdeasArgs,
 }
 
 impl Verb for Brainstorm {
     const NAME: &'static str = "brainstorm";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Get ideas from combinations of pages";
+    const ABOUT: &'static str = "Generate ideas from pairs of pages";
     const EXAMPLES: &'static str =
-        "Pages close to the question are crossed with pages far from it (4 x 6, 3 ideas each), and
-a judge scores each idea on five axes: those with 4.0 of 5 pass. The result is saved as a page
-unless --no-save says otherwise. What it will cost is told before; without a language model
-the crosses are printed as prompts.
+        "Combines pages close to the question with distant pages: 4 x 6 pairs, 3 ideas each.
+A model judges each idea on five axes; ideas with a score of at least 4.0 of 5 pass.
+The result is saved as a page, except with --no-save. The estimated cost is printed before
+the run. Without a language model, the prompts are printed.
 
 Examples:
   brain brainstorm \"How could we halve the time to first answer?\" --max-cost 0.50
   brain brainstorm --resume k3v9x2qa --max-cost 2";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        self.asked.run(IdeaProfile::Brainstorm, context)
+        self.args.run(IdeaProfile::Brainstorm, context)
     }
 }
 
 impl Verb for Lsd {
     const NAME: &'static str = "lsd";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Get surprising ideas, by reversing axioms";
+    const ABOUT: &'static str = "Generate surprising ideas";
     const EXAMPLES: &'static str =
-        "As brainstorm, with fewer close pages and more far ones (2 x 12, 4 ideas each), those first that
-nobody touched for long. Each idea turns an unspoken axiom of the question around; 3.5 of 5
-passes, the obvious does not. Nothing is saved unless --save says so.
+        "Like brainstorm, with fewer close and more distant pages: 2 x 12 pairs, 4 ideas each.
+Distant pages that were unchanged for longest come first. Each idea reverses an assumption of
+the question. Ideas with a score of at least 3.5 of 5 pass, except obvious ones.
+The result is saved as a page only with --save.
 
 Examples:
   brain lsd \"Why do we hold meetings?\" --limit 5
   brain lsd --list-runs";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        self.asked.run(IdeaProfile::Lsd, context)
+        self.args.run(IdeaProfile::Lsd, context)
     }
 }
 
@@ -137,7 +148,7 @@ impl IdeasArgs {
             let runs = context.call(brain_protocol::IdeaRuns)?;
             return context.show(&Runs::of(runs, profile));
         }
-        let yes = self.yes;
+        let is_confirmed = self.yes;
         let limit = self.limit;
         let mut request = brain_protocol::Ideas {
             profile,
@@ -157,8 +168,8 @@ impl IdeasArgs {
         for note in &estimated.notes {
             notice(note);
         }
-        let costs = estimated.status == "estimated";
-        if costs && !yes && io::stderr().is_terminal() {
+        let has_cost = estimated.status == "estimated";
+        if has_cost && !is_confirmed && io::stderr().is_terminal() {
             print_notice(&format!(
                 "[{name}] starts in {GRACE} seconds; Ctrl-C cancels, --yes skips the delay"
             ));
@@ -166,12 +177,12 @@ impl IdeasArgs {
         }
         request.estimate = false;
         let reply = context.call(request)?;
-        if reply.cost.calls > 0 || costs {
+        if reply.cost.calls > 0 || has_cost {
             print_notice(&actual_line(&reply));
         }
         let mut outcome = context.show(&Answer::of(&reply, limit))?;
         if context.json {
-            // What failed is in the JSON; the exit status says so, too.
+            // The JSON contains `degraded`.
             return Ok(outcome);
         }
         outcome.warnings.extend(reply.degraded.as_deref().map(clean));
@@ -179,13 +190,13 @@ impl IdeasArgs {
     }
 }
 
-/// `[brainstorm] estimated cost: $0.96 (4×6 = 24 crosses × 3 ideas + judge)`.
+/// Formats `[brainstorm] estimated cost: $0.96 (4×6 = 24 crosses × 3 ideas + judge)`.
 fn estimate_line(reply: &IdeasReply) -> String {
     let (close, far) = (reply.close_set.len(), reply.far_set.len());
-    let all = close * far;
+    let total = close * far;
     let crosses = match reply.crosses as usize {
-        left if left == all => format!("{close}×{far} = {all} crosses"),
-        left => format!("{left} of {close}×{far} = {all} crosses left"),
+        left if left == total => format!("{close}×{far} = {total} crosses"),
+        left => format!("{left} of {close}×{far} = {total} crosses left"),
     };
     format!(
         "[{}] estimated cost: ${} ({crosses} × {} ideas + judge)",
@@ -195,7 +206,7 @@ fn estimate_line(reply: &IdeasReply) -> String {
     )
 }
 
-/// `[brainstorm] actual cost: $0.91 (estimated $0.96) — in=70000 out=21000 tokens`.
+/// Formats `[brainstorm] actual cost: $0.91 (estimated $0.96) — in=70000 out=21000 tokens`.
 fn actual_line(reply: &IdeasReply) -> String {
     let cost = &reply.cost;
     format!(
@@ -226,17 +237,17 @@ fn exit(reply: &IdeasReply) -> Exit {
 
 /// Prints a line to standard error.
 fn print_notice(line: &str) {
-    // Standard error is where failures are told: when it fails itself, nobody is left to tell.
+    // A failure of standard error cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{}", clean(line));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::shown::tests::reply;
+    use super::answer::tests::reply;
     use super::*;
 
     #[test]
-    fn the_two_lines_about_money_are_as_promised() {
+    fn the_cost_lines_have_the_documented_form() {
         let mut reply = reply();
         reply.crosses = 2;
         reply.cost.estimated = 960_000;
@@ -254,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stopped_or_was_not_saved_is_no_success() {
+    fn a_stopped_or_unsaved_run_fails() {
         let mut reply = reply();
         assert_eq!(exit(&reply), Exit::Done);
         reply.save_problem = Some("disk full".into());

@@ -31,14 +31,14 @@ pub(crate) struct Import {
 impl Verb for Import {
     const NAME: &'static str = "import";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Import a directory of markdown";
+    const ABOUT: &'static str = "Import a directory of markdown files";
     const EXAMPLES: &'static str = "Examples:
   brain import ~/notes
   brain import ~/notes --dry-run --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::source(self.source.as_deref())?;
-        // Looked at here, because a relative path is relative to us.
+        // The daemon has another working directory, so the path must be absolute.
         let dir = self.dir.canonicalize().map_err(|e| fail::file("read", &self.dir, &e))?;
         if !dir.is_dir() {
             return Err(Fault::new(FaultCode::Io, format!("{} is not a directory", dir.display()))
@@ -49,14 +49,14 @@ impl Verb for Import {
                 FaultCode::Io,
                 format!("the path {} is not UTF-8", dir.display()),
             )
-            .hint("rename the directory, or reach it through a symbolic link in a named one"));
+            .hint("rename the directory, or use a symbolic link to it with a UTF-8 path"));
         };
         context.run(brain_protocol::Import { path, source, dry_run: self.dry_run })
     }
 }
 
 /// Maximum number of failures to show.
-const SHOWN: usize = 20;
+const MAX_LINES: usize = 20;
 
 impl Show for ImportReply {
     fn text(&self, t: &mut Text) {
@@ -100,7 +100,7 @@ impl Show for ImportReply {
 pub(super) fn failure_lines(failed: &[ImportFailure], total: u64) -> Vec<String> {
     let mut lines: Vec<String> = failed
         .iter()
-        .take(SHOWN)
+        .take(MAX_LINES)
         .map(|f| format!("{}: {}", clean(&f.path), clean(&f.reason)))
         .collect();
     let more = total.saturating_sub(lines.len() as u64);

@@ -1,11 +1,11 @@
 //! `brain jobs`: lists and retries jobs of items received over HTTP.
 
 use brain_protocol::{
-    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as Listed,
+    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as JobsReply,
 };
 use clap::{Args, ValueEnum};
 
-use super::access::only;
+use super::access::check_flags;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -32,11 +32,11 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Continue after a previous answer, with its `next` (list)
+    /// Continue a list: the `next` of the previous answer (list)
     #[arg(long, value_name = "NEXT", value_parser = JobId::parse)]
     after: Option<JobId>,
 
-    /// All failed jobs (retry)
+    /// Retry all failed jobs (retry)
     #[arg(long)]
     all: bool,
 }
@@ -89,7 +89,7 @@ impl Verb for Jobs {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         use Action::{List, Retry};
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -127,7 +127,7 @@ const COLUMNS: &[Column] = &[
     Column::flexible("PAGE OR ERROR", 16),
 ];
 
-impl Show for Listed {
+impl Show for JobsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for job in &self.jobs {
@@ -175,7 +175,7 @@ impl Show for IngestJob {
         t.line(&format!("{} {}", self.job_id, self.status.as_str()));
         t.field("from", &self.client);
         t.field("source", &self.source_id);
-        t.field("what", &format!("{}, {}", self.content_type, bytes(self.bytes)));
+        t.field("content", &format!("{}, {}", self.content_type, bytes(self.bytes)));
         t.field("received", &minute(&self.received_at));
         if let Some(slug) = &self.slug {
             t.field("page", slug);
@@ -237,16 +237,14 @@ mod tests {
             attempts: 3,
             retry_at: None,
             slug: (!failed).then(|| "inbox/2026-11-21-abababab".into()),
-            error: failed.then(|| JobError {
-                code: "disk_full".into(),
-                message: "no room for it on the disk".into(),
-            }),
+            error: failed
+                .then(|| JobError { code: "disk_full".into(), message: "the disk is full".into() }),
         }
     }
 
     #[test]
-    fn the_list_fits_60_columns_and_says_what_to_do() {
-        let reply = Listed {
+    fn the_list_fits_60_columns_and_notes_have_commands() {
+        let reply = JobsReply {
             jobs: JobState::ALL.map(job).to_vec(),
             counts: JobCounts { waiting: 3, failed: 1, stored: 1 },
             next: Some(JobId(7)),
@@ -255,7 +253,7 @@ mod tests {
         reply.text(&mut t);
         assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
         assert!(
-            t.as_str().contains("job_1234567") && t.as_str().contains("no room for"),
+            t.as_str().contains("job_1234567") && t.as_str().contains("the disk is full"),
             "{}",
             t.as_str()
         );

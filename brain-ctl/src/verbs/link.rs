@@ -18,7 +18,7 @@ pub(crate) struct Link {
     #[arg(value_name = "FROM")]
     from: String,
 
-    /// The target; it need not exist yet
+    /// The target page, which may not exist yet
     #[arg(value_name = "TO")]
     to: String,
 
@@ -65,7 +65,7 @@ impl Show for LinkReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        // One that was to be removed and is not there is `unchanged`, too.
+        // Only a new link gets the note: `unchanged` can also mean that there was none to remove.
         match self.status == "added" && !self.live {
             true => {
                 vec![format!("{} does not exist yet; the link works once it does", self.to)]
@@ -82,12 +82,17 @@ pub(crate) struct Links {
     #[arg(value_name = "SLUG", required_unless_present = "broken")]
     slug: Option<String>,
 
-    /// List missing and ambiguous links of all pages instead
+    /// List the missing and ambiguous links of all pages
     #[arg(long, conflicts_with = "slug")]
     broken: bool,
 
     /// Number of broken links, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit: u32,
 
     /// Source of the page [default: `brain sources default`]
@@ -193,8 +198,8 @@ impl Show for BrokenLinksReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(BROKEN);
         for link in &self.links {
-            let may: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
-            table.row([&page_name(link), &link.target, &link.status, &may.join(", ")]);
+            let candidates: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
+            table.row([&page_name(link), &link.target, &link.status, &candidates.join(", ")]);
         }
         table.write(t);
     }

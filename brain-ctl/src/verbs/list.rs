@@ -1,4 +1,4 @@
-//! `brain list`: list pages.
+//! `brain list`: lists pages.
 
 use brain_protocol::{Fault, Pages, Sort, SourceId};
 use clap::{Args, ValueEnum};
@@ -38,10 +38,15 @@ pub(crate) struct List {
     sort: Order,
 
     /// Number of pages, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit: u32,
 
-    /// Continue after a previous answer, with its `next`
+    /// Continue a list: the `next` of the previous answer
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 
@@ -71,7 +76,7 @@ impl Verb for List {
   brain list --deleted --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let mut question = brain_protocol::List {
+        let mut request = brain_protocol::List {
             source: fail::source(self.source.as_deref())?,
             prefix: self.prefix,
             page_type: self.page_type,
@@ -87,16 +92,16 @@ impl Verb for List {
         };
         let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
         loop {
-            let mut pages = context.call(question.clone())?;
+            let mut pages = context.call(request.clone())?;
             all.pages.append(&mut pages.pages);
             all.truncated = pages.truncated;
             all.next = pages.next;
-            let further =
-                self.all && all.truncated && all.next.is_some() && all.next != question.after;
-            if !further {
+            let has_more =
+                self.all && all.truncated && all.next.is_some() && all.next != request.after;
+            if !has_more {
                 return context.show(&all);
             }
-            question.after.clone_from(&all.next);
+            request.after.clone_from(&all.next);
         }
     }
 }
@@ -131,17 +136,18 @@ const DELETED_WITH_SOURCE: &[Column] = &[
 
 impl Show for Pages {
     fn text(&self, t: &mut Text) {
-        // Most people have one source, and no use for a column that says so.
-        let several = self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
+        // The column SOURCE is printed only if a page is not in the default source.
+        let has_sources =
+            self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
         if self.pages.iter().any(|page| page.deleted_at.is_some()) {
-            let mut table = Table::new(if several { DELETED_WITH_SOURCE } else { DELETED });
+            let mut table = Table::new(if has_sources { DELETED_WITH_SOURCE } else { DELETED });
             for page in &self.pages {
                 let until = page
                     .recoverable_until
                     .as_deref()
                     .map(crate::output::minute)
                     .unwrap_or_default();
-                if several {
+                if has_sources {
                     table.row([page.slug.as_str(), page.source_id.as_str(), &until, &page.title]);
                 } else {
                     table.row([page.slug.as_str(), &until, &page.title]);
@@ -149,10 +155,10 @@ impl Show for Pages {
             }
             return table.write(t);
         }
-        let mut table = Table::new(if several { WITH_SOURCE } else { COLUMNS });
+        let mut table = Table::new(if has_sources { WITH_SOURCE } else { COLUMNS });
         for page in &self.pages {
             let (slug, updated) = (page.slug.as_str(), day(&page.updated_at));
-            if several {
+            if has_sources {
                 table.row([slug, page.source_id.as_str(), updated, &page.page_type, &page.title]);
             } else {
                 table.row([slug, updated, &page.page_type, &page.title]);

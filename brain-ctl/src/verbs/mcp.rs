@@ -22,7 +22,7 @@ use crate::{
     output::{self, Outcome},
 };
 
-use relay::{End, Relay};
+use relay::{Relay, RelayError};
 
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ pub(crate) struct Mcp {}
 impl Verb for Mcp {
     const NAME: &'static str = "mcp";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Serve an AI client over standard I/O";
+    const ABOUT: &'static str = "Serve MCP over standard input and output";
     const EXAMPLES: &'static str = "Examples:
   claude mcp add brain -- brain mcp
   brain mcp < messages.jsonl
 
-A client starts it: give it the command \"brain\" with
-the argument \"mcp\".";
+Configure an AI client to run the command \"brain\"
+with the argument \"mcp\".";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         if io::stdin().is_terminal() {
@@ -49,19 +49,21 @@ the argument \"mcp\".";
         let connect = || context.call_mcp();
         match Relay::new(connect, output::write_stdout, output::notice).run(input) {
             Ok(()) => Ok(Outcome::default()),
-            // Whoever read has read enough.
-            Err(End::Output(e)) if e.kind() == ErrorKind::BrokenPipe => Ok(Outcome::default()),
-            Err(End::Output(e)) => Ok(failed(&Fault::new(
+            // The client closed the pipe.
+            Err(RelayError::Output(e)) if e.kind() == ErrorKind::BrokenPipe => {
+                Ok(Outcome::default())
+            }
+            Err(RelayError::Output(e)) => Ok(failure(&Fault::new(
                 brain_protocol::FaultCode::Io,
                 format!("cannot write to standard output: {}", fail::reason(&e)),
             ))),
-            Err(End::Fault(fault)) => Ok(failed(&fault)),
+            Err(RelayError::Fault(fault)) => Ok(failure(&fault)),
         }
     }
 }
 
 /// Prints a fault to standard error even with `--json`, because standard output carries messages.
-fn failed(fault: &Fault) -> Outcome {
+fn failure(fault: &Fault) -> Outcome {
     let mut failures = vec![fault.message.clone()];
     failures.extend(fault.hint.iter().map(|hint| format!("hint: {hint}")));
     Outcome {

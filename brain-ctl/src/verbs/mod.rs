@@ -36,7 +36,7 @@ mod tags;
 mod timeline;
 mod token;
 mod tunnel;
-mod written;
+mod write_reply;
 
 use brain_protocol::{Fault, PageRef};
 

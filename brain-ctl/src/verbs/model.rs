@@ -5,7 +5,7 @@ use std::path::Path;
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, ModelList, Models};
 use clap::{Args, ValueEnum};
 
-use super::access::only;
+use super::access::check_flags;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -28,7 +28,7 @@ pub(crate) struct Model {
     #[arg(long, value_name = "HEX")]
     sha256: Option<String>,
 
-    /// Name of the model [default: its own] (install)
+    /// Name to install the model under [default: the model's own name] (install)
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -54,7 +54,7 @@ Known names: all-minilm-l6-v2 and snowflake-arctic-embed-xs for English,
 multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -66,7 +66,7 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
         match self.from {
             None => context.run(ModelList),
             Some(from) => context.run(ModelInstall {
-                from: place(from)?,
+                from: absolute_path(from)?,
                 sha256: self.sha256,
                 name: self.name,
             }),
@@ -74,12 +74,13 @@ multilingual-e5-small and paraphrase-multilingual-minilm-l12-v2 for others.";
     }
 }
 
-/// Makes a path absolute, because the daemon has another working directory.
-fn place(from: String) -> Result<String, Fault> {
-    let ends = [".safetensors", ".onnx", ".whl", ".zip"];
+/// Makes a path absolute, because the daemon has another working directory. Names and URLs stay as
+/// they are.
+fn absolute_path(from: String) -> Result<String, Fault> {
+    let extensions = [".safetensors", ".onnx", ".whl", ".zip"];
     let is_path = from.contains('/')
         || from.starts_with('.')
-        || ends.iter().any(|end| from.ends_with(end))
+        || extensions.iter().any(|extension| from.ends_with(extension))
         || Path::new(&from).join("config.json").is_file();
     if from.contains("://") || !is_path {
         return Ok(from);
@@ -88,14 +89,14 @@ fn place(from: String) -> Result<String, Fault> {
         Path::new(&from).canonicalize().map_err(|e| fail::file("read", Path::new(&from), &e))?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
-            .hint("rename it, or reach it through a symbolic link in a named directory")
+            .hint("rename it, or use a symbolic link to it with a UTF-8 path")
     })
 }
 
 impl Show for ModelInstallReply {
     fn text(&self, t: &mut Text) {
-        let lead = if self.already { "is already installed" } else { "is installed" };
-        t.line(&format!("{} {lead}: {}", self.name, self.message));
+        let status = if self.already { "is already installed" } else { "is installed" };
+        t.line(&format!("{} {status}: {}", self.name, self.message));
         t.field("path", &self.path);
         t.field("size", &format!("{}, vectors of {} numbers", bytes(self.bytes), self.dimensions));
         t.field("sha256", &self.sha256);
@@ -115,11 +116,11 @@ const COLUMNS: &[Column] = &[
 
 impl Show for Models {
     fn text(&self, t: &mut Text) {
-        let with = match &self.model {
+        let provider = match &self.model {
             Some(model) => format!("{} with {model}", self.provider),
             None => self.provider.clone(),
         };
-        t.line(&format!("search by meaning: {with}"));
+        t.line(&format!("search by meaning: {provider}"));
         if self.model.is_some() {
             let missing = match self.missing {
                 0 => String::new(),
@@ -173,7 +174,7 @@ mod tests {
     use brain_protocol::ModelRow;
 
     #[test]
-    fn a_list_fits_60_columns_and_says_what_is_wrong() {
+    fn a_list_fits_60_columns_and_reports_problems() {
         let row = |name: &str, problem: Option<&str>| ModelRow {
             name: name.into(),
             path: format!("/home/ada/.brain/models/{name}"),
@@ -212,13 +213,13 @@ mod tests {
     }
 
     #[test]
-    fn names_and_addresses_go_as_they_are_and_paths_become_absolute() {
+    fn paths_become_absolute_and_names_stay() {
         for same in ["all-minilm-l6-v2", "https://huggingface.co/a/b", "http://x/y"] {
-            assert_eq!(place(same.into()).as_deref(), Ok(same));
+            assert_eq!(absolute_path(same.into()).as_deref(), Ok(same));
         }
-        assert!(place("./src".into()).is_ok_and(|path| path.starts_with('/')));
+        assert!(absolute_path("./src".into()).is_ok_and(|path| path.starts_with('/')));
         for missing in ["./no-such-directory", "no-such.safetensors", "/no/such"] {
-            assert!(place(missing.into()).is_err(), "{missing}");
+            assert!(absolute_path(missing.into()).is_err(), "{missing}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Maximum columns of the query in messages.
-const SHOWN: usize = 100;
+const MAX_QUERY_WIDTH: usize = 100;
 
 /// Arguments of `search`.
 #[derive(Debug, Args)]
@@ -21,7 +21,12 @@ pub(crate) struct Search {
     query: Vec<String>,
 
     /// Number of pages, 1 to 200
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS)))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS))
+    )]
     limit: u32,
 
     /// Only pages of this source
@@ -94,21 +99,21 @@ impl Show for Hits {
         if self.hits.is_empty() {
             return vec![format!(
                 "no page found for \"{}\"",
-                fit(&clean(&self.query), Some(SHOWN))
+                fit(&clean(&self.query), Some(MAX_QUERY_WIDTH))
             )];
         }
-        let way = match self.hits.len() >= MAX_HITS as usize {
+        let advice = match self.hits.len() >= MAX_HITS as usize {
             true => "use a more specific query",
             false => "--limit shows more",
         };
-        self.truncated.then(|| format!("more matches exist; {way}")).into_iter().collect()
+        self.truncated.then(|| format!("more matches exist; {advice}")).into_iter().collect()
     }
 }
 
 /// Prints a hit: rank and title; slug, type, day; the passage. Lines fit the terminal.
 fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let indent = digits + 2;
-    let title = t.rest(&hit.title, indent);
+    let title = t.cut(&hit.title, indent);
     let line = format!("{rank:>digits$}  {}", t.paint.bold(&title));
     t.raw(&line);
 
@@ -116,15 +121,15 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     if hit.source_id.as_str() != SourceId::DEFAULT {
         facts.push_str(&format!(" · {}", hit.source_id));
     }
-    // Why a page is there whose passage has none of the words.
-    let by_words = hit.matched.iter().any(|how| !matches!(how.as_str(), "meaning" | "link"));
-    if !by_words && !hit.matched.is_empty() {
+    // A page that contains none of the query's words gets a reason.
+    let has_words = hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link"));
+    if !has_words && !hit.matched.is_empty() {
         facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
     }
-    let slug = t.rest(hit.slug.as_str(), indent);
-    let taken = indent + crate::output::width(&slug) + 3;
+    let slug = t.cut(hit.slug.as_str(), indent);
+    let used_columns = indent + crate::output::width(&slug) + 3;
     let mut line = format!("{}{}", " ".repeat(indent), t.paint.cyan(&slug));
-    let facts = t.rest(&facts, taken);
+    let facts = t.cut(&facts, used_columns);
     if crate::output::width(&facts) > 3 {
         line.push_str(&t.paint.dim(&format!(" · {facts}")));
     }
@@ -135,11 +140,11 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     }
     if !hit.explain.is_empty() {
         let line = format!("matched by {}", hit.matched.join(", "));
-        let line = format!("{}{}", " ".repeat(indent), t.paint.dim(&t.rest(&line, indent)));
+        let line = format!("{}{}", " ".repeat(indent), t.paint.dim(&t.cut(&line, indent)));
         t.raw(&line);
     }
     for part in &hit.explain {
-        let reason = t.rest(&part.reason, indent + 10);
+        let reason = t.cut(&part.reason, indent + 10);
         let line = format!("{}{:>8.3}  {reason}", " ".repeat(indent), part.score);
         t.raw(&line);
     }
@@ -197,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_none_of_the_words_says_why_it_is_there() {
+    fn a_hit_without_query_words_has_a_reason() {
         let mut found = hits();
         let mut t = Text::plain(Some(200));
         found.text(&mut t);
@@ -215,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_is_slugs() {
+    fn quiet_prints_slugs() {
         let mut t = Text::plain(Some(20));
         hits().quiet(&mut t);
         assert_eq!(t.as_str(), "people/ada-lovelace-countess-of-something-very-long\n");

@@ -34,7 +34,7 @@ pub(crate) struct Service {
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// Replace units of other origin (install only)
+    /// Replace unit files that brain did not write (install)
     #[arg(long)]
     force: bool,
 }
@@ -53,7 +53,7 @@ enum Action {
 impl Verb for Service {
     const NAME: &'static str = "service";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Let systemd run the daemon";
+    const ABOUT: &'static str = "Run the daemon as a systemd service";
     const EXAMPLES: &'static str = "Examples:
   brain service install
   brain service status --json";
@@ -67,7 +67,7 @@ impl Verb for Service {
         match self.action {
             Action::Install => install(context, &files, self.force),
             Action::Uninstall => uninstall(context, &files),
-            Action::Status => tell(context, &files),
+            Action::Status => show_status(context, &files),
         }
     }
 }
@@ -78,11 +78,14 @@ struct Files {
     service: PathBuf,
 }
 
-/// The existing file of a unit.
+/// The file of a unit.
 #[derive(Debug, PartialEq, Eq)]
 enum UnitFile {
-    Nothing,
+    /// The file does not exist.
+    Missing,
+    /// `brain service install` wrote the file. The value is its text.
     Ours(String),
+    /// Another program or the user wrote the file.
     Foreign,
 }
 
@@ -93,11 +96,11 @@ impl Files {
         Ok(Self { socket, service })
     }
 
-    fn both(&self) -> [&Path; 2] {
+    fn paths(&self) -> [&Path; 2] {
         [&self.socket, &self.service]
     }
 
-    /// Returns the links that `systemctl enable` creates, by the units' `WantedBy=`.
+    /// Returns the links that `systemctl enable` creates for `WantedBy=` of the units.
     fn links(&self) -> Vec<PathBuf> {
         let link =
             |path: &Path, target: &str| Some(path.parent()?.join(target).join(path.file_name()?));
@@ -105,37 +108,37 @@ impl Files {
         socket.into_iter().chain(link(&self.service, "default.target.wants")).collect()
     }
 
-    /// Returns whether an installed unit exists.
+    /// Returns whether `brain service install` wrote one of the files.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`] if a unit has another origin, unless `force`.
-    fn ours(&self, force: bool, way_out: &str) -> Result<bool, Fault> {
-        let mut ours = false;
-        for path in self.both() {
-            match look(path)? {
-                UnitFile::Ours(_) => ours = true,
+    /// [`FaultCode::Conflict`] with `hint` if a file is foreign, unless `force`.
+    fn is_installed(&self, force: bool, hint: &str) -> Result<bool, Fault> {
+        let mut is_installed = false;
+        for path in self.paths() {
+            match read_unit(path)? {
+                UnitFile::Ours(_) => is_installed = true,
                 UnitFile::Foreign if !force => {
                     let message = format!(
                         "{} was not written by brain service install, so it was not changed",
                         path.display()
                     );
-                    return Err(Fault::new(FaultCode::Conflict, message).hint(way_out));
+                    return Err(Fault::new(FaultCode::Conflict, message).hint(hint));
                 }
-                UnitFile::Nothing | UnitFile::Foreign => {}
+                UnitFile::Missing | UnitFile::Foreign => {}
             }
         }
-        Ok(ours)
+        Ok(is_installed)
     }
 }
 
-fn look(path: &Path) -> Result<UnitFile, Fault> {
+fn read_unit(path: &Path) -> Result<UnitFile, Fault> {
     match fs::read_to_string(path) {
         Ok(text) if text.starts_with(unit::MARKER) => Ok(UnitFile::Ours(text)),
         Ok(_) => Ok(UnitFile::Foreign),
         Err(e) if e.kind() == ErrorKind::InvalidData => Ok(UnitFile::Foreign),
-        // A link that leads nowhere, as `systemctl mask` makes them, is somebody's decision too.
+        // `systemctl mask` creates a dangling link, which reads as `NotFound` but is foreign.
         Err(e) if e.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_err() => {
-            Ok(UnitFile::Nothing)
+            Ok(UnitFile::Missing)
         }
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(UnitFile::Foreign),
         Err(e) => Err(fail::file("read", path, &e)),
@@ -144,12 +147,12 @@ fn look(path: &Path) -> Result<UnitFile, Fault> {
 
 /// The result of `install` and `uninstall`.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct InstallResult {
     /// `installed`, `updated`, `written` (not started), `uninstalled` or `not_installed`.
     status: &'static str,
-    /// Written or removed unit files.
+    /// The unit files that were written or removed.
     files: Vec<String>,
-    /// The started daemon's process id.
+    /// The process id of the started daemon.
     pid: Option<u32>,
     /// The process id of a former daemon that was stopped.
     stopped: Option<u32>,
@@ -163,97 +166,102 @@ fn install(context: &Context, files: &Files, force: bool) -> Result<Outcome, Fau
     let program = start::program().ok_or_else(start::no_program)?;
     let program = std::path::absolute(&program).unwrap_or(program);
     let socket = configured_socket(&program, &home)?;
-    let usual = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));
+    let default_home = env::var_os("HOME").map(|dir| Path::new(&dir).join(".brain"));
     let paths = unit::Paths {
         program: &program,
-        home: (usual.as_deref() != Some(home.dir())).then(|| home.dir()),
+        home: (default_home.as_deref() != Some(home.dir())).then(|| home.dir()),
         socket: &socket,
     };
     let (socket_text, service_text) = (unit::socket(&paths)?, unit::service(&paths)?);
-    let before =
-        files.ours(force, "check the file; to replace it: brain service install --force")?;
+    let was_installed = files
+        .is_installed(force, "check the file; to replace it: brain service install --force")?;
     if !context.no_start {
         manager::require("only write the files: brain service install --no-start")?;
     }
-    let socket_moved = look(&files.socket)? != UnitFile::Ours(socket_text.clone());
+    let socket_moved = read_unit(&files.socket)? != UnitFile::Ours(socket_text.clone());
     write(&files.socket, &socket_text)?;
     write(&files.service, &service_text)?;
-    let mut changed = Changed {
-        status: if before { "updated" } else { "installed" },
-        files: files.both().map(|path| path.display().to_string()).to_vec(),
+    let mut result = InstallResult {
+        status: if was_installed { "updated" } else { "installed" },
+        files: files.paths().map(|path| path.display().to_string()).to_vec(),
         pid: None,
         stopped: None,
         notes: Vec::new(),
     };
     if context.no_start {
-        changed.status = "written";
-        changed.notes.push("not started; start it with: systemctl --user daemon-reload && systemctl --user enable --now brain-daemon.socket brain-daemon.service".to_owned());
-        return context.show(&changed);
+        result.status = "written";
+        result.notes.push(
+            "not started; start it with: systemctl --user daemon-reload && \
+             systemctl --user enable --now brain-daemon.socket brain-daemon.service"
+                .to_owned(),
+        );
+        return context.show(&result);
     }
-    manager::order(&["daemon-reload"])?;
+    manager::systemctl(&["daemon-reload"])?;
     let [socket_unit, service_unit] = manager::UNITS;
-    changed.stopped = stop_other_daemon(&home, service_unit)?;
-    manager::order(&["enable", "--now", socket_unit, service_unit])?;
-    if before || force {
-        // The program may be a new one too. The socket stays when it can: nobody then finds nobody.
+    result.stopped = stop_other_daemon(&home, service_unit)?;
+    manager::systemctl(&["enable", "--now", socket_unit, service_unit])?;
+    if was_installed || force {
+        // The program may have changed, so the service is restarted. An unchanged socket stays
+        // open, so that clients can connect during the restart.
         let units = if socket_moved { &manager::UNITS[..] } else { &[service_unit] };
-        manager::order(&[&["restart"], units].concat())?;
+        manager::systemctl(&[&["restart"], units].concat())?;
     }
-    changed.pid = manager::state(service_unit)?.pid;
-    if manager::lingers() == Some(false) {
-        changed.notes.push(
+    result.pid = manager::state(service_unit)?.pid;
+    if manager::is_linger_enabled() == Some(false) {
+        result.notes.push(
             "it stops when you log out; to keep it running: loginctl enable-linger".to_owned(),
         );
     }
-    context.show(&changed)
+    context.show(&result)
 }
 
 fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let ours =
-        files.ours(false, "to remove it, delete the file, then: systemctl --user daemon-reload")?;
-    let mut changed = Changed {
+    let hint = "to remove it, delete the file, then: systemctl --user daemon-reload";
+    let is_installed = files.is_installed(false, hint)?;
+    let mut result = InstallResult {
         status: "not_installed",
         files: Vec::new(),
         pid: None,
         stopped: None,
         notes: Vec::new(),
     };
-    if !ours {
-        return context.show(&changed);
+    if !is_installed {
+        return context.show(&result);
     }
-    changed.status = "uninstalled";
+    result.status = "uninstalled";
     if !context.no_start {
         let files_only = "only remove the files: brain service uninstall --no-start";
         manager::require(files_only)?;
         let [socket_unit, service_unit] = manager::UNITS;
-        changed.stopped = manager::state(service_unit)?.pid;
-        // It refuses, for example, when one of the two files is gone already.
-        manager::order(&["disable", "--now", socket_unit, service_unit]).map_err(|fault| {
-            let why = fault.hint.clone().unwrap_or_default();
-            fault.hint(format!("{why}; or {files_only}"))
+        result.stopped = manager::state(service_unit)?.pid;
+        // systemctl fails, for example, if one of the two files is missing.
+        manager::systemctl(&["disable", "--now", socket_unit, service_unit]).map_err(|fault| {
+            let hint = fault.hint.clone().unwrap_or_default();
+            fault.hint(format!("{hint}; or {files_only}"))
         })?;
     }
-    for path in files.both() {
+    for path in files.paths() {
         match fs::remove_file(path) {
-            Ok(()) => changed.files.push(path.display().to_string()),
+            Ok(()) => result.files.push(path.display().to_string()),
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             Err(e) => return Err(fail::file("remove", path, &e)),
         }
     }
     if context.no_start {
         for link in files.links() {
-            // What `disable` would have removed.
+            // `systemctl disable` would remove these links.
             if fs::symlink_metadata(&link).is_ok_and(|meta| meta.is_symlink()) {
                 fs::remove_file(&link).map_err(|e| fail::file("remove", &link, &e))?;
             }
         }
-        changed
+        result
             .notes
             .push("systemd was not reloaded; reload it: systemctl --user daemon-reload".to_owned());
     } else {
-        manager::order(&["daemon-reload"])?;
+        manager::systemctl(&["daemon-reload"])?;
     }
-    context.show(&changed)
+    context.show(&result)
 }
 
 /// Returns the path of the socket: `BRAIN_SOCKET`, or the daemon's configuration.
@@ -261,22 +269,22 @@ fn uninstall(context: &Context, files: &Files) -> Result<Outcome, Fault> {
 /// # Errors
 /// Returns the daemon's fault if its configuration is wrong.
 fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
-    let broken = |why: String| {
-        Fault::new(FaultCode::InvalidConfig, format!("{} config show: {why}", program.display()))
+    let config_error = |reason: String| {
+        Fault::new(FaultCode::InvalidConfig, format!("{} config show: {reason}", program.display()))
             .hint("show the configuration: brain config show")
     };
     let mut command = Command::new(program);
     command.args(["config", "--json", "show"]).env("BRAIN_HOME", home.dir());
-    let output = command.output().map_err(|e| broken(fail::reason(&e)))?;
-    let told: serde_json::Value =
-        serde_json::from_slice(&output.stdout).map_err(|e| broken(e.to_string()))?;
-    if let Ok(fault) = serde_json::from_value::<Fault>(told["error"].clone()) {
+    let output = command.output().map_err(|e| config_error(fail::reason(&e)))?;
+    let config: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| config_error(e.to_string()))?;
+    if let Ok(fault) = serde_json::from_value::<Fault>(config["error"].clone()) {
         return Err(fault);
     }
     if let Some(socket) = home.socket_override() {
         return Ok(socket.to_owned());
     }
-    let keys = told["keys"].as_array().into_iter().flatten();
+    let keys = config["keys"].as_array().into_iter().flatten();
     let value =
         keys.filter(|key| key["key"] == "daemon.socket").find_map(|key| key["value"].as_str());
     Ok(match value {
@@ -288,14 +296,14 @@ fn configured_socket(program: &Path, home: &Home) -> Result<PathBuf, Fault> {
 /// Stops a daemon of this home that systemd did not start.
 fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
     let socket = home.socket();
-    let question = encode(&Request::from(Status)).map_err(|e| {
+    let request = encode(&Request::from(Status)).map_err(|e| {
         Fault::new(FaultCode::Internal, format!("cannot encode the status request: {e}"))
     })?;
-    let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &question)) {
+    let pid = match connect::open(&socket).and_then(|stream| Session::begin(stream, &request)) {
         Ok(session) => session.hello.pid,
         Err(ConnectError::Mismatch(hello)) => hello.pid,
         Err(ConnectError::Absent | ConnectError::Gone) => return Ok(None),
-        Err(missed) => return Err(missed.into_fault(&socket)),
+        Err(error) => return Err(error.into_fault(&socket)),
     };
     if manager::state(service)?.pid == Some(pid) {
         return Ok(None);
@@ -305,12 +313,12 @@ fn stop_other_daemon(home: &Home, service: &str) -> Result<Option<u32>, Fault> {
 
 /// Writes a file atomically.
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    let failed = |e: std::io::Error| fail::file("write", path, &e);
+    let write_error = |e: std::io::Error| fail::file("write", path, &e);
     if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).map_err(failed)?;
+        fs::create_dir_all(dir).map_err(write_error)?;
     }
     let new = path.with_extension(format!("new-{}", std::process::id()));
-    let written = OpenOptions::new()
+    let result = OpenOptions::new()
         .create(true)
         .truncate(true)
         .write(true)
@@ -318,9 +326,9 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
         .open(&new)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&new, path));
-    written.map_err(|e| {
+    result.map_err(|e| {
         let _ = fs::remove_file(&new);
-        failed(e)
+        write_error(e)
     })
 }
 
@@ -338,47 +346,48 @@ struct ServiceStatus {
     enabled: bool,
     /// The daemon's process id.
     pid: Option<u32>,
-    /// The daemon's status text.
-    said: String,
+    /// The daemon's status text; empty if it does not run.
+    #[serde(rename = "said")]
+    status_text: String,
 }
 
-fn tell(context: &Context, files: &Files) -> Result<Outcome, Fault> {
-    let mut told = ServiceStatus {
+fn show_status(context: &Context, files: &Files) -> Result<Outcome, Fault> {
+    let mut report = ServiceStatus {
         status: "not_installed",
         unit: files.service.display().to_string(),
         program: None,
         enabled: false,
         pid: None,
-        said: String::new(),
+        status_text: String::new(),
     };
-    match look(&files.service)? {
-        UnitFile::Nothing => return context.show(&told),
+    match read_unit(&files.service)? {
+        UnitFile::Missing => return context.show(&report),
         UnitFile::Foreign => {
-            told.status = "foreign";
-            return context.show(&told);
+            report.status = "foreign";
+            return context.show(&report);
         }
         UnitFile::Ours(text) => {
             let program = text.lines().find_map(|line| line.strip_prefix("ExecStart="));
-            told.program = program.map(|program| program.trim_matches('"').to_owned());
+            report.program = program.map(|program| program.trim_matches('"').to_owned());
         }
     }
     manager::require("ask the daemon: brain status")?;
     let [socket, service] = manager::UNITS;
     let (socket, service) = (manager::state(socket)?, manager::state(service)?);
-    told.status = match (service.active.as_str(), socket.active.as_str()) {
+    report.status = match (service.active.as_str(), socket.active.as_str()) {
         ("active" | "activating" | "reloading", _) => "running",
         ("failed", _) | (_, "failed") => "failed",
         (_, "active") => "waiting",
         _ => "stopped",
     };
-    told.enabled = service.enabled == "enabled";
-    told.pid = service.pid;
-    // The manager remembers the last words of one that has ended.
-    told.said = if told.pid.is_some() { service.said } else { String::new() };
-    context.show(&told)
+    report.enabled = service.enabled == "enabled";
+    report.pid = service.pid;
+    // systemd keeps the status text of a service that has ended.
+    report.status_text = if report.pid.is_some() { service.status_text } else { String::new() };
+    context.show(&report)
 }
 
-impl Show for Changed {
+impl Show for InstallResult {
     fn text(&self, t: &mut Text) {
         if let Some(pid) = self.stopped {
             t.line(&format!("stopped brain-daemon (pid {pid})"));
@@ -426,8 +435,8 @@ impl Show for ServiceStatus {
         if let Some(pid) = self.pid {
             t.field("process", &pid.to_string());
         }
-        if !self.said.is_empty() {
-            t.field("says", &self.said);
+        if !self.status_text.is_empty() {
+            t.field("says", &self.status_text);
         }
     }
 

@@ -26,11 +26,11 @@ pub(crate) struct Sources {
     #[arg(value_name = "NAME", required_if_eq_any([("action", "add"), ("action", "remove")]))]
     name: Option<String>,
 
-    /// Directory of the source (add only)
+    /// Directory of the source (add)
     #[arg(long, value_name = "PATH", required_if_eq("action", "add"))]
     path: Option<PathBuf>,
 
-    /// Confirm (remove only)
+    /// Confirm the removal (remove)
     #[arg(long)]
     yes: bool,
 }
@@ -91,7 +91,7 @@ fn absolute(path: &std::path::Path) -> Result<String, Fault> {
     let path = std::path::absolute(path).map_err(|e| fail::file("read", path, &e))?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
-            .hint("rename the directory, or reach it through a symbolic link in a named one")
+            .hint("rename the directory, or use a symbolic link to it with a UTF-8 path")
     })
 }
 
@@ -106,9 +106,9 @@ const COLUMNS: &[Column] = &[
 
 impl Show for SourcesReply {
     fn text(&self, t: &mut Text) {
-        // Most lists have no problem, and no use for a column that says so.
-        let shown = if self.sources.iter().any(|s| s.problem.is_some()) { 6 } else { 5 };
-        let mut table = Table::new(&COLUMNS[..shown]);
+        // The last column is printed only if a source has a problem.
+        let column_count = if self.sources.iter().any(|s| s.problem.is_some()) { 6 } else { 5 };
+        let mut table = Table::new(&COLUMNS[..column_count]);
         for source in &self.sources {
             let name = format!("{}{}", source.source_id, if source.default { " *" } else { "" });
             let pages = source.pages.to_string();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_list_fits_and_marks_the_default() {
-        for problem in [None, Some("the directory is not there and nobody knows why")] {
+        for problem in [None, Some("the directory does not exist any more, or is not mounted")] {
             let reply = SourcesReply { sources: vec![row("default", None), row("work", problem)] };
             let mut t = Text::plain(Some(60));
             reply.text(&mut t);

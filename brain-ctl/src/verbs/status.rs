@@ -47,8 +47,9 @@ impl Verb for Status {
 
 impl Show for StatusReply {
     fn text(&self, t: &mut Text) {
-        let up = duration(self.uptime_seconds);
-        t.line(&format!("brain-daemon {} is running (pid {}, up {up})", self.version, self.pid));
+        let uptime = duration(self.uptime_seconds);
+        let Self { version, pid, .. } = self;
+        t.line(&format!("brain-daemon {version} is running (pid {pid}, up {uptime})"));
         t.field("home", &self.home);
         t.field("socket", &self.socket);
         let deleted =
@@ -108,8 +109,8 @@ fn workers(workers: &[WorkerStatus]) -> String {
         configured.partition(|it| it.state == WorkerState::Restarting);
     let mut text = format!("{} at work", working.len());
     for worker in restarting {
-        let why = worker.failure.as_ref().map_or("", |failure| &*failure.message);
-        text.push_str(&format!(", \"{}\" restarting ({why})", worker.name));
+        let reason = worker.failure.as_ref().map_or("", |failure| &*failure.message);
+        text.push_str(&format!(", \"{}\" restarting ({reason})", worker.name));
     }
     text
 }
@@ -169,20 +170,20 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
         Ok(hello) => hello.pid,
         Err(ConnectError::Absent) => return Ok(None),
         Err(ConnectError::Gone) => 0,
-        // It does not understand our question, but every process understands a signal.
+        // A daemon with another protocol cannot read the request, so it gets a signal.
         Err(ConnectError::Mismatch(hello)) => {
             terminate(hello.pid)?;
             hello.pid
         }
-        Err(missed) => return Err(missed.into_fault(socket)),
+        Err(error) => return Err(error.into_fault(socket)),
     };
-    let begun = Instant::now();
+    let started_at = Instant::now();
     while !is_over(socket, pid) {
-        if begun.elapsed() > DRAIN {
-            let whom = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
+        if started_at.elapsed() > DRAIN {
+            let process = if pid == 0 { String::new() } else { format!(" (pid {pid})") };
             return Err(Fault::new(
                 FaultCode::Timeout,
-                format!("the daemon{whom} did not stop within {} s", DRAIN.as_secs()),
+                format!("the daemon{process} did not stop within {} s", DRAIN.as_secs()),
             )
             .hint("it may still be writing; check again: brain status"));
         }
@@ -192,17 +193,17 @@ pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
 }
 
 fn request_stop(socket: &Path) -> Result<Hello, ConnectError> {
-    let question = encode(&Request::from(brain_protocol::Stop)).map_err(|e| {
+    let request = encode(&Request::from(brain_protocol::Stop)).map_err(|e| {
         ConnectError::Fault(Fault::new(
             FaultCode::Internal,
             format!("cannot encode the stop request: {e}"),
         ))
     })?;
-    let mut session = Session::begin(connect::open(socket)?, &question)?;
+    let mut session = Session::begin(connect::open(socket)?, &request)?;
     let hello = session.hello;
     match session.answer(DRAIN, |_| {}).and_then(brain_protocol::Stop::read_reply) {
         Ok(StopReply) => Ok(hello),
-        // Somebody else asked first; or it was quicker than its answer.
+        // The daemon was already stopping, or ended before it answered.
         Err(fault) if matches!(fault.code, FaultCode::Stopping | FaultCode::Unreachable) => {
             Ok(hello)
         }
@@ -235,7 +236,7 @@ fn is_over(socket: &Path, pid: u32) -> bool {
     }
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Err(_) => true,
-        // The state follows the name in parentheses; a zombie waits for nobody but its parent.
+        // The state follows the name in parentheses. A zombie has released the store.
         Ok(stat) => stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X'])),
     }
 }

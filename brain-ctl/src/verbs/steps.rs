@@ -5,7 +5,7 @@ use brain_protocol::{Exit, Step};
 use crate::output::{Text, clean, pad, width};
 
 /// Formats a duration.
-fn span(ms: u64) -> String {
+fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
         _ => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -26,7 +26,8 @@ pub(super) fn write(t: &mut Text, steps: &[Step]) {
             "warned" => t.paint.yellow("warn"),
             _ => t.paint.red("fail"),
         };
-        let lead = format!("{mark} {} {:>6}  ", pad(&clean(&step.name), names), span(step.took_ms));
+        let name = pad(&clean(&step.name), names);
+        let lead = format!("{mark} {name} {:>6}  ", duration(step.took_ms));
         t.prose(&lead, names + 14, &step.message);
         if let Some(hint) = &step.hint {
             t.prose("     ", 5, hint);

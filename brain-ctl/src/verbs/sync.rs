@@ -97,10 +97,10 @@ impl Show for SyncReply {
                 );
             }
             if source.pull.status == "failed" {
-                let why = source.pull.message.as_deref().unwrap_or_default();
+                let reason = source.pull.message.as_deref().unwrap_or_default();
                 lines.push(format!(
                     "{name}: git pull: {}; the existing files were read",
-                    clean(why)
+                    clean(reason)
                 ));
             }
             lines.extend(
@@ -110,8 +110,8 @@ impl Show for SyncReply {
             );
             if source.held_back > 0 {
                 lines.push(format!(
-                    "{name}: {} would go, because their files are not there; none was removed. If that is right: \
-                     brain sync --source {name} --yes",
+                    "{name}: the files of {} are missing; no page was removed. \
+                     To remove the pages: brain sync --source {name} --yes",
                     count(source.held_back, "page")
                 ));
             }
@@ -126,7 +126,8 @@ impl Show for SyncReply {
             notes.extend(source.warnings.iter().map(|warning| format!("{name}: {warning}")));
             notes.extend(source.conflicts.iter().map(|c| {
                 format!(
-                    "{name}: {} was changed here and in {}; the file won, and version {} keeps the other text: \
+                    "{name}: {} was changed here and in {}; the file won, \
+                     and version {} keeps the other text: \
                      brain get {} --source {name} --version {}",
                     c.slug,
                     clean(&c.path),
@@ -142,14 +143,14 @@ impl Show for SyncReply {
 
 /// Prints the counts of a source.
 fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
-    let would = if dry_run { " (dry run)" } else { "" };
+    let mode = if dry_run { " (dry run)" } else { "" };
     let pulled = match source.pull.status.as_str() {
         "updated" => format!(", pulled {}", source.pull.message.as_deref().unwrap_or_default()),
         "up_to_date" => ", nothing to pull".into(),
         _ => String::new(),
     };
-    t.line(&format!("{}: {}{pulled}{would}", source.source_id, count(source.files, "file")));
-    for (n, what) in [
+    t.line(&format!("{}: {}{pulled}{mode}", source.source_id, count(source.files, "file")));
+    for (n, label) in [
         (source.added, "added"),
         (source.updated, "updated"),
         (source.restored, "restored"),
@@ -160,7 +161,7 @@ fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
         (source.failed_total, "failed"),
     ] {
         if n > 0 {
-            t.line(&format!("  {n:>8} {what}"));
+            t.line(&format!("  {n:>8} {label}"));
         }
     }
 }

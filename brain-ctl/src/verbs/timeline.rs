@@ -26,7 +26,12 @@ pub(crate) struct Timeline {
     until: Option<String>,
 
     /// Number of entries, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 50,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     limit: u32,
 
     /// Only this source
@@ -63,11 +68,11 @@ impl Show for TimelineReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for entry in &self.entries {
-            let what = match &entry.source {
+            let text = match &entry.source {
                 Some(source) => format!("{} [{source}]", entry.text),
                 None => entry.text.clone(),
             };
-            table.row([&entry.date, entry.slug.as_str(), &what]);
+            table.row([&entry.date, entry.slug.as_str(), &text]);
         }
         table.write(t);
     }

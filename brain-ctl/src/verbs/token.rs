@@ -8,7 +8,7 @@ use brain_protocol::{
 };
 use clap::{Args, ValueEnum};
 
-use super::access::{of_sources, only, scopes, sources};
+use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -87,7 +87,8 @@ impl Verb for Token {
                 expires_in: match self.days {
                     Some(0) => {
                         return Err(fail::usage(
-                            "the lifetime cannot be 0 days; --expires never creates a token without an end",
+                            "the lifetime cannot be 0 days; \
+                             --expires never creates a token without an end",
                         ));
                     }
                     Some(days) => Some(u64::from(days) * 86_400),
@@ -96,8 +97,8 @@ impl Verb for Token {
             }),
             Action::Revoke => context.run(TokenRevoke { token: name }),
             Action::Admin => {
-                // Asked before the daemon is: a token that was changed and not shown would help
-                // nobody.
+                // Checked before the request, so that a new token is never created without being
+                // printed.
                 require_terminal(io::stdout().is_terminal())?;
                 context.run(AdminToken { rotate: self.rotate })
             }
@@ -111,15 +112,15 @@ fn lifetime(text: &str) -> Result<u64, String> {
 }
 
 impl Token {
-    /// Refuses arguments that the action would ignore.
+    /// Refuses arguments that the action does not use.
     fn check(&self) -> Result<(), Fault> {
         use Action::{Admin, Create, List};
         if let (List | Admin, Some(name)) = (self.action, &self.name) {
-            let shown = if name.starts_with("brain_") { "a token" } else { "a name" };
-            return Err(fail::usage(format!("this action takes no name, but {shown} is given"))
+            let kind = if name.starts_with("brain_") { "a token" } else { "a name" };
+            return Err(fail::usage(format!("this action takes no name, but {kind} is given"))
                 .hint("see: brain token --help"));
         }
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -168,16 +169,16 @@ const ALL: &[Column] = &[
 
 impl Show for Tokens {
     fn text(&self, t: &mut Text) {
-        // Without --all there are personal ones only, and none of them is revoked.
-        let all =
+        // Only with `--all` can the list have revoked tokens and tokens of clients.
+        let has_all =
             self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
-        let mut table = Table::new(if all { ALL } else { COLUMNS });
+        let mut table = Table::new(if has_all { ALL } else { COLUMNS });
         for token in &self.tokens {
             let expires = token.expires_at.as_deref().map_or("never", day);
             let revoked = token.revoked_at.as_deref().map_or("", day);
-            let sources = of_sources(&token.sources);
+            let sources = source_list(&token.sources);
             let TokenInfo { id, kind, name, scope, .. } = token;
-            if all {
+            if has_all {
                 table.row([name, kind, scope, &sources, expires, revoked, id]);
             } else {
                 table.row([name, scope, &sources, expires, id]);
@@ -204,7 +205,7 @@ impl Show for Tokens {
 fn fields(t: &mut Text, info: &TokenInfo) {
     t.field("id", &info.id);
     t.field("scope", &info.scope);
-    t.field("sources", &of_sources(&info.sources));
+    t.field("sources", &source_list(&info.sources));
     t.field("expires", &info.expires_at.as_deref().map_or_else(|| "never".into(), minute));
     if let Some(at) = &info.revoked_at {
         t.field("revoked", &minute(at));
@@ -224,10 +225,14 @@ impl Show for TokenCreateReply {
 
     fn notes(&self) -> Vec<String> {
         vec![
-            "it is shown only once; store it in the program's configuration, for example as BRAIN_TOKEN".into(),
+            "it is shown only once; store it in the program's configuration, \
+             for example as BRAIN_TOKEN"
+                .into(),
             "programs send it as `Authorization: Bearer …`".into(),
             match &self.info.expires_at {
-                Some(end) => format!("it expires on {}; brain doctor warns two weeks before", day(end)),
+                Some(end) => {
+                    format!("it expires on {}; brain doctor warns two weeks before", day(end))
+                }
                 None => "it never expires; brain token revoke revokes it".into(),
             },
         ]
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_admin_token_is_refused_to_whatever_is_no_terminal() {
+    fn the_admin_token_is_printed_only_on_a_terminal() {
         assert_eq!(require_terminal(true), Ok(()));
         let fault = require_terminal(false).map_err(|fault| (fault.code.exit() as u8, fault.hint));
         assert!(matches!(fault, Err((3, Some(hint))) if hint.contains("secrets/admin-token")));

@@ -8,7 +8,7 @@ use brain_protocol::{
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::access::only;
+use super::access::check_flags;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -54,21 +54,21 @@ enum Action {
     Url,
     /// List received requests, without bodies and secrets
     Requests,
-    /// Process an item of `POST /ingest` again
+    /// Process the item of a job again
     Replay,
 }
 
 impl Verb for Tunnel {
     const NAME: &'static str = "tunnel";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Maintain a public address";
+    const ABOUT: &'static str = "Set up and control the public address";
     const EXAMPLES: &'static str = "Examples:
   brain tunnel setup
   brain tunnel requests --failed";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         use Action::{Replay, Requests, Setup, Start, Status, Stop, Url};
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -77,14 +77,14 @@ impl Verb for Tunnel {
                 ("--limit", self.limit.is_some(), &[Requests]),
             ],
         )?;
-        let wanted = self.action == Start;
-        let show = |status| context.show(&Shown { wanted, status });
+        let is_start = self.action == Start;
+        let show = |status| context.show(&StatusOutput { is_start, status });
         match (self.action, self.job) {
             (Setup, _) => context.run(TunnelSetup),
             (Start, _) => show(context.call(TunnelStart)?),
             (Stop, _) => show(context.call(TunnelStop)?),
             (Status, _) => show(context.call(TunnelStatus)?),
-            (Url, _) => context.show(&address(context.call(TunnelStatus)?)?),
+            (Url, _) => context.show(&public_address(context.call(TunnelStatus)?)?),
             (Requests, _) => {
                 context.run(TunnelRequests { failed: self.failed, limit: self.limit.unwrap_or(50) })
             }
@@ -100,10 +100,10 @@ impl Verb for Tunnel {
 ///
 /// # Errors
 /// `not_found` if there is none.
-fn address(status: TunnelStatusReply) -> Result<Address, Fault> {
-    let none = format!("there is no public address: {} ({})", status.message, status.state);
+fn public_address(status: TunnelStatusReply) -> Result<Address, Fault> {
+    let message = format!("there is no public address: {} ({})", status.message, status.state);
     let url = status.url.ok_or_else(|| {
-        Fault::new(FaultCode::NotFound, none)
+        Fault::new(FaultCode::NotFound, message)
             .hint(status.hint.unwrap_or_else(|| "see `brain tunnel status`".into()))
     })?;
     Ok(Address { url })
@@ -125,11 +125,12 @@ impl Show for Address {
     }
 }
 
-/// A status, and whether the action should leave the tunnel up.
+/// The output of `start`, `stop` and `status`.
 #[derive(Debug, Serialize)]
-struct Shown {
+struct StatusOutput {
+    /// Whether the command was `start`, which fails if the tunnel is not up.
     #[serde(skip)]
-    wanted: bool,
+    is_start: bool,
     #[serde(flatten)]
     status: TunnelStatusReply,
 }
@@ -140,7 +141,7 @@ fn field(t: &mut Text, label: &str, value: &str) {
     t.prose(&lead, LABEL, value);
 }
 
-impl Show for Shown {
+impl Show for StatusOutput {
     fn text(&self, t: &mut Text) {
         let status = &self.status;
         let state = status.state.replace('_', " ");
@@ -152,12 +153,12 @@ impl Show for Shown {
             field(t, "address", url);
         }
         if status.provider != "none" {
-            let whose = if status.adopted {
+            let owner = if status.adopted {
                 "; started by another program, which the daemon does not stop"
             } else {
                 ""
             };
-            field(t, "agent", &format!("{}, to port {}{whose}", status.provider, status.forward));
+            field(t, "agent", &format!("{}, to port {}{owner}", status.provider, status.forward));
         }
         if let Some(since) = &status.up_since {
             field(t, "up since", &minute(since));
@@ -166,9 +167,9 @@ impl Show for Shown {
             let next = status
                 .next_at
                 .as_ref()
-                .map(|next| format!("; next at {}", clock(next)))
+                .map(|next| format!("; next at {}", time_of_day(next)))
                 .unwrap_or_default();
-            field(t, "looked", &format!("{}{next}", minute(checked)));
+            field(t, "checked", &format!("{}{next}", minute(checked)));
         }
         if status.starts > 0 {
             field(t, "starts", &status.starts.to_string());
@@ -183,13 +184,13 @@ impl Show for Shown {
     }
 
     fn exit(&self) -> Exit {
-        let up = matches!(self.status.state.as_str(), "up" | "service_down" | "unreachable");
-        if self.wanted && !up { Exit::Failed } else { Exit::Done }
+        let is_up = matches!(self.status.state.as_str(), "up" | "service_down" | "unreachable");
+        if self.is_start && !is_up { Exit::Failed } else { Exit::Done }
     }
 }
 
 /// Returns the time of day.
-fn clock(at: &str) -> String {
+fn time_of_day(at: &str) -> String {
     at.get(11..19).unwrap_or(at).to_owned()
 }
 
@@ -228,7 +229,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 /// Formats the duration of a request.
-fn took(us: u64) -> String {
+fn duration(us: u64) -> String {
     match us {
         0..1000 => format!("{us} us"),
         1000..10_000_000 => format!("{} ms", us / 1000),
@@ -242,11 +243,11 @@ impl Show for TunnelRequestsReply {
         for request in &self.requests {
             let job = request.job_id.map(|id| id.to_string()).unwrap_or_default();
             table.row([
-                &clock(&request.at),
+                &time_of_day(&request.at),
                 &request.status.to_string(),
                 &request.method,
                 &request.path,
-                &took(request.took_us),
+                &duration(request.took_us),
                 &bytes(request.bytes),
                 &request.client,
                 &job,
@@ -297,7 +298,9 @@ mod tests {
         TunnelStatusReply {
             provider: "ngrok".into(),
             state: state.into(),
-            message: "https://brain-of-somebody.ngrok.app/health does not answer as brain does: it answers with status 404".into(),
+            message: "https://brain-of-somebody.ngrok.app/health does not answer as brain \
+                      does: it answers with status 404"
+                .into(),
             hint: Some("try it from another machine".into()),
             url: (state == "unreachable").then(|| "https://brain-of-somebody.ngrok.app".into()),
             up_since: Some("2026-11-21T10:30:00.000Z".into()),
@@ -311,45 +314,45 @@ mod tests {
     }
 
     #[test]
-    fn a_status_fits_60_columns_and_a_start_that_led_to_nothing_fails() {
+    fn a_status_fits_60_columns_and_a_useless_start_fails() {
         let mut t = Text::plain(Some(60));
-        let shown = Shown { wanted: false, status: status("unreachable") };
-        shown.text(&mut t);
+        let output = StatusOutput { is_start: false, status: status("unreachable") };
+        output.text(&mut t);
         for line in t.as_str().lines() {
             assert!(width(line) <= 60, "{line}");
         }
         for part in [
             "tunnel    unreachable:",
             "started by another program",
-            "looked    2026-11-21 10:31; next at 10:33:00",
+            "checked   2026-11-21 10:31; next at 10:33:00",
             "starts    2\n",
         ] {
             assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
         }
-        assert_eq!(shown.exit(), Exit::Done);
-        for (state, wanted, exit) in [
+        assert_eq!(output.exit(), Exit::Done);
+        for (state, is_start, exit) in [
             ("up", true, Exit::Done),
             ("unreachable", true, Exit::Done),
             ("refused", true, Exit::Failed),
             ("refused", false, Exit::Done),
         ] {
-            assert_eq!(Shown { wanted, status: status(state) }.exit(), exit, "{state}");
+            assert_eq!(StatusOutput { is_start, status: status(state) }.exit(), exit, "{state}");
         }
     }
 
     #[test]
-    fn an_address_is_printed_alone_or_its_lack_is_a_fault() {
+    fn a_missing_address_is_a_fault() {
         assert_eq!(
-            address(status("unreachable")).map(|a| a.url).ok().as_deref(),
+            public_address(status("unreachable")).map(|a| a.url).ok().as_deref(),
             Some("https://brain-of-somebody.ngrok.app")
         );
-        let fault = address(status("refused")).err();
-        let told = fault.map(|fault| (fault.code, fault.message.contains("refused")));
-        assert_eq!(told, Some((FaultCode::NotFound, true)));
+        let fault = public_address(status("refused")).err();
+        let found = fault.map(|fault| (fault.code, fault.message.contains("refused")));
+        assert_eq!(found, Some((FaultCode::NotFound, true)));
     }
 
     #[test]
-    fn requests_are_a_table_and_quietly_their_items() {
+    fn requests_are_a_table_and_quiet_prints_job_ids() {
         let request = |job| TunnelRequest {
             at: "2026-11-21T10:30:45.123Z".into(),
             method: "POST".into(),
@@ -375,7 +378,7 @@ mod tests {
         assert_eq!(quiet.as_str(), "job_17\n");
         assert_eq!(reply.notes(), ["more requests exist: --limit takes up to 1000"]);
         assert_eq!(
-            (took(900), took(1500), took(12_000_000)),
+            (duration(900), duration(1500), duration(12_000_000)),
             ("900 us".into(), "1 ms".into(), "12 s".into())
         );
     }

@@ -10,7 +10,7 @@ use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::{Brain, Progress, Silent};
+use brain_core::{Brain, NoProgress, Progress};
 use brain_protocol::{
     Embed, Hit, Import, PageRef, Reply, Request, Slug, SourceAdd, SourceId, Status, Sync,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Open {
 impl Open {
     /// Answers one request.
     pub(crate) fn ask(&self, request: Request) -> Reply {
-        self.brain.answer(&self.caller, request, &Silent).expect("an answer")
+        self.brain.answer(&self.caller, request, &NoProgress).expect("an answer")
     }
 }
 

@@ -46,12 +46,15 @@ impl AccessPolicy {
             None => None,
             Some(name) => {
                 let group = Group { id: group_id(name)?, socket: path.to_owned() };
-                group.decides().map_err(|why| {
-                    Fault::new(FaultCode::InvalidConfig, format!("daemon.allow_group is \"{name}\", but {why}")).hint(
-                        format!(
-                            "set SocketGroup={name} and SocketMode=0660 with `systemctl edit brain-daemon.socket`, or leave daemon.allow_group empty"
-                        ),
+                group.check().map_err(|why| {
+                    Fault::new(
+                        FaultCode::InvalidConfig,
+                        format!("daemon.allow_group is \"{name}\", but {why}"),
                     )
+                    .hint(format!(
+                        "set SocketGroup={name} and SocketMode=0660 with `systemctl edit \
+                             brain-daemon.socket`, or leave daemon.allow_group empty"
+                    ))
                 })?;
                 Some(group)
             }
@@ -67,10 +70,10 @@ impl AccessPolicy {
         if uid == 0 || uid == self.own {
             return Ok(Caller::local(uid));
         }
-        let named = self.uids.contains(&uid);
+        let is_listed = self.uids.contains(&uid);
         // Checked each time, since the mode of the file may have changed.
-        let member = || self.group.as_ref().is_some_and(|group| group.decides().is_ok());
-        if named || member() {
+        let is_member = || self.group.as_ref().is_some_and(|group| group.check().is_ok());
+        if is_listed || is_member() {
             return Ok(Caller::granted(format!("uid {uid}"), Scope::Write.into(), Visibility::All));
         }
         Err(Fault::new(FaultCode::Forbidden, format!("this brain does not serve user {uid}"))
@@ -83,22 +86,23 @@ impl Group {
     ///
     /// Then the kernel has checked the membership of every client, including supplementary
     /// groups, which peer credentials do not contain.
-    fn decides(&self) -> Result<(), String> {
-        let place = self.socket.display();
-        let meta = std::fs::symlink_metadata(&self.socket).map_err(|e| format!("{place}: {e}"))?;
+    fn check(&self) -> Result<(), String> {
+        let path = self.socket.display();
+        let meta = std::fs::symlink_metadata(&self.socket).map_err(|e| format!("{path}: {e}"))?;
         if meta.gid() != self.id {
-            return Err(format!("{place} belongs to group {}", meta.gid()));
+            return Err(format!("{path} belongs to group {}", meta.gid()));
         }
-        // The file's owner can open it without being a member. Root and the daemon's user may.
+        // The file's owner can open it without being a member, so only root and the daemon's user may
+        // own it.
         if ![0, rustix::process::geteuid().as_raw()].contains(&meta.uid()) {
             return Err(format!(
-                "{place} belongs to user {}, who need not be a member (no SocketUser=)",
+                "{path} belongs to user {}, who need not be a member (no SocketUser=)",
                 meta.uid()
             ));
         }
         if meta.mode() & 0o002 != 0 {
             return Err(format!(
-                "{place} has mode {:04o}: everybody can open it",
+                "{path} has mode {:04o}: everybody can open it",
                 meta.mode() & 0o777
             ));
         }
@@ -118,7 +122,7 @@ fn group_id(name: &str) -> Result<u32, Fault> {
             format!("daemon.allow_group: there is no group \"{name}\" in {GROUPS}"),
         )
         .hint(format!(
-            "create it: groupadd --system {name}; or give the number of a group from elsewhere"
+            "create it: groupadd --system {name}; or set the number of a group that is not in that file"
         ))
     })
 }

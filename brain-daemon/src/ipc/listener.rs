@@ -120,17 +120,17 @@ impl Listener {
 
 /// Returns whether a process listens on the socket at `path`, after a grace period.
 ///
-/// Connects with a datagram socket: the error of the kernel tells whether there is a listener, and
-/// the listener does not notice. A real connection would make systemd start a daemon.
+/// Connects with a datagram socket. The error of the kernel says whether there is a listener, which
+/// does not notice the attempt. A real connection would make systemd start a daemon.
 fn is_alive(path: &Path) -> bool {
     let Ok(probe) = UnixDatagram::unbound() else { return false };
-    let begun = std::time::Instant::now();
+    let start = std::time::Instant::now();
     loop {
         let alive = match probe.connect(path) {
             Ok(()) => true,
             Err(e) => rustix::io::Errno::from_io_error(&e) == Some(rustix::io::Errno::PROTOTYPE),
         };
-        if !alive || begun.elapsed() > SHUTDOWN_GRACE {
+        if !alive || start.elapsed() > SHUTDOWN_GRACE {
             return alive;
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -138,9 +138,11 @@ fn is_alive(path: &Path) -> bool {
 }
 
 fn socket_in_use(path: &Path) -> Fault {
-    let message = format!("somebody listens on {} who does not serve this home", path.display());
+    let message =
+        format!("another process listens on {} and does not serve this home", path.display());
     Fault::new(FaultCode::Conflict, message).hint(
-        "if it is systemd, the next command starts the daemon through it (`brain status`); to run one by hand: `brain service uninstall`, or set BRAIN_SOCKET to another path",
+        "if it is systemd, the next command starts the daemon through it (`brain status`); to run \
+         one by hand: `brain service uninstall`, or set BRAIN_SOCKET to another path",
     )
 }
 
@@ -222,7 +224,10 @@ fn identify(stream: &Stream, policy: &AccessPolicy) -> Result<Caller, Fault> {
     let uid = stream.peer_creds().map(|creds| creds.euid());
     let Ok(Some(uid)) = uid else {
         tracing::warn!(?uid, "a client without credentials was refused");
-        return Err(Fault::new(FaultCode::Forbidden, "the daemon cannot tell who is asking"));
+        return Err(Fault::new(
+            FaultCode::Forbidden,
+            "the daemon cannot find out the user of this client",
+        ));
     };
     policy.caller(uid).inspect_err(|_| tracing::warn!(uid, "a client of another user was refused"))
 }

@@ -42,14 +42,14 @@ pub(super) async fn run(
 ) {
     match serve_requests(&mut stream, &caller, &brain, &stop, is_full.clone()).await {
         Ok(End::Done) => {}
-        Ok(End::Mcp) => mcp::over_stream(stream, caller, brain, stop, is_full).await,
+        Ok(End::Mcp) => mcp::serve_stream(stream, caller, brain, stop, is_full).await,
         Err(end) => tracing::debug!(caller = caller.name, end, "connection closed"),
     }
 }
 
 /// Sends a client without access the reason, and closes the connection.
 pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
-    let told = async {
+    let exchange = async {
         let mut greeting = [0_u8; HELLO_LEN];
         stream.read_exact(&mut greeting).await?;
         stream.write_all(&Hello::ours(std::process::id()).to_bytes()).await?;
@@ -57,7 +57,7 @@ pub(super) async fn refuse(mut stream: Stream, fault: Fault) {
         // Unread bytes would reset the connection, and the client would lose the answer.
         tokio::io::copy(&mut (&mut stream).take(MAX_FRAME as u64), &mut tokio::io::sink()).await
     };
-    let _ = timeout(GREETING_TIMEOUT, told).await;
+    let _ = timeout(GREETING_TIMEOUT, exchange).await;
 }
 
 /// Why a connection is closed.
@@ -134,14 +134,14 @@ async fn next_frame(
         () = stop.cancelled() => return Ok(None),
         () = idle_while_full(is_full) => return Err("idle while others waited"),
     };
-    let got = match begun {
+    let received = match begun {
         Err(_) => return Err("idle for too long"),
         Ok(Ok(0)) => return Ok(None),
-        Ok(Ok(got)) => got,
+        Ok(Ok(received)) => received,
         Ok(Err(_)) => return Err("the connection failed"),
     };
     within(FRAME_TIMEOUT, async {
-        stream.read_exact(&mut head[got..]).await?;
+        stream.read_exact(&mut head[received..]).await?;
         let length = u32::from_be_bytes(head) as usize;
         if length > MAX_FRAME {
             let message = format!("a request of {length} bytes is over the limit of {MAX_FRAME}");
@@ -182,8 +182,9 @@ async fn execute(
 ) -> Result<Answer, CloseReason> {
     let (events, mut progress) = mpsc::channel(8);
     let sink = Arc::new(EventSink { events, disconnected: AtomicBool::new(false) });
-    let (brain, caller, hears) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
-    let mut job = tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*hears));
+    let (brain, caller, progress_sink) = (Arc::clone(brain), caller.clone(), Arc::clone(&sink));
+    let mut job =
+        tokio::task::spawn_blocking(move || brain.answer(&caller, request, &*progress_sink));
     let mut last = Event::Progress { done: 0, total: 0 };
     let send_event = async |stream: &mut Stream, event: &Event| {
         if answer(stream, &Answer::Event(event.clone())).await.is_err() {
@@ -218,7 +219,7 @@ async fn execute(
         Ok(Err(fault)) => Answer::Fault(fault),
         Err(_) => Answer::Fault(
             Fault::new(FaultCode::Internal, "a defect in brain ended this request")
-                .hint("`brain doctor` says whether the store is whole; the log of the daemon has the place; please report it"),
+                .hint("`brain doctor` checks the store; the daemon's log has the details; please report them"),
         ),
     })
 }

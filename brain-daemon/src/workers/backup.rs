@@ -1,4 +1,5 @@
-//! Makes scheduled backups, each in a free minute. `BackupService::backup_due` decides when one is due.
+//! Makes scheduled backups, each in a free minute. `BackupService::backup_due` decides when a
+//! backup is due.
 
 use std::sync::Arc;
 use std::time::Duration;

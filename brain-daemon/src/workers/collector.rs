@@ -1,5 +1,4 @@
-//! Runs the collector by schedule, processes the posts that it collected, and keeps its persistent
-//! connection.
+//! Workers of the collector: scheduled runs, analysis of posts, and the persistent connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +17,8 @@ const RETRY: Duration = Duration::from_secs(5 * 60);
 /// How long posts wait for the planned minute; equal to its interval.
 const RATINGS_INTERVAL: Duration = Duration::from_secs(30 * 60);
 
-/// Runs the collector at its minutes. `CollectorService::collect_due` decides whether a run is due, so a
-/// missed run is made up, and runs never overlap.
+/// Runs the collector at its minutes. `CollectorService::collect_due` decides whether a run is due.
+/// So a missed run is made up, and runs never overlap.
 pub(super) struct CollectorRuns {
     brain: Arc<Brain>,
     schedule: Arc<Schedule>,
@@ -43,22 +42,22 @@ impl Worker for CollectorRuns {
     }
 }
 
-/// Processes posts: ratings, images, articles and videos. Runs when posts arrive, and in the
+/// Analyses posts: ratings, images, articles and videos. Runs when posts arrive, and in the
 /// planned minute of ratings.
-pub(super) struct PostPatterns {
+pub(super) struct PostAnalysis {
     brain: Arc<Brain>,
     schedule: Arc<Schedule>,
     /// Whether the next round begins only in a free minute.
     needs_minute: bool,
 }
 
-impl PostPatterns {
+impl PostAnalysis {
     pub(super) fn new(brain: Arc<Brain>, schedule: Arc<Schedule>) -> Self {
         Self { brain, schedule, needs_minute: false }
     }
 }
 
-impl Worker for PostPatterns {
+impl Worker for PostAnalysis {
     /// Ratings may cost money.
     const RESTART_DELAY: Duration = Duration::from_secs(5 * 60);
 
@@ -118,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processing_continues_rests_or_retries() {
+    fn processing_continues_waits_or_retries() {
         let failure = Fault::new(FaultCode::Io, "the disk is gone");
         assert_eq!(next_processing(Ok(true)), Next::After(Duration::ZERO));
         assert_eq!(next_processing(Ok(false)), Next::AfterOrWakeup(RATINGS_INTERVAL));

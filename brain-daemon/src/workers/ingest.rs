@@ -18,7 +18,7 @@ use brain_core::ingest::{CHUNK, Load};
 const STREAM_RATE: u64 = 100;
 /// The minimum time over which arrivals are counted.
 const MIN_WINDOW: Duration = Duration::from_millis(10);
-/// Items a second above which batches are smallest, since most items have to wait anyway.
+/// Items a second above which batches are smallest. At this rate, most items wait anyway.
 const FLOOD_RATE: u64 = 2000;
 /// Pages in a batch above each rate, and the pause after it.
 const STREAM_BATCH: usize = 64;

@@ -70,7 +70,7 @@ impl Worker for Maintenance {
 pub(super) struct AuditUpkeep {
     brain: Arc<Brain>,
     purge_at: Instant,
-    /// A disk that stays full is logged once, not every second.
+    /// Whether the last write failed. Repeated failures are logged once.
     is_failing: bool,
 }
 

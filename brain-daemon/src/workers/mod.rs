@@ -19,7 +19,7 @@ use std::sync::Arc;
 use backup::ScheduledBackup;
 use brain_core::Brain;
 use brain_tunnel::Settings as TunnelSettings;
-use collector::{CollectorRuns, CollectorStream, PostPatterns};
+use collector::{CollectorRuns, CollectorStream, PostAnalysis};
 use embed::Embedding;
 use ingest::IngestQueue;
 use maintenance::{AuditUpkeep, Maintenance, WritableCheck};
@@ -33,37 +33,41 @@ use watcher::Watcher;
 pub fn start(brain: &Arc<Brain>, runner: &Runner) {
     let config = brain.config();
     let schedule = Arc::new(Schedule::new(config.planned_jobs()));
-    let on = &config.collector;
+    let collector = &config.collector;
     let has_backups = config.backup.dir.is_some();
     let has_tunnel = TunnelSettings::from_config(config).is_some();
     let is_service = std::env::var_os("NOTIFY_SOCKET").is_some();
 
-    runner.start("maintenance", true, with(brain, Maintenance::new));
-    runner.start("audit", true, with(brain, AuditUpkeep::new));
-    runner.start("writable-check", true, with(brain, WritableCheck));
-    runner.start("ingest", true, with(brain, IngestQueue::new));
-    runner.start("embedding", true, with(brain, Embedding));
-    runner.start("watcher", config.sources.watch, with(brain, Watcher::new));
-    runner.start("backup", has_backups, timed(brain, &schedule, ScheduledBackup::new));
-    runner.start("collector", on.enabled, timed(brain, &schedule, CollectorRuns::new));
+    runner.start("maintenance", true, brain_worker(brain, Maintenance::new));
+    runner.start("audit", true, brain_worker(brain, AuditUpkeep::new));
+    runner.start("writable-check", true, brain_worker(brain, WritableCheck));
+    runner.start("ingest", true, brain_worker(brain, IngestQueue::new));
+    runner.start("embedding", true, brain_worker(brain, Embedding));
+    runner.start("watcher", config.sources.watch, brain_worker(brain, Watcher::new));
+    runner.start("backup", has_backups, scheduled_worker(brain, &schedule, ScheduledBackup::new));
+    runner.start(
+        "collector",
+        collector.enabled,
+        scheduled_worker(brain, &schedule, CollectorRuns::new),
+    );
     runner.start(
         "collector-patterns",
-        on.has_patterns(),
-        timed(brain, &schedule, PostPatterns::new),
+        collector.has_patterns(),
+        scheduled_worker(brain, &schedule, PostAnalysis::new),
     );
-    runner.start("collector-stream", on.stream, with(brain, CollectorStream));
-    runner.start("tunnel", has_tunnel, with(brain, TunnelChecks));
-    runner.start("service-watchdog", is_service, with(brain, Watchdog::new));
+    runner.start("collector-stream", collector.stream, brain_worker(brain, CollectorStream));
+    runner.start("tunnel", has_tunnel, brain_worker(brain, TunnelChecks));
+    runner.start("service-watchdog", is_service, brain_worker(brain, Watchdog::new));
 }
 
-/// Returns what makes a worker of the brain.
-fn with<W>(brain: &Arc<Brain>, make: fn(Arc<Brain>) -> W) -> impl Fn() -> W + use<W> {
+/// Returns a function that creates a worker from the brain.
+fn brain_worker<W>(brain: &Arc<Brain>, make: fn(Arc<Brain>) -> W) -> impl Fn() -> W + use<W> {
     let brain = Arc::clone(brain);
     move || make(Arc::clone(&brain))
 }
 
-/// Returns what makes a worker of the brain and the schedule.
-fn timed<W>(
+/// Returns a function that creates a worker from the brain and the schedule.
+fn scheduled_worker<W>(
     brain: &Arc<Brain>,
     schedule: &Arc<Schedule>,
     make: fn(Arc<Brain>, Arc<Schedule>) -> W,

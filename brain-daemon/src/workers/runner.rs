@@ -100,14 +100,14 @@ impl<W: Worker, F: Fn() -> W + Send + Sync + 'static> Supervisor<F> {
         loop {
             let (make, stop) = (Arc::clone(&self.make), self.stop.clone());
             let (name, states) = (self.name, Arc::clone(&self.states));
-            let mut life =
+            let mut rounds =
                 tokio::spawn(async move { run_rounds(make(), name, &states, &stop).await });
             let ended = tokio::select! {
-                ended = &mut life => ended,
+                ended = &mut rounds => ended,
                 () = sleep(HEALTHY_AFTER) => {
                     delay = W::RESTART_DELAY;
                     self.states.clear_failure(self.name);
-                    life.await
+                    rounds.await
                 }
             };
             let failure = match ended {
@@ -170,14 +170,14 @@ fn value_of<T>(joined: Result<T, JoinError>) -> Option<T> {
 
 /// Returns the message of a task that did not finish.
 fn failure_message(error: JoinError) -> String {
-    let of_panic = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {
+    let panic_message = |panic: Box<dyn Any + Send>| match panic.downcast::<String>() {
         Ok(message) => *message,
         Err(panic) => panic.downcast::<&str>().map_or_else(
             |_| "it panicked without a message".to_owned(),
             |message| (*message).to_owned(),
         ),
     };
-    error.try_into_panic().map_or_else(|error| error.to_string(), of_panic)
+    error.try_into_panic().map_or_else(|error| error.to_string(), panic_message)
 }
 
 #[cfg(test)]
@@ -263,12 +263,12 @@ mod tests {
     }
 
     const SECOND: Duration = Duration::from_secs(1);
-    const REST: Next = Next::AfterOrWakeup(Duration::from_secs(3600));
+    const LONG_WAIT: Next = Next::AfterOrWakeup(Duration::from_secs(3600));
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_panics_is_shown_and_restarted() {
         let fixture =
-            Fixture::new(|round| if round == 1 { panic!("defect {round}") } else { REST });
+            Fixture::new(|round| if round == 1 { panic!("defect {round}") } else { LONG_WAIT });
         fixture.pass(SECOND / 10).await;
         assert_eq!(fixture.status().state, WorkerState::Restarting);
         assert_eq!(fixture.failure().as_deref(), Some("defect 1"));
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_ends_by_itself_is_restarted() {
-        let fixture = Fixture::new(|round| if round == 2 { Next::Ended } else { REST });
+        let fixture = Fixture::new(|round| if round == 2 { Next::Ended } else { LONG_WAIT });
         fixture.pass(SECOND / 10).await;
         assert_eq!((fixture.rounds(), fixture.failure()), (1, None));
         fixture.event.notify_one();
@@ -323,7 +323,7 @@ mod tests {
             1 => Next::After(Duration::ZERO),
             2 => Next::AfterOrWakeup(SECOND * 30),
             3 => Next::After(SECOND * 30),
-            _ => REST,
+            _ => LONG_WAIT,
         });
         fixture.pass(SECOND).await;
         assert_eq!(fixture.rounds(), 2);
@@ -348,7 +348,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_is_not_configured_does_not_run() {
-        let fixture = Fixture::new(|_| REST);
+        let fixture = Fixture::new(|_| LONG_WAIT);
         let make = || -> Scripted { panic!("it is not configured") };
         fixture.runner.start("other", false, make);
         fixture.pass(SECOND).await;

@@ -4,8 +4,8 @@
 //! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker; the job computes
 //! from the time and its state whether it is due. So an extra, late or lost wake-up does no harm.
 //!
-//! A job also looks by itself every half minute, because the scheduler stays silent after the clock
-//! is set back (`the_scheduler_waits_for_the_former_time`).
+//! A worker also checks every half minute, because the scheduler wakes nobody after the clock is set
+//! back (`the_scheduler_waits_for_the_former_time`).
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) struct Schedule {
     /// Each planned job, and the event of its minutes.
     planned: Vec<(ScheduledTask, Arc<Notify>)>,
     /// The last minute in which a job began, and which.
-    taken: Mutex<Option<(i64, &'static str)>>,
+    last_start: Mutex<Option<(i64, &'static str)>>,
     /// The running scheduler; `None` if it could not start.
     scheduler: OnceLock<Option<JobScheduler>>,
 }
@@ -36,7 +36,7 @@ impl Schedule {
     /// Creates a schedule for jobs with fixed minutes.
     pub(super) fn new(planned: Vec<ScheduledTask>) -> Self {
         let planned = planned.into_iter().map(|job| (job, Arc::default())).collect();
-        Self { planned, taken: Mutex::default(), scheduler: OnceLock::new() }
+        Self { planned, last_start: Mutex::default(), scheduler: OnceLock::new() }
     }
 
     /// Starts the scheduler, which wakes the workers of planned jobs; only the first call does.
@@ -52,8 +52,8 @@ impl Schedule {
         });
     }
 
-    /// Completes at the next minute of the planned job `name`; at once if that minute came before
-    /// anybody waited for it.
+    /// Completes at the next minute of the planned job `name`; at once if that minute began before
+    /// this call.
     pub(super) async fn planned_minute(&self, name: &str) {
         match self.planned.iter().find(|(job, _)| job.name == name) {
             Some((_, event)) => event.notified().await,
@@ -79,8 +79,8 @@ impl Schedule {
         Next::AfterOrWakeup(CHECK_INTERVAL)
     }
 
-    fn taken(&self) -> MutexGuard<'_, Option<(i64, &'static str)>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_start(&self) -> MutexGuard<'_, Option<(i64, &'static str)>> {
+        self.last_start.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Allocates the minute of `now` to the job `name`.
@@ -89,21 +89,21 @@ impl Schedule {
     /// The time until the next minute, if this one is planned for another job or a job has begun.
     pub(super) fn try_take(&self, name: &'static str, now: i64) -> Result<(), Duration> {
         let minute = now.div_euclid(MINUTE_MS);
-        let mut taken = self.taken();
-        let has_begun = taken.is_some_and(|(at, _)| at == minute);
+        let mut last_start = self.last_start();
+        let has_begun = last_start.is_some_and(|(at, _)| at == minute);
         if has_begun || self.planned.iter().any(|(job, _)| job.name != name && job.is_due(now)) {
             let left = (minute + 1) * MINUTE_MS - now;
             return Err(Duration::from_millis(left.unsigned_abs()));
         }
-        *taken = Some((minute, name));
+        *last_start = Some((minute, name));
         Ok(())
     }
 
     /// Releases the minute of `name`, because its job was not due.
     fn release(&self, name: &'static str) {
-        let mut taken = self.taken();
-        if taken.is_some_and(|(_, by)| by == name) {
-            *taken = None;
+        let mut last_start = self.last_start();
+        if last_start.is_some_and(|(_, by)| by == name) {
+            *last_start = None;
         }
     }
 }

@@ -104,7 +104,7 @@ impl SourceWatch {
                 Ok(event) if matches!(event.kind, EventKind::Access(_)) => {}
                 Ok(event) => event.paths.into_iter().for_each(|path| self.record(path)),
                 Err(error) => {
-                    tracing::debug!(%error, "watcher");
+                    tracing::debug!(%error, "watcher failed; syncing all sources");
                     self.mark_everything();
                 }
             }
@@ -138,7 +138,7 @@ impl SourceWatch {
             .collect()
     }
 
-    /// Has the sources scanned and watched anew after a while.
+    /// Schedules a new scan and watch of the sources.
     pub(super) fn rescan_later(&mut self) {
         self.rescan_at.get_or_insert_with(|| Instant::now() + RESCAN);
     }
@@ -195,12 +195,12 @@ impl SourceWatch {
 
     /// Records an event at `path`, if it can concern a page.
     fn record(&mut self, path: PathBuf) {
-        // A directory that was removed is known itself; of other paths, the parent is.
+        // A removed directory is in `dirs` itself; for other paths, the parent directory is.
         let known = self.dirs.get(&path).copied();
         let Some(index) = known.or_else(|| self.dirs.get(path.parent()?).copied()) else { return };
         let root = &self.sources[index].root;
-        let below = path.strip_prefix(root).unwrap_or(&path);
-        if below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+        let relative = path.strip_prefix(root).unwrap_or(&path);
+        if relative.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
             return;
         }
         let is_dir = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());

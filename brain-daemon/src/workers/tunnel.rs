@@ -10,7 +10,7 @@ use brain_core::Brain;
 pub(super) struct TunnelChecks(pub(super) Arc<Brain>);
 
 impl Worker for TunnelChecks {
-    /// Checks ask the provider.
+    /// Longer than usual, because a check calls the provider.
     const RESTART_DELAY: Duration = Duration::from_secs(2 * 60);
 
     fn round(&mut self) -> Next {

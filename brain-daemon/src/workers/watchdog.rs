@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::runner::{Next, Worker};
 use brain_base::caller::Caller;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 
 /// The interval of status updates without `WatchdogSec=`.
 const STATUS_INTERVAL: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ impl Watchdog {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
         let limit = sd_notify::watchdog_enabled().filter(|limit| !limit.is_zero());
         let me = Caller::local(rustix::process::geteuid().as_raw());
-        let probe = move || brain.run(&me, Status, &Silent);
+        let probe = move || brain.run(&me, Status, &NoProgress);
         let notify = |states: &[NotifyState<'_>]| {
             if let Err(error) = sd_notify::notify(states) {
                 tracing::warn!(%error, "service manager not notified");
@@ -55,7 +55,8 @@ impl Watchdog {
         Self { period, has_limit: limit.is_some(), probe, notify, reported: String::new() }
     }
 
-    /// Asks for the status on one of the threads that serve requests. Logs while it does not come.
+    /// Asks for the status on one of the threads that serve requests. Logs a warning each period until
+    /// the answer arrives.
     async fn answer(&self) -> Result<Result<StatusReply, Fault>, JoinError> {
         let probe = Arc::clone(&self.probe);
         let mut probing = spawn_blocking(move || probe());
@@ -143,10 +144,10 @@ mod tests {
                 Err(Fault::new(brain_protocol::FaultCode::Io, "the disk is gone"))
             }
         };
-        let pinged = Arc::clone(&count);
+        let ping_count = Arc::clone(&count);
         let notify = move |states: &[NotifyState<'_>]| {
             if states.iter().any(|state| matches!(state, NotifyState::Watchdog)) {
-                pinged.fetch_add(1, Ordering::SeqCst);
+                ping_count.fetch_add(1, Ordering::SeqCst);
             }
         };
         let limit = Some(Duration::from_millis(10));
@@ -159,9 +160,9 @@ mod tests {
                 std::thread::sleep(time);
             }
         });
-        let patience = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(30);
         while count.load(Ordering::SeqCst) < 3 {
-            assert!(Instant::now() < patience, "a failure is an answer");
+            assert!(Instant::now() < deadline, "a failure is an answer");
             sleep(Duration::from_millis(1)).await;
         }
         {
@@ -176,22 +177,22 @@ mod tests {
             holding.recv().unwrap();
             // One answer may still be on its way.
             while pings(&count, Duration::from_millis(50)).await != 0 {
-                assert!(Instant::now() < patience, "it hangs");
+                assert!(Instant::now() < deadline, "it hangs");
             }
             assert_eq!(pings(&count, Duration::from_millis(100)).await, 0, "it hangs");
             drop(release);
             holder.join().unwrap();
         }
         while pings(&count, Duration::from_millis(20)).await == 0 {
-            assert!(Instant::now() < patience, "it answers again");
+            assert!(Instant::now() < deadline, "it answers again");
         }
         broken.store(1, Ordering::SeqCst);
         while pings(&count, Duration::from_millis(50)).await != 0 {
-            assert!(Instant::now() < patience, "it panics");
+            assert!(Instant::now() < deadline, "it panics");
         }
         broken.store(0, Ordering::SeqCst);
         while pings(&count, Duration::from_millis(20)).await == 0 {
-            assert!(Instant::now() < patience, "it answers after a panic");
+            assert!(Instant::now() < deadline, "it answers after a panic");
         }
         stop.cancel();
         running.await.unwrap();

@@ -1,8 +1,8 @@
 //! Watches the directories of the sources: changes by other programs are in search within two
 //! seconds.
 //!
-//! It only finds out where something changed; `SyncService::sync_paths` decides what. So the daemon's
-//! own writes cause no loop: their files say what their pages say.
+//! It only finds out which paths changed. `SyncService::sync_paths` compares their files with the
+//! pages, so the daemon's own writes cause no loop.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::runner::{Next, Worker};
 use super::source_watch::SourceWatch;
 use brain_core::Brain;
 
-/// The longest wait without events; nothing depends on it.
+/// The longest wait without events. Events end the wait, so any long time would do.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
 /// Watches the sources, and syncs what changes in them.
 pub(super) struct Watcher {
     brain: Arc<Brain>,
     sources_changed: Receiver<()>,
-    /// The watch of the present sources; `None` before the first round, and when they changed.
+    /// The watch of the current sources; `None` before the first round, and after a change of sources.
     watch: Option<SourceWatch>,
 }
 
@@ -32,7 +32,7 @@ impl Watcher {
         Self { brain, sources_changed, watch: None }
     }
 
-    /// Watches the present sources. Marks all of them, because something may have changed before.
+    /// Watches the current sources. Marks all of them, because something may have changed before.
     fn begin_watch(&mut self) -> SourceWatch {
         self.sources_changed.mark_unchanged();
         let mut watch = SourceWatch::new(self.brain.sources.watched_sources());
@@ -44,8 +44,8 @@ impl Watcher {
 
 impl Worker for Watcher {
     fn round(&mut self) -> Next {
-        let present = self.watch.take().filter(|watch| !watch.is_rescan_due());
-        let mut watch = present.unwrap_or_else(|| self.begin_watch());
+        let current = self.watch.take().filter(|watch| !watch.is_rescan_due());
+        let mut watch = current.unwrap_or_else(|| self.begin_watch());
         watch.read_events();
         if watch.sync_at().is_some_and(|at| at <= Instant::now()) {
             let changes = watch.take_changes();

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{CollectorCollect, Reply, Request};
-use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, endpoint};
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, endpoint};
 use brain_tests::{Client, PATIENCE, TestHome};
 
 use crate::Bench;
@@ -46,7 +46,7 @@ impl Bench {
         for endpoint in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
             platform.limit(endpoint, 1_000_000);
         }
-        let served = Served::start(&platform, false);
+        let served = PlatformServer::start(&platform, false);
         let searches: Vec<String> = (0..SEARCHES).map(word).collect();
         let mut home = TestHome::new();
         for (name, value) in [

@@ -21,9 +21,9 @@ use brain_base::caller::Caller;
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_http::Listeners;
-use brain_mcp::{Mode, over_http};
+use brain_mcp::{Mode, http_service};
 use brain_protocol::{Reply, Request, Scopes, TokenCreate};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,8 @@ async fn main() {
         expires_in: None,
     };
     let owner = Caller::local(rustix::process::getuid().as_raw());
-    let Ok(Reply::TokenCreate(made)) = brain.answer(&owner, Request::TokenCreate(token), &Silent)
+    let Ok(Reply::TokenCreate(made)) =
+        brain.answer(&owner, Request::TokenCreate(token), &NoProgress)
     else {
         panic!("no token");
     };
@@ -48,6 +49,6 @@ async fn main() {
     println!("{address} {}", made.token.expose());
 
     let (fixture, stop) = (fixture::Fixture::new(), CancellationToken::new());
-    let tools = over_http(move || fixture.clone(), Mode::Sessions, &stop);
+    let tools = http_service(move || fixture.clone(), Mode::Sessions, &stop);
     listeners.serve_with(brain, tools, stop).await;
 }

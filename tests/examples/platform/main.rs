@@ -3,10 +3,10 @@
 //! with the tokens of an app and of a user. Scripts change it by `POST /_control/…`.
 #![allow(clippy::print_stdout)]
 
-use brain_tests::platform::{APP_TOKEN, Platform, Served, Time, USER_TOKEN};
+use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, USER_TOKEN};
 
 fn main() {
-    let served = Served::start(&Platform::new(Time::System), true);
+    let served = PlatformServer::start(&Platform::new(Time::System), true);
     println!("{} {APP_TOKEN} {USER_TOKEN}", served.address());
     loop {
         std::thread::park();

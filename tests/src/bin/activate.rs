@@ -1,13 +1,13 @@
-//! Hands the socket on standard input over to a program, as systemd does: `brain-activate NAMES
-//! PROGRAM [ARGUMENT…]`.
+//! Passes the socket on standard input to a program, as systemd does: `brain-activate NAMES PROGRAM
+//! [ARGUMENT…]`.
 //!
-//! `NAMES` are the names of the sockets with `:` between them; all of them are the one socket.
+//! `NAMES` are socket names separated by `:`. All of them get the same socket.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The first descriptor of those that systemd hands over.
+/// The first descriptor that systemd passes.
 const FIRST: i32 = 3;
 
 fn main() -> ExitCode {
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     command.env("LISTEN_PID", std::process::id().to_string());
     command.env("LISTEN_FDS", count.to_string());
     command.env("LISTEN_FDNAMES", names);
-    // Comes back only with a failure. Until then `sockets` must live.
+    // `exec` returns only if it fails. Until then `sockets` must stay open.
     let _ = command.exec();
     drop(sockets);
     ExitCode::from(4)

@@ -1,5 +1,4 @@
-//! An HTTP server that reads the body and answers, and nothing else: what HTTP costs at the least.
-//! For `benches/performance`. Prints its address.
+//! A minimal HTTP server, the baseline of `benches/performance`. Prints its address.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use axum::body::Bytes;

@@ -1,4 +1,3 @@
-//! A program that does nothing: what starting a process costs at the least. For
-//! `benches/performance`.
+//! A program that does nothing, the baseline of process starts in `benches/performance`.
 
 fn main() {}

@@ -1,14 +1,13 @@
-//! How the model that is none says what its mind wants: whole, or piece by piece, and in every way
-//! that goes wrong.
+//! Writes the fake model's responses, whole or streamed, including every failure.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{Asked, Said};
+use super::{ModelResponse, Question};
 
-/// An answer that comes whole.
+/// Writes a whole HTTP response.
 pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
     let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     let head = format!(
@@ -18,59 +17,88 @@ pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Optio
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
 }
 
-/// Tokens of the question and of an answer.
-fn counted(asked: &Asked, text: &str) -> (usize, usize) {
-    (asked.text.len() / 4, text.len() / 4)
+/// Returns the token counts of the question and of the answer.
+fn token_counts(question: &Question, text: &str) -> (usize, usize) {
+    (question.text.len() / 4, text.len() / 4)
 }
 
-/// Answers as `said` wants it.
-pub(super) fn answer(stream: &TcpStream, openai: bool, asked: &Asked, said: Said) {
-    match said {
-        Said::Fault(status, body, wait) => write(stream, status, &body, wait),
-        Said::Nonsense => write(stream, 200, "<html><p>It works!</p></html>", None),
-        Said::GivesUp(_) if !asked.stream => write(stream, 500, "{}", None),
-        said if asked.stream => piecemeal(stream, openai, asked, &said),
-        Said::Stalls(_) => wait_for_the_end(stream),
-        Said::Breaks(text) | Said::GivesUp(text) => {
+/// Writes `response`.
+pub(super) fn answer(
+    stream: &TcpStream,
+    openai: bool,
+    question: &Question,
+    response: ModelResponse,
+) {
+    match response {
+        ModelResponse::Status(status, body, wait) => write(stream, status, &body, wait),
+        ModelResponse::Garbage => write(stream, 200, "<html><p>It works!</p></html>", None),
+        ModelResponse::StreamError(_) if !question.stream => write(stream, 500, "{}", None),
+        response if question.stream => stream_response(stream, openai, question, &response),
+        ModelResponse::Stall(_) => wait_for_disconnect(stream),
+        ModelResponse::Disconnect(text) | ModelResponse::StreamError(text) => {
             let mut stream = stream;
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n";
             let _ = stream.write_all(format!("{head}{{\"{text}").as_bytes());
         }
-        Said::Text(text) => {
-            write(stream, 200, &whole(openai, asked, Some(&text), ["stop", "end_turn"]), None);
+        ModelResponse::Text(text) => {
+            write(
+                stream,
+                200,
+                &response_body(openai, question, Some(&text), ["stop", "end_turn"]),
+                None,
+            );
         }
-        Said::Cut(text) => {
-            write(stream, 200, &whole(openai, asked, Some(&text), ["length", "max_tokens"]), None);
+        ModelResponse::Truncated(text) => {
+            write(
+                stream,
+                200,
+                &response_body(openai, question, Some(&text), ["length", "max_tokens"]),
+                None,
+            );
         }
-        Said::Refused => {
-            write(stream, 200, &whole(openai, asked, None, ["content_filter", "refusal"]), None);
+        ModelResponse::Refusal => {
+            write(
+                stream,
+                200,
+                &response_body(openai, question, None, ["content_filter", "refusal"]),
+                None,
+            );
         }
     }
 }
 
-/// Until the other side goes away.
-fn wait_for_the_end(mut stream: &TcpStream) {
+fn wait_for_disconnect(mut stream: &TcpStream) {
     let _ = stream.read(&mut [0]);
 }
 
-fn whole(openai: bool, asked: &Asked, text: Option<&str>, finish: [&str; 2]) -> String {
-    let (words_in, words_out) = counted(asked, text.unwrap_or_default());
+fn response_body(
+    openai: bool,
+    question: &Question,
+    text: Option<&str>,
+    finish: [&str; 2],
+) -> String {
+    let (words_in, words_out) = token_counts(question, text.unwrap_or_default());
     let body = if openai {
-        json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": asked.model,
+        json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": question.model,
             "choices": [{ "index": 0, "finish_reason": finish[0], "message": { "role": "assistant", "content": text } }],
             "usage": { "prompt_tokens": words_in, "completion_tokens": words_out, "total_tokens": words_in + words_out } })
     } else {
         let blocks: Vec<Value> =
             text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
-        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": blocks,
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": question.model, "content": blocks,
             "stop_reason": finish[1], "usage": { "input_tokens": words_in, "output_tokens": words_out } })
     };
     body.to_string()
 }
 
-/// An answer as a stream of events, three characters an event.
-fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
+/// Writes a response as a stream of events with three characters each.
+fn stream_response(
+    mut stream: &TcpStream,
+    openai: bool,
+    question: &Question,
+    response: &ModelResponse,
+) {
     let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let _ = stream.write_all(head.as_bytes());
     let send = |event: &Value| {
@@ -78,15 +106,15 @@ fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
         let name = name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         chunk(stream, &format!("{name}data: {event}\n\n"));
     };
-    let text = match said {
-        Said::Text(text)
-        | Said::Cut(text)
-        | Said::Stalls(text)
-        | Said::Breaks(text)
-        | Said::GivesUp(text) => text.as_str(),
+    let text = match response {
+        ModelResponse::Text(text)
+        | ModelResponse::Truncated(text)
+        | ModelResponse::Stall(text)
+        | ModelResponse::Disconnect(text)
+        | ModelResponse::StreamError(text) => text.as_str(),
         _ => "",
     };
-    let (words_in, words_out) = counted(asked, text);
+    let (words_in, words_out) = token_counts(question, text);
     if openai {
         send(
             &json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }),
@@ -112,23 +140,23 @@ fn piecemeal(mut stream: &TcpStream, openai: bool, asked: &Asked, said: &Said) {
             );
         }
     }
-    let finish = match said {
-        Said::Stalls(_) => return wait_for_the_end(stream),
-        Said::Breaks(_) => return,
-        Said::GivesUp(_) if openai => {
+    let finish = match response {
+        ModelResponse::Stall(_) => return wait_for_disconnect(stream),
+        ModelResponse::Disconnect(_) => return,
+        ModelResponse::StreamError(_) if openai => {
             send(
                 &json!({ "error": { "message": "The server had an error", "type": "server_error" } }),
             );
             return;
         }
-        Said::GivesUp(_) => {
+        ModelResponse::StreamError(_) => {
             send(
                 &json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
             );
             return;
         }
-        Said::Cut(_) => ["length", "max_tokens"],
-        Said::Refused => ["content_filter", "refusal"],
+        ModelResponse::Truncated(_) => ["length", "max_tokens"],
+        ModelResponse::Refusal => ["content_filter", "refusal"],
         _ => ["stop", "end_turn"],
     };
     if openai {

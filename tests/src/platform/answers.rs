@@ -1,28 +1,28 @@
-//! The endpoints: who may ask, what was asked, and the answer.
+//! The endpoints of the API.
 
 use serde_json::{Map, Value, json};
 
 use super::limits::Allowance;
-use super::objects::{Wanted, newer};
+use super::objects::{FieldSelection, use_newer_names};
 use super::params::{self, Params, is_id};
 use super::problems::{self, Missing};
 use super::query::{self, is_handle, mentions};
 use super::world::{Post, World};
 use super::{APP_TOKEN, Platform, Request, Response, State, USER_TOKEN, endpoint as at};
 
-/// How many of the newest posts a timeline has at most.
+/// Maximum length of a timeline.
 const TIMELINE: usize = 3200;
-/// How many mentions there are at most.
+/// Maximum number of mentions.
 const MENTIONS: usize = 800;
 
-/// Whose token it is, as far as that makes a difference.
-struct Asker {
-    /// It is an app's own.
+/// The client, as far as its token matters.
+struct Client {
+    /// Whether the token belongs to an app, not to a user.
     app: bool,
     now: i64,
 }
 
-/// The endpoint of a request, and what stands in its path.
+/// Returns the endpoint of a request and the variable part of its path.
 fn route<'a>(request: &Request<'a>) -> Option<(&'static str, &'a str)> {
     let parts: Vec<&str> = request.path.strip_prefix("/2/")?.split('/').collect();
     match (request.method, parts.as_slice()) {
@@ -52,10 +52,10 @@ impl Platform {
             return problems::blank(404, "Not Found");
         };
         *state.counts.entry(endpoint.into()).or_default() += 1;
-        let fault = super::faults::due(&mut state.planned, endpoint);
+        let fault = super::faults::take_due(&mut state.planned, endpoint);
         let token = request.authorization.and_then(|value| value.strip_prefix("Bearer "));
         let app = token != Some(USER_TOKEN);
-        // A refused token is told nothing of windows.
+        // A response to an invalid token has no rate-limit fields.
         if ![Some(APP_TOKEN), Some(USER_TOKEN)].contains(&token) {
             return problems::unauthorized();
         }
@@ -65,22 +65,22 @@ impl Platform {
         {
             return answer;
         }
-        let mut answer = if allowance.granted {
-            state.granted(endpoint, part, request, &Asker { app, now })
+        let mut answer = if allowance.is_allowed {
+            state.answer_allowed(endpoint, part, request, &Client { app, now })
         } else {
             problems::too_many()
         };
         if answer.stream.is_none()
             && let Some(schema) = self.inner.schema
-            && let Err(misfit) = schema.fits(endpoint, answer.status, &answer.body)
+            && let Err(mismatch) = schema.validate(endpoint, answer.status, &answer.body)
         {
-            state.misfits.push(format!("{} {}: {misfit}", request.method, request.path));
+            state.mismatches.push(format!("{} {}: {mismatch}", request.method, request.path));
         }
         allowance.put_on(&mut answer);
         if answer.status == 200 && request.query.contains(params::NEWER) {
-            renamed(&mut answer);
+            convert_to_newer_names(&mut answer);
         }
-        if state.renamed {
+        if state.uses_newer_host {
             let body = String::from_utf8_lossy(&answer.body);
             answer.body = body
                 .replace("://api.twitter.com/2/problems/", "://api.x.com/2/problems/")
@@ -93,10 +93,10 @@ impl Platform {
     }
 }
 
-/// The answer in the newer names, which are in no document yet.
-fn renamed(answer: &mut Response) {
+/// Replaces field names by the newer ones, which no published document has yet.
+fn convert_to_newer_names(answer: &mut Response) {
     if let Ok(mut value) = serde_json::from_slice::<Value>(&answer.body) {
-        newer(&mut value);
+        use_newer_names(&mut value);
         answer.body = value.to_string().into_bytes();
     }
 }
@@ -110,22 +110,22 @@ fn only_errors(errors: &[Value]) -> Response {
 }
 
 impl State {
-    fn granted(
+    fn answer_allowed(
         &mut self,
         endpoint: &str,
         part: &str,
         request: &Request<'_>,
-        asker: &Asker,
+        client: &Client,
     ) -> Response {
         let streaming = [at::RULES, at::CHANGE_RULES, at::STREAM].contains(&endpoint);
-        if endpoint == at::ME && asker.app {
+        if endpoint == at::ME && client.app {
             return problems::app_only();
         }
-        if streaming && !asker.app {
+        if streaming && !client.app {
             return problems::user_context();
         }
         let checked = params::read(request.query).and_then(|params| {
-            params::check(endpoint, &params, &self.world, asker.now).map(|()| params)
+            params::check(endpoint, &params, &self.world, client.now).map(|()| params)
         });
         let params = match checked {
             Ok(params) => params,
@@ -143,18 +143,18 @@ impl State {
             return problems::invalid(&(name.into(), part.into(), why));
         }
         match endpoint {
-            at::ME => self.world.own().map_or_else(problems::unauthorized, |own| {
-                ok(&json!({"data": Wanted::of(&params).user(own)}))
+            at::ME => self.world.token_owner().map_or_else(problems::unauthorized, |own| {
+                ok(&json!({"data": FieldSelection::of(&params).user(own)}))
             }),
             at::BY_USERNAME => by_username(&self.world, part, &params),
-            at::TIMELINE => timeline(&self.world, part, &params, asker),
-            at::MENTIONS => mentioned(&self.world, part, &params, asker),
-            at::SEARCH => search(&self.world, &params, asker),
-            at::LOOKUP => lookup(&self.world, part, &params, asker),
-            at::LOOKUPS => lookups(&self.world, &params, asker),
-            at::RULES => self.streaming.rules(&params, asker.now),
-            at::CHANGE_RULES => self.streaming.change(request.body, &params, asker.now),
-            _ => self.streaming.connect(Wanted::of(&params)),
+            at::TIMELINE => timeline(&self.world, part, &params, client),
+            at::MENTIONS => mentions_of(&self.world, part, &params, client),
+            at::SEARCH => search(&self.world, &params, client),
+            at::LOOKUP => lookup(&self.world, part, &params, client),
+            at::LOOKUPS => lookups(&self.world, &params, client),
+            at::RULES => self.streaming.rules(&params, client.now),
+            at::CHANGE_RULES => self.streaming.change(request.body, &params, client.now),
+            _ => self.streaming.connect(FieldSelection::of(&params)),
         }
     }
 }
@@ -167,17 +167,17 @@ fn by_username(world: &World, name: &str, params: &Params) -> Response {
         Some(account) if account.suspended => {
             only_errors(&[problems::missing(&Missing::Suspended, "user", "username", name, name)])
         }
-        Some(account) => ok(&json!({"data": Wanted::of(params).user(account)})),
+        Some(account) => ok(&json!({"data": FieldSelection::of(params).user(account)})),
     }
 }
 
-/// The account whose posts are asked for.
-fn account(world: &World, id: &str, asker: &Asker) -> Result<u64, Response> {
+/// Returns the account whose posts are requested, or an error response.
+fn account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
     let refuse = |why: &Missing| Err(only_errors(&[problems::missing(why, "user", "id", id, id)]));
     let Some(account) = id.parse().ok().and_then(|number: u64| world.accounts.get(&number)) else {
         return refuse(&Missing::NotFound);
     };
-    let own = !asker.app && world.own().is_some_and(|own| own.id == account.id);
+    let own = !client.app && world.token_owner().is_some_and(|own| own.id == account.id);
     match account {
         account if account.gone => refuse(&Missing::NotFound),
         account if account.suspended => refuse(&Missing::Suspended),
@@ -186,65 +186,65 @@ fn account(world: &World, id: &str, asker: &Asker) -> Result<u64, Response> {
     }
 }
 
-fn timeline(world: &World, id: &str, params: &Params, asker: &Asker) -> Response {
-    let author = match account(world, id, asker) {
+fn timeline(world: &World, id: &str, params: &Params, client: &Client) -> Response {
+    let author = match account(world, id, client) {
         Ok(author) => author,
         Err(answer) => return answer,
     };
     let without = params.get("exclude").map(String::as_str).unwrap_or_default();
-    let posts = newest(world, asker, |post| {
+    let posts = newest(world, client, |post| {
         post.author == author
             && !(without.contains("replies") && post.reply_to.is_some())
             && !(without.contains("retweets") && post.reposts.is_some())
     });
-    page(world, at::TIMELINE, id, &posts.take(TIMELINE).collect::<Vec<_>>(), params, asker)
+    page(world, at::TIMELINE, id, &posts.take(TIMELINE).collect::<Vec<_>>(), params, client)
 }
 
-fn mentioned(world: &World, id: &str, params: &Params, asker: &Asker) -> Response {
-    let of = match account(world, id, asker) {
+fn mentions_of(world: &World, id: &str, params: &Params, client: &Client) -> Response {
+    let of = match account(world, id, client) {
         Ok(of) => of,
         Err(answer) => return answer,
     };
     let handle = &world.accounts[&of].username;
-    let posts = newest(world, asker, |post| post.author != of && mentions(&post.text, handle));
-    page(world, at::MENTIONS, id, &posts.take(MENTIONS).collect::<Vec<_>>(), params, asker)
+    let posts = newest(world, client, |post| post.author != of && mentions(&post.text, handle));
+    page(world, at::MENTIONS, id, &posts.take(MENTIONS).collect::<Vec<_>>(), params, client)
 }
 
-fn search(world: &World, params: &Params, asker: &Asker) -> Response {
+fn search(world: &World, params: &Params, client: &Client) -> Response {
     let text = params.get("query").map(String::as_str).unwrap_or_default();
     let query = match query::parse(text) {
         Ok(query) => query,
         Err(why) => return problems::invalid(&("query".into(), text.into(), why)),
     };
-    let (oldest, youngest) = (asker.now - 7 * 86_400_000, asker.now - world.search_lag);
-    let posts = newest(world, asker, |post| {
-        // Searches find what everybody sees, and have no reposts since 2026.
+    let (oldest, youngest) = (client.now - 7 * 86_400_000, client.now - world.search_lag);
+    let posts = newest(world, client, |post| {
+        // Searches find public posts only, and no reposts since 2026.
         (oldest..=youngest).contains(&post.created_at)
-            && world.public(post)
+            && world.is_public(post)
             && post.reposts.is_none()
             && query.matches(world, post)
     });
-    page(world, at::SEARCH, text, &posts.collect::<Vec<_>>(), params, asker)
+    page(world, at::SEARCH, text, &posts.collect::<Vec<_>>(), params, client)
 }
 
-/// The posts that are shown in lists, newest first.
+/// Returns the listed posts, newest first.
 fn newest<'a>(
     world: &'a World,
-    asker: &'a Asker,
-    wanted: impl Fn(&Post) -> bool + 'a,
+    client: &'a Client,
+    is_listed: impl Fn(&Post) -> bool + 'a,
 ) -> impl Iterator<Item = &'a Post> {
-    let seen = |post: &&Post| !post.superseded() && world.sees(asker.app, post);
-    world.posts.values().rev().filter(seen).filter(move |post| wanted(post))
+    let seen = |post: &&Post| !post.is_superseded() && world.can_see(client.app, post);
+    world.posts.values().rev().filter(seen).filter(move |post| is_listed(post))
 }
 
-/// A page of a list. The token of the next one names the last post, and what was asked.
+/// Returns a page of a list. The token of the next page names the last post and the list.
 fn page(
     world: &World,
     endpoint: &str,
     of: &str,
     posts: &[&Post],
     params: &Params,
-    asker: &Asker,
+    client: &Client,
 ) -> Response {
     let id = |name: &str| params.get(name).and_then(|id| id.parse::<u64>().ok());
     let time =
@@ -254,7 +254,7 @@ fn page(
         .find_map(|name| Some((name, params.get(name)?)));
     let mut before = id("until_id").unwrap_or(u64::MAX);
     if let Some((name, token)) = asked {
-        let Some(last) = last_of(token, endpoint, of) else {
+        let Some(last) = last_id(token, endpoint, of) else {
             let why = format!("The `{name}` query parameter value [{token}] is invalid");
             return problems::invalid(&(name.into(), token.clone(), why));
         };
@@ -274,9 +274,9 @@ fn page(
     let mut meta = Map::from_iter([("result_count".to_owned(), json!(shown.len()))]);
     let mut body = Map::new();
     if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
-        let wanted = Wanted::of(params);
-        let (includes, errors) = wanted.includes(world, asker.app, &shown);
-        body.insert("data".into(), shown.iter().map(|post| wanted.tweet(world, post)).collect());
+        let fields = FieldSelection::of(params);
+        let (includes, errors) = fields.includes(world, client.app, &shown);
+        body.insert("data".into(), shown.iter().map(|post| fields.tweet(world, post)).collect());
         body.extend(includes.map(|includes| ("includes".to_owned(), includes)));
         if !errors.is_empty() {
             body.insert("errors".into(), Value::Array(errors));
@@ -302,7 +302,7 @@ fn base36(mut number: u64) -> String {
     digits.iter().rev().collect()
 }
 
-/// What a token is good for: four letters of the list that it was given with.
+/// Returns four letters that bind a token to its list.
 fn list_mark(endpoint: &str, of: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = endpoint.bytes().chain(of.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
@@ -313,27 +313,27 @@ fn token_of(id: u64, endpoint: &str, of: &str) -> String {
     format!("{}{}", list_mark(endpoint, of), base36(id))
 }
 
-fn last_of(token: &str, endpoint: &str, of: &str) -> Option<u64> {
+fn last_id(token: &str, endpoint: &str, of: &str) -> Option<u64> {
     u64::from_str_radix(token.strip_prefix(list_mark(endpoint, of).as_str())?, 36).ok()
 }
 
-/// Why a post cannot be seen.
-fn hidden(world: &World, id: &str, asker: &Asker) -> Result<u64, Missing> {
+/// Returns the post's id, or why the client may not see it.
+fn visible_post(world: &World, id: &str, client: &Client) -> Result<u64, Missing> {
     let known = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
     let Some(post) = known.filter(|post| !post.deleted && !world.accounts[&post.author].gone)
     else {
         return Err(Missing::NotFound);
     };
-    if world.sees(asker.app, post) { Ok(post.id) } else { Err(Missing::NotAuthorized) }
+    if world.can_see(client.app, post) { Ok(post.id) } else { Err(Missing::NotAuthorized) }
 }
 
-fn lookup(world: &World, id: &str, params: &Params, asker: &Asker) -> Response {
-    match hidden(world, id, asker) {
+fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response {
+    match visible_post(world, id, client) {
         Err(why) => only_errors(&[problems::missing(&why, "tweet", "id", id, id)]),
         Ok(number) => {
-            let (post, wanted) = (&world.posts[&number], Wanted::of(params));
-            let (includes, errors) = wanted.includes(world, asker.app, &[post]);
-            let mut body = json!({"data": wanted.tweet(world, post)});
+            let (post, fields) = (&world.posts[&number], FieldSelection::of(params));
+            let (includes, errors) = fields.includes(world, client.app, &[post]);
+            let mut body = json!({"data": fields.tweet(world, post)});
             if let Some(includes) = includes {
                 body["includes"] = includes;
             }
@@ -345,19 +345,19 @@ fn lookup(world: &World, id: &str, params: &Params, asker: &Asker) -> Response {
     }
 }
 
-fn lookups(world: &World, params: &Params, asker: &Asker) -> Response {
-    let (wanted, mut posts, mut errors) = (Wanted::of(params), Vec::new(), Vec::new());
+fn lookups(world: &World, params: &Params, client: &Client) -> Response {
+    let (fields, mut posts, mut errors) = (FieldSelection::of(params), Vec::new(), Vec::new());
     for id in params["ids"].split(',') {
-        match hidden(world, id, asker) {
+        match visible_post(world, id, client) {
             Ok(number) => posts.push(&world.posts[&number]),
             Err(why) => errors.push(problems::missing(&why, "tweet", "ids", id, id)),
         }
     }
-    let (includes, more) = wanted.includes(world, asker.app, &posts);
+    let (includes, more) = fields.includes(world, client.app, &posts);
     errors.extend(more);
     let mut body = Map::new();
     if !posts.is_empty() {
-        body.insert("data".into(), posts.iter().map(|post| wanted.tweet(world, post)).collect());
+        body.insert("data".into(), posts.iter().map(|post| fields.tweet(world, post)).collect());
     }
     body.extend(includes.map(|includes| ("includes".to_owned(), includes)));
     if !errors.is_empty() {
@@ -367,7 +367,7 @@ fn lookups(world: &World, params: &Params, asker: &Asker) -> Response {
 }
 
 impl Allowance {
-    /// As it is after a refusal that says so: nothing left.
+    /// Returns the allowance with no requests remaining.
     pub(super) fn used_up(self) -> Self {
         Self { remaining: 0, ..self }
     }

@@ -1,16 +1,16 @@
-//! What scripts may do to a platform, as `POST /_control/<what>` with a JSON object: no part of the
-//! platform itself.
+//! Control of the platform by scripts: `POST /_control/<action>` with a JSON object. The real
+//! platform has no such endpoint.
 
 use serde_json::{Value, json};
 
 use super::{Fault, Platform, Response};
 
-/// Does it.
-pub(super) fn change(platform: &Platform, what: &str, body: &[u8]) -> Response {
+/// Runs a control action.
+pub(super) fn change(platform: &Platform, action: &str, body: &[u8]) -> Response {
     let body: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
     let (text, number) =
         (|name: &str| body[name].as_str().unwrap_or_default(), |name: &str| body[name].as_u64());
-    let done = match what {
+    let done = match action {
         "account" => json!({"id": platform.account(text("username"))}),
         "post" => json!({"id": platform.post(text("author"), text("text"))}),
         "likes" => {

@@ -1,4 +1,4 @@
-//! What can go wrong, each as it was seen of the real platform or must be feared of any.
+//! Faults of the platform, observed or plausible.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::limits::Allowance;
-use super::objects::newer;
+use super::objects::use_newer_names;
 use super::problems::{self, blank, connection, kind, problem};
-use super::{Manner, Response};
+use super::{Delivery, Response};
 
-/// A fault of an answer.
+/// A fault of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// 400, as for a parameter that is stale.
+    /// 400, as for an outdated parameter.
     BadRequest,
     /// 401, without rate-limit fields.
     Unauthorized,
@@ -22,9 +22,9 @@ pub enum Fault {
     CreditsDepleted,
     /// 402 as of spring 2026, with an account number beyond 2^53.
     CreditsDepletedOlder,
-    /// 403 of no kind.
+    /// 403 without a problem type.
     Forbidden,
-    /// 403: the app is in no plan that has this endpoint.
+    /// 403: the app's plan does not include this endpoint.
     ClientForbidden,
     /// 403: the wrong kind of token.
     UnsupportedAuthentication,
@@ -32,94 +32,94 @@ pub enum Fault {
     SpendCap,
     /// 404 with a problem.
     NotFound,
-    /// 404 with nothing.
+    /// 404 with an empty body.
     NotFoundEmpty,
     /// 409.
     Conflict,
     /// 429: nothing left until the reset.
     TooMany,
-    /// 429 in the older words, code 88.
+    /// 429 in the older form, code 88.
     TooManyOlder,
-    /// 429, while the head says that requests are left.
+    /// 429 although the header says that requests remain.
     TooManyWithRemaining,
     /// 429 without rate-limit fields.
     TooManyWithoutFields,
-    /// 429: the month's posts are used up; the head says that thousands are left.
+    /// 429: the monthly cap is reached although the header says that thousands of requests remain.
     UsageCapped,
     /// 429: another connection is open.
     TooManyConnections,
     /// A server error with a problem.
     Server(u16),
-    /// A server error with a page.
+    /// A server error with an HTML page.
     ServerPage(u16),
-    /// A server error with nothing.
+    /// A server error with an empty body.
     ServerEmpty(u16),
-    /// 302 to somewhere else.
+    /// 302 to this address.
     Redirect(String),
-    /// 200 with what is no JSON.
+    /// 200 with a body that is not JSON.
     Garbage,
     /// 200 with the first half of the JSON.
     Truncated,
-    /// 200 with a page.
+    /// 200 with an HTML page.
     Page,
-    /// 200 with nothing.
+    /// 200 with an empty body.
     Empty,
     /// 200 with `{}`.
     EmptyObject,
     /// 200 with `null`.
     Null,
-    /// 200 with a body of this many bytes, all of it JSON.
+    /// 200 with a JSON body of this many bytes.
     Large(usize),
-    /// 200 with exactly this.
+    /// 200 with this body.
     Exactly(String),
-    /// No answer; the connection stays open.
+    /// No response; the connection stays open.
     Silence,
-    /// No answer; the connection ends.
+    /// No response; the connection is closed.
     Close,
-    /// Half the body, then the connection ends.
+    /// Half the body, then the connection is closed.
     Cut,
-    /// The answer, after this many milliseconds.
+    /// A correct response after this many milliseconds.
     Slow(u64),
-    /// The answer as `text/plain`.
+    /// A correct response with the type `text/plain`.
     WrongKind,
-    /// The answer without rate-limit fields.
+    /// A correct response without rate-limit fields.
     WithoutFields,
-    /// The answer with this in `x-rate-limit-remaining`, and `x-rate-limit-reset` this many seconds
-    /// from now.
+    /// A correct response with this `x-rate-limit-remaining` and an `x-rate-limit-reset` this many
+    /// seconds from now.
     Rates(String, i64),
-    /// The answer, with fields that nobody has heard of.
+    /// A correct response with additional unknown fields.
     UnknownFields,
-    /// The answer in the newer names although the older ones were asked for.
+    /// A response with the newer names although the older ones were requested.
     NewerNames,
-    /// The answer, with the same token for the next page each time.
+    /// A response with the same token for the next page each time.
     SameToken,
-    /// A page without posts that names a next one.
+    /// A page without posts that has a token for a next page.
     EmptyPage,
-    /// The answer with each post twice.
+    /// A response with each post twice.
     Twice,
-    /// The answer, with the ids of posts as numbers.
+    /// A response with post ids as numbers.
     NumericIds,
-    /// The answer, with these ids in place of the posts' own.
+    /// A response with these ids instead of the posts' own.
     Ids(Vec<String>),
-    /// The answer with an object in place of a list, or the other way round.
+    /// A response with an object instead of a list, or the other way round.
     WrongShape,
-    /// The answer without `public_metrics`.
+    /// A response without `public_metrics`.
     WithoutMetrics,
-    /// The answer with `meta: null`, `includes: null` and `errors: null`.
+    /// A response with `meta: null`, `includes: null` and `errors: null`.
     Nulls,
 }
 
-/// A fault for later.
+/// A planned fault.
 #[derive(Debug, Clone)]
-pub(super) struct Planned {
+pub(super) struct PlannedFault {
     pub(super) endpoint: String,
     pub(super) good: u64,
     pub(super) fault: Fault,
     pub(super) times: u64,
 }
 
-/// The fault of this request.
-pub(super) fn due(planned: &mut Vec<Planned>, endpoint: &str) -> Option<Fault> {
+/// Takes the planned fault of this request.
+pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Option<Fault> {
     let next = planned.iter_mut().find(|plan| plan.endpoint == endpoint && plan.times > 0)?;
     if next.good > 0 {
         next.good -= 1;
@@ -137,16 +137,16 @@ fn page(status: u16) -> Response {
     Response::new(status, "text/html; charset=utf-8", PAGE)
 }
 
-fn fine(body: impl Into<Vec<u8>>) -> Response {
+fn json_response(body: impl Into<Vec<u8>>) -> Response {
     Response::new(200, "application/json; charset=utf-8", body)
 }
 
-fn in_manner(manner: Manner) -> Response {
-    Response { manner, ..fine("") }
+fn with_delivery(delivery: Delivery) -> Response {
+    Response { delivery, ..json_response("") }
 }
 
 impl Fault {
-    /// What is answered in place of the right answer, if this is a fault of that kind.
+    /// Returns the response that replaces the correct one, if this fault has one.
     pub(super) fn instead(
         &self,
         _endpoint: &str,
@@ -234,18 +234,18 @@ impl Fault {
                 answer.headers.push(("location".into(), to.clone()));
                 answer
             }
-            Self::Garbage => fine("{\"data\": [{\"id\": \u{1}"),
+            Self::Garbage => json_response("{\"data\": [{\"id\": \u{1}"),
             Self::Page => page(200),
-            Self::Empty => fine(""),
-            Self::EmptyObject => fine("{}"),
-            Self::Null => fine("null"),
-            Self::Large(bytes) => {
-                fine(json!({"data": [], "meta": {"filler": "x".repeat(*bytes)}}).to_string())
-            }
-            Self::Exactly(body) => fine(body.clone()),
-            Self::Silence => in_manner(Manner::Silence),
-            Self::Close => in_manner(Manner::Close),
-            Self::EmptyPage => fine(
+            Self::Empty => json_response(""),
+            Self::EmptyObject => json_response("{}"),
+            Self::Null => json_response("null"),
+            Self::Large(bytes) => json_response(
+                json!({"data": [], "meta": {"filler": "x".repeat(*bytes)}}).to_string(),
+            ),
+            Self::Exactly(body) => json_response(body.clone()),
+            Self::Silence => with_delivery(Delivery::Silence),
+            Self::Close => with_delivery(Delivery::Close),
+            Self::EmptyPage => json_response(
                 json!({"meta": {"result_count": 0, "next_token": format!("empty{part}{now}")}})
                     .to_string(),
             ),
@@ -255,12 +255,12 @@ impl Fault {
         Some(answer)
     }
 
-    /// What becomes of the right answer.
+    /// Applies this fault to the correct response.
     pub(super) fn alter(&self, mut answer: Response) -> Response {
         match self {
             Self::Truncated => answer.body.truncate(answer.body.len() / 2),
-            Self::Cut => answer.manner = Manner::Cut(answer.body.len() / 2),
-            Self::Slow(ms) => answer.manner = Manner::Slow(Duration::from_millis(*ms)),
+            Self::Cut => answer.delivery = Delivery::Cut(answer.body.len() / 2),
+            Self::Slow(ms) => answer.delivery = Delivery::Slow(Duration::from_millis(*ms)),
             Self::WrongKind => answer.headers[0].1 = "text/plain".into(),
             Self::WithoutFields => {
                 answer.headers.retain(|(name, _)| !name.starts_with("x-rate-limit-"));
@@ -291,7 +291,7 @@ impl Fault {
                 body["beyond"] = json!({"the": ["document", 1.5, null]});
                 each(body, |post| post["unheard_of"] = json!({"x": [1, {"y": true}]}));
             }
-            Self::NewerNames => newer(body),
+            Self::NewerNames => use_newer_names(body),
             Self::SameToken => body["meta"]["next_token"] = json!("b26v89c19zqg8o3"),
             Self::Twice => {
                 if let Some(posts) = body["data"].as_array_mut() {
@@ -329,7 +329,7 @@ impl Fault {
     }
 }
 
-/// Changes each post of an answer.
+/// Changes each post of a response.
 fn each(body: &mut Value, mut change: impl FnMut(&mut Value)) {
     match body.get_mut("data") {
         Some(Value::Array(posts)) => posts.iter_mut().for_each(change),

@@ -1,5 +1,5 @@
-//! The platform behind the daemon's own trait for what goes out: no socket, so nothing depends on
-//! the machine's speed.
+//! The platform as an [`HttpClient`] without sockets, so that tests do not depend on the machine's
+//! speed.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use brain_net::{
 };
 use url::Url;
 
-use super::{Manner, Platform, Request, Response, Told};
+use super::{Delivery, Platform, Request, Response, StreamItem};
 
-/// What goes out, to a platform and nowhere else.
+/// A network that reaches only the platform.
 #[derive(Clone)]
 pub struct InProcess(pub Platform);
 
@@ -23,17 +23,17 @@ impl InProcess {
             authorization: call.authorization.map(brain_protocol::Secret::expose),
             body: call.body.unwrap_or_default(),
         });
-        match answer.manner {
-            Manner::Usual => Ok(answer),
-            Manner::Silence | Manner::Slow(_) => Err(NetError::Timeout(30)),
-            Manner::Close | Manner::Cut(_) => {
+        match answer.delivery {
+            Delivery::Usual => Ok(answer),
+            Delivery::Silence | Delivery::Slow(_) => Err(NetError::Timeout(30)),
+            Delivery::Close | Delivery::Cut(_) => {
                 Err(NetError::ConnectionBroken("unexpected end of file".into()))
             }
         }
     }
 }
 
-fn whole(answer: Response) -> HttpResponse {
+fn to_http_response(answer: Response) -> HttpResponse {
     HttpResponse { status: answer.status, headers: answer.headers, body: answer.body, from: None }
 }
 
@@ -43,36 +43,36 @@ impl RetryingClient for InProcess {
         if answer.body.len() > 8 * 1024 * 1024 {
             return Err(NetError::TooLarge(8 * 1024 * 1024));
         }
-        Ok(whole(answer))
+        Ok(to_http_response(answer))
     }
 
     fn stream(
         &self,
         call: &HttpRequest<'_>,
         silence: Duration,
-        part: &mut dyn FnMut(StreamEvent<'_>) -> bool,
+        on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, NetError> {
         let mut answer = self.ask(call)?;
-        let Some(subscription) = answer.stream.take() else { return Ok(whole(answer)) };
+        let Some(subscription) = answer.stream.take() else { return Ok(to_http_response(answer)) };
         let mut last = Instant::now();
-        let mut goes_on = part(StreamEvent::Head);
+        let mut goes_on = on_event(StreamEvent::Head);
         while goes_on {
             match subscription.next(Duration::from_millis(100)) {
-                Told::Bytes(bytes) => {
+                StreamItem::Bytes(bytes) => {
                     last = Instant::now();
-                    goes_on = part(StreamEvent::Bytes(&bytes));
+                    goes_on = on_event(StreamEvent::Bytes(&bytes));
                 }
-                Told::Nothing if last.elapsed() >= silence => {
+                StreamItem::Nothing if last.elapsed() >= silence => {
                     return Err(NetError::Timeout(silence.as_secs()));
                 }
-                Told::Nothing => goes_on = part(StreamEvent::Idle),
-                Told::End => break,
-                Told::Cut => {
+                StreamItem::Nothing => goes_on = on_event(StreamEvent::Idle),
+                StreamItem::End => break,
+                StreamItem::Cut => {
                     return Err(NetError::ConnectionBroken("unexpected end of file".into()));
                 }
             }
         }
-        Ok(whole(answer))
+        Ok(to_http_response(answer))
     }
 }
 

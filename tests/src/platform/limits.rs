@@ -1,14 +1,14 @@
-//! Rate limits: fixed windows of 15 minutes, one for each endpoint and kind of token, and the
-//! fields of an answer that tell of them.
+//! Rate limits: fixed windows of 15 minutes for each endpoint and kind of token, and the header
+//! fields that report them.
 
 use std::collections::BTreeMap;
 
 use super::{Response, endpoint as at};
 
-/// How long a window lasts, in milliseconds.
+/// The length of a window in milliseconds.
 const WINDOW: i64 = 15 * 60_000;
 
-/// A window that has begun.
+/// An active window.
 struct Window {
     began: i64,
     used: u64,
@@ -21,19 +21,19 @@ pub(super) struct Windows {
     changed: BTreeMap<String, u64>,
 }
 
-/// What a request found.
+/// The state of a window after a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Allowance {
     pub(super) limit: u64,
     pub(super) remaining: u64,
     /// Unix seconds.
     pub(super) reset: i64,
-    /// Whether the request is let through.
-    pub(super) granted: bool,
+    /// Whether the request is allowed.
+    pub(super) is_allowed: bool,
 }
 
-/// What the platform documents for an app and for a user.
-fn documented(endpoint: &str, app: bool) -> u64 {
+/// Returns the documented_limit limit of an app or a user.
+fn documented_limit(endpoint: &str, app: bool) -> u64 {
     let (by_app, by_user) = match endpoint {
         at::ME => (75, 75),
         at::BY_USERNAME => (300, 900),
@@ -55,10 +55,10 @@ impl Windows {
     }
 
     fn limit(&self, endpoint: &str, app: bool) -> u64 {
-        self.changed.get(endpoint).copied().unwrap_or_else(|| documented(endpoint, app))
+        self.changed.get(endpoint).copied().unwrap_or_else(|| documented_limit(endpoint, app))
     }
 
-    /// Takes one request of an endpoint's window.
+    /// Counts a request in an endpoint's window.
     pub(super) fn take(&mut self, endpoint: &str, app: bool, now: i64) -> Allowance {
         let limit = self.limit(endpoint, app);
         let window =
@@ -66,17 +66,17 @@ impl Windows {
         if now - window.began >= WINDOW {
             *window = Window { began: now, used: 0 };
         }
-        let granted = window.used < limit;
-        window.used += u64::from(granted);
+        let is_allowed = window.used < limit;
+        window.used += u64::from(is_allowed);
         Allowance {
             limit,
             remaining: limit - window.used,
             reset: (window.began + WINDOW).div_euclid(1000),
-            granted,
+            is_allowed,
         }
     }
 
-    /// What is left of it.
+    /// Returns the remaining requests and the end of the window in Unix seconds.
     pub(super) fn left(&self, endpoint: &str, app: bool, now: i64) -> (u64, i64) {
         let limit = self.limit(endpoint, app);
         match self.running.get(&(endpoint.into(), app)) {
@@ -89,7 +89,7 @@ impl Windows {
 }
 
 impl Allowance {
-    /// The fields of an answer's head.
+    /// Adds the rate-limit fields to a response.
     pub(super) fn put_on(&self, answer: &mut Response) {
         let fields = [
             ("x-rate-limit-limit", self.limit.to_string()),

@@ -1,17 +1,17 @@
-//! A social platform as a test needs it: version 2 of the API of X, with accounts, posts, edits,
-//! deletions, searches, a persistent connection, fixed rate-limit windows, and every fault that the
-//! real one was seen to have. Its time is given in, so days pass at once.
+//! A fake social platform: version 2 of the API of X, with accounts, posts, edits, deletions,
+//! searches, a persistent connection, fixed rate-limit windows, and the faults that the real
+//! platform has shown. Tests control its clock.
 //!
-//! [`Platform::answer`] is all of it, without a socket; [`Served`] puts it behind one,
-//! [`InProcess`] behind the daemon's own trait for what goes out. It is as strict as the real one:
-//! it refuses a wrong token, an unknown parameter, a value out of bounds. And it is honest: what it
-//! answers by itself is held against the platform's OpenAPI document, and a test in which an answer
-//! did not fit fails.
+//! [`Platform::answer`] needs no socket; [`PlatformServer`] serves it on loopback, and
+//! [`InProcess`] implements the daemon's [`HttpClient`](brain_net::HttpClient). It is as strict as
+//! the real platform about tokens, parameters and values. Every correct response is validated
+//! against the platform's OpenAPI document, and a mismatch fails the test.
 //!
-//! `world` is who wrote what, `query` the search language, `params` what may be asked, `objects`
-//! what a post looks like in an answer, `answers` the endpoints, `problems` refusals, `limits` the
-//! windows, `faults` what can go wrong, `schema` the document, `streaming` rules and connections,
-//! `server` HTTP/1.1, `control` what scripts may do to it, `in_process` the way around sockets.
+//! `world` has accounts and posts, `query` the search language, `params` the parameters, `objects`
+//! the JSON of posts, `answers` the endpoints, `problems` the error bodies, `limits` the rate
+//! limits, `faults` the faults, `schema` the OpenAPI document, `streaming` the rules and the
+//! persistent connections, `server` HTTP/1.1, `control` the control by scripts, and `in_process`
+//! the network without sockets.
 
 mod answers;
 mod control;
@@ -37,24 +37,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub use faults::Fault;
 pub use in_process::InProcess;
 pub use schema::Schema;
-pub use server::Served;
-pub use streaming::{Subscription, Told};
+pub use server::PlatformServer;
+pub use streaming::{StreamItem, Subscription};
 pub use world::{Account, Counts, Media, Post};
 
-use faults::Planned;
+use faults::PlannedFault;
 use limits::Windows;
 use streaming::Streaming;
 use world::World;
 
-/// The endpoints by which requests are counted, limited and made to fail.
+/// Names of endpoints, for counts, limits and faults.
 pub mod endpoint {
-    /// Whose token it is.
+    /// The account of the token.
     pub const ME: &str = "/2/users/me";
     /// An account by its handle.
     pub const BY_USERNAME: &str = "/2/users/by/username/:username";
-    /// What an account wrote.
+    /// The posts of an account.
     pub const TIMELINE: &str = "/2/users/:id/tweets";
-    /// What mentions an account.
+    /// The posts that mention an account.
     pub const MENTIONS: &str = "/2/users/:id/mentions";
     /// Search of the last seven days.
     pub const SEARCH: &str = "/2/tweets/search/recent";
@@ -64,34 +64,34 @@ pub mod endpoint {
     pub const LOOKUPS: &str = "/2/tweets";
     /// The rules of the persistent connection.
     pub const RULES: &str = "/2/tweets/search/stream/rules";
-    /// Changing them.
+    /// Changes of the rules.
     pub const CHANGE_RULES: &str = "POST /2/tweets/search/stream/rules";
     /// The persistent connection.
     pub const STREAM: &str = "/2/tweets/search/stream";
 }
 
-/// The bearer token of an app. Long, so that it is found wherever it leaks to.
+/// The bearer token of an app. It is long and unusual, so that leaks are found.
 pub const APP_TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAFAKEAPPBEARERxyzzy0123456789abcdef";
-/// The bearer token of a user, who is the first account that was made.
+/// The bearer token of a user: the first account.
 pub const USER_TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAFAKEUSERBEARERplugh0123456789abcdef";
 
-/// Where the time comes from, in Unix milliseconds.
+/// A source of time in Unix milliseconds.
 #[derive(Debug, Clone)]
 pub enum Time {
-    /// The machine.
+    /// The system clock.
     System,
-    /// A test.
+    /// A clock that the test controls.
     Virtual(Arc<AtomicI64>),
 }
 
 impl Time {
-    /// A time that stands at `now` until it is turned.
+    /// Returns a clock that stands at `now` until the test advances it.
     #[must_use]
     pub fn at(now: i64) -> Self {
         Self::Virtual(Arc::new(AtomicI64::new(now)))
     }
 
-    /// Now.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> i64 {
         match self {
@@ -102,7 +102,7 @@ impl Time {
         }
     }
 
-    /// Lets `ms` pass. Only a test's time can be turned.
+    /// Advances a virtual clock by `ms`.
     pub fn pass(&self, ms: i64) {
         let Self::Virtual(at) = self else { panic!("the machine's time cannot be turned") };
         at.fetch_add(ms, Ordering::SeqCst);
@@ -115,14 +115,14 @@ impl brain_base::clock::Clock for Time {
     }
 }
 
-/// What came in.
+/// A request.
 #[derive(Debug, Clone, Default)]
 pub struct Request<'a> {
     /// `GET` or `POST`.
     pub method: &'a str,
-    /// The path, as it came.
+    /// The path, not decoded.
     pub path: &'a str,
-    /// The query, as it came, without `?`.
+    /// The query without `?`, not decoded.
     pub query: &'a str,
     /// The value of `Authorization`.
     pub authorization: Option<&'a str>,
@@ -130,70 +130,70 @@ pub struct Request<'a> {
     pub body: &'a [u8],
 }
 
-/// How an answer is brought, or not.
+/// How a response is delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
-    /// As it should be.
+pub enum Delivery {
+    /// Normally.
     Usual,
-    /// Not at all, while the connection stays open.
+    /// No response; the connection stays open.
     Silence,
-    /// Not at all; the connection ends.
+    /// No response; the connection is closed.
     Close,
-    /// The head, and this many bytes of the body; then the connection ends.
+    /// The head and this many bytes of the body, then the connection is closed.
     Cut(usize),
-    /// After this long.
+    /// After this delay.
     Slow(Duration),
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub struct Response {
-    /// Its status.
+    /// The status.
     pub status: u16,
-    /// Its fields, their names in lower case.
+    /// The fields with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// Its body; of a persistent connection there is none.
+    /// The body; empty for a persistent connection.
     pub body: Vec<u8>,
-    /// What a persistent connection goes on with.
+    /// The stream of a persistent connection.
     pub stream: Option<Subscription>,
-    /// How it is brought.
-    pub manner: Manner,
+    /// The delivery.
+    pub delivery: Delivery,
 }
 
 impl Response {
-    /// A body of this kind.
+    /// Creates a response with a body of this content type.
     #[must_use]
     pub fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".into(), kind.into())];
-        Self { status, headers, body: body.into(), stream: None, manner: Manner::Usual }
+        Self { status, headers, body: body.into(), stream: None, delivery: Delivery::Usual }
     }
 
-    /// The value of a field.
+    /// Returns the value of a field.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON.
+    /// Parses the body as JSON.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("not JSON ({e}): {self:?}"))
     }
 }
 
-/// All that changes.
+/// The mutable state.
 struct State {
     world: World,
     windows: Windows,
     streaming: Streaming,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedFault>,
     counts: BTreeMap<String, u64>,
     /// Every request, `METHOD /path?query`.
     log: Vec<String>,
-    /// Problems are of `api.x.com`, as they are here and there since 2026.
-    renamed: bool,
-    /// Answers that do not fit the document.
-    misfits: Vec<String>,
+    /// Whether problem types have the host `api.x.com`, as some have since 2026.
+    uses_newer_host: bool,
+    /// Responses that do not match the OpenAPI document.
+    mismatches: Vec<String>,
 }
 
 struct Inner {
@@ -204,21 +204,24 @@ struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let misfits = &self.state.get_mut().unwrap_or_else(PoisonError::into_inner).misfits;
+        let mismatches = &self.state.get_mut().unwrap_or_else(PoisonError::into_inner).mismatches;
         if !std::thread::panicking() {
-            assert!(misfits.is_empty(), "answers that the platform would not give: {misfits:#?}");
+            assert!(
+                mismatches.is_empty(),
+                "answers that the platform would not give: {mismatches:#?}"
+            );
         }
     }
 }
 
-/// The platform. Clones are the same one.
+/// The platform. Clones share one state.
 #[derive(Clone)]
 pub struct Platform {
     inner: Arc<Inner>,
 }
 
 impl Platform {
-    /// An empty one, with this time.
+    /// Creates an empty platform with this clock.
     #[must_use]
     pub fn new(time: Time) -> Self {
         let state = State {
@@ -228,8 +231,8 @@ impl Platform {
             planned: Vec::new(),
             counts: BTreeMap::new(),
             log: Vec::new(),
-            renamed: false,
-            misfits: Vec::new(),
+            uses_newer_host: false,
+            mismatches: Vec::new(),
         };
         Self { inner: Arc::new(Inner { state: Mutex::new(state), time, schema: Schema::shared() }) }
     }
@@ -238,57 +241,58 @@ impl Platform {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its time.
+    /// Returns the clock.
     #[must_use]
     pub fn time(&self) -> &Time {
         &self.inner.time
     }
 
-    /// How many requests came to an endpoint, refused ones included.
+    /// Returns the number of requests to an endpoint, including refused ones.
     #[must_use]
     pub fn count(&self, endpoint: &str) -> u64 {
         self.state().counts.get(endpoint).copied().unwrap_or(0)
     }
 
-    /// How many requests came at all.
+    /// Returns the number of all requests.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.state().log.len() as u64
     }
 
-    /// Every request since the last call, `METHOD /path?query`.
+    /// Returns and clears the log of requests, `METHOD /path?query`.
     #[must_use]
     pub fn take_log(&self) -> Vec<String> {
         std::mem::take(&mut self.state().log)
     }
 
-    /// The next `times` requests to an endpoint fail like this, after those that are planned
-    /// already.
+    /// Lets the next `times` requests to an endpoint fail, after the faults that are already
+    /// planned.
     pub fn fault(&self, endpoint: &str, fault: Fault, times: u64) {
         self.fault_after(endpoint, 0, fault, times);
     }
 
-    /// As [`Platform::fault`], after `good` requests.
+    /// As [`Platform::fault`], after `good` successful requests.
     pub fn fault_after(&self, endpoint: &str, good: u64, fault: Fault, times: u64) {
-        self.state().planned.push(Planned { endpoint: endpoint.into(), good, fault, times });
+        self.state().planned.push(PlannedFault { endpoint: endpoint.into(), good, fault, times });
     }
 
-    /// The types of problems name the platform by its newer host from now on, or by the older one.
+    /// Sets whether problem types have the newer host.
     pub fn newer_host(&self, newer: bool) {
-        self.state().renamed = newer;
+        self.state().uses_newer_host = newer;
     }
 
-    /// No fault any more.
+    /// Removes all planned faults.
     pub fn mend(&self) {
         self.state().planned.clear();
     }
 
-    /// An endpoint lets `limit` requests through in a window from now on; a new window begins.
+    /// Sets the limit of an endpoint and begins a new window.
     pub fn limit(&self, endpoint: &str, limit: u64) {
         self.state().windows.set(endpoint, limit);
     }
 
-    /// Requests that are left to an app at an endpoint, and when the window ends (Unix seconds).
+    /// Returns an app's remaining requests at an endpoint, and the end of the window in Unix
+    /// seconds.
     #[must_use]
     pub fn left(&self, endpoint: &str) -> (u64, i64) {
         let now = self.inner.time.now();

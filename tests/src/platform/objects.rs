@@ -1,5 +1,4 @@
-//! What posts and accounts look like in an answer: only the fields that were asked for, in the
-//! vocabulary that they were asked in.
+//! The JSON of posts and accounts: the requested fields, in the requested vocabulary.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +6,22 @@ use brain_base::clock::rfc3339;
 use serde_json::{Map, Value, json};
 
 use super::params::{NEWER, Params};
-use super::query::marked;
+use super::query::names_after;
 use super::world::{Account, Media, Post, World};
 
-/// The longest text of a post; the rest is in its note, in characters.
+/// Maximum length of a post's `text` in characters. The note has the full text.
 const SHORT: usize = 280;
 
-/// What was asked for besides the objects themselves.
-pub(super) struct Wanted {
+/// The requested fields and expansions.
+pub(super) struct FieldSelection {
     post: BTreeSet<String>,
     user: BTreeSet<String>,
     media: BTreeSet<String>,
     expand: BTreeSet<String>,
 }
 
-impl Wanted {
-    /// What `params` ask for. Names that nobody knows are dropped, as the platform does.
+impl FieldSelection {
+    /// Reads the requested fields. Unknown names are ignored, as on the real platform.
     pub(super) fn of(params: &Params) -> Self {
         let list = |name: &str| -> BTreeSet<String> {
             params
@@ -52,7 +51,7 @@ impl Wanted {
         self.post.contains(name)
     }
 
-    /// A post.
+    /// Returns the JSON of a post.
     pub(super) fn tweet(&self, world: &World, post: &Post) -> Value {
         let mut object = Map::new();
         let long = post.text.chars().count() > SHORT;
@@ -112,7 +111,7 @@ impl Wanted {
         Value::Object(object)
     }
 
-    /// An account.
+    /// Returns the JSON of an account.
     pub(super) fn user(&self, account: &Account) -> Value {
         let mut object = Map::new();
         object.insert("id".into(), json!(account.id.to_string()));
@@ -136,7 +135,7 @@ impl Wanted {
         Value::Object(object)
     }
 
-    fn medium(&self, media: &Media) -> Value {
+    fn media_object(&self, media: &Media) -> Value {
         let mut object = Map::new();
         object.insert("media_key".into(), json!(media.key));
         object.insert("type".into(), json!(media.kind));
@@ -150,7 +149,7 @@ impl Wanted {
         Value::Object(object)
     }
 
-    /// What comes with these posts, and what should have and is hidden.
+    /// Returns the included objects of these posts, and errors for hidden ones.
     pub(super) fn includes(
         &self,
         world: &World,
@@ -164,12 +163,12 @@ impl Wanted {
                 users.insert(post.author);
             }
             if self.expand.contains("entities.mentions.username") {
-                let named = marked(&post.text, '@');
+                let named = names_after(&post.text, '@');
                 users.extend(named.iter().filter_map(|(_, name)| Some(world.by_name(name)?.id)));
             }
             let others = [post.reposts, post.quotes, post.reply_to].into_iter().flatten();
             for id in others.filter(|_| self.expand.contains("referenced_tweets.id")) {
-                match world.posts.get(&id).filter(|other| world.sees(app, other)) {
+                match world.posts.get(&id).filter(|other| world.can_see(app, other)) {
                     Some(_) => drop(tweets.insert(id)),
                     None => errors.push(json!({"value": id.to_string(), "resource_id": id.to_string(),
                         "parameter": "referenced_tweets.id", "resource_type": "tweet", "title": "Not Found Error",
@@ -178,7 +177,7 @@ impl Wanted {
                 }
             }
             if self.expand.contains("attachments.media_keys") {
-                media.extend(post.media.iter().map(|medium| self.medium(medium)));
+                media.extend(post.media.iter().map(|medium| self.media_object(medium)));
             }
         }
         let mut all = Map::new();
@@ -194,7 +193,7 @@ impl Wanted {
     }
 }
 
-/// What the platform recognises in a text; places are in characters.
+/// Returns the entities of a text. Positions are in characters.
 fn entities(world: &World, text: &str) -> Value {
     let mut all = Map::new();
     let mut put = |name: &str, list: Vec<Value>| {
@@ -205,7 +204,7 @@ fn entities(world: &World, text: &str) -> Value {
     let end = |at: usize, name: &str| at + 1 + name.chars().count();
     put(
         "mentions",
-        marked(text, '@')
+        names_after(text, '@')
             .iter()
             .filter(|(_, name)| super::query::is_handle(name))
             .map(|(at, name)| {
@@ -218,7 +217,7 @@ fn entities(world: &World, text: &str) -> Value {
             .collect(),
     );
     for (mark, list) in [('#', "hashtags"), ('$', "cashtags")] {
-        let found = marked(text, mark);
+        let found = names_after(text, mark);
         put(
             list,
             found
@@ -244,10 +243,10 @@ fn entities(world: &World, text: &str) -> Value {
     if all.is_empty() { Value::Null } else { Value::Object(all) }
 }
 
-/// The same answer in the newer names.
-pub(super) fn newer(value: &mut Value) {
+/// Replaces field names by the use_newer_names ones.
+pub(super) fn use_newer_names(value: &mut Value) {
     match value {
-        Value::Array(list) => list.iter_mut().for_each(newer),
+        Value::Array(list) => list.iter_mut().for_each(use_newer_names),
         Value::Object(object) => {
             for (old, new) in [
                 ("edit_history_tweet_ids", "edit_history_post_ids"),
@@ -260,7 +259,7 @@ pub(super) fn newer(value: &mut Value) {
                     object.insert(new.into(), inner);
                 }
             }
-            object.values_mut().for_each(newer);
+            object.values_mut().for_each(use_newer_names);
         }
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! What may be asked of each endpoint, and within which bounds. A test holds the names against the
-//! OpenAPI document.
+//! The parameters of each endpoint and their check_max_results. A test compares the names with the OpenAPI
+//! document.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,17 @@ use super::world::World;
 /// The parameters of a request.
 pub(super) type Params = BTreeMap<String, String>;
 
-/// A parameter that is refused: its name, its value, and why.
-pub(super) type Refused = (String, String, String);
+/// An invalid parameter: name, value, reason.
+pub(super) type InvalidParameter = (String, String, String);
 
-/// What objects look like. The newer vocabulary is in use beside the older one, and in no document
-/// yet.
+/// The parameters that select fields.
 pub(super) const FIELDS: [&str; 6] =
     ["tweet.fields", "expansions", "media.fields", "poll.fields", "user.fields", "place.fields"];
-/// The same in the newer vocabulary.
+/// The newer name of `tweet.fields`. Both are in use; no published document has the newer one yet.
 pub(super) const NEWER: &str = "post.fields";
 
-/// The parameters that an endpoint takes besides [`FIELDS`].
-pub(super) fn own(endpoint: &str) -> &'static [&'static str] {
+/// Returns the parameters that an endpoint accepts besides [`FIELDS`].
+pub(super) fn accepted(endpoint: &str) -> &'static [&'static str] {
     match endpoint {
         at::TIMELINE => &[
             "since_id",
@@ -55,22 +54,22 @@ pub(super) fn own(endpoint: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether an endpoint takes `name`.
-pub(super) fn takes(endpoint: &str, name: &str) -> bool {
+/// Returns whether an endpoint accepts `name`.
+pub(super) fn accepts(endpoint: &str, name: &str) -> bool {
     let fields = match endpoint {
         at::RULES | at::CHANGE_RULES => &[][..],
         at::ME | at::BY_USERNAME => &["user.fields", "expansions", "tweet.fields"],
         _ => &FIELDS,
     };
     let newer = fields.contains(&"tweet.fields") && name == NEWER;
-    newer || fields.contains(&name) || own(endpoint).contains(&name)
+    newer || fields.contains(&name) || accepted(endpoint).contains(&name)
 }
 
 /// Reads a query.
 ///
 /// # Errors
-/// A parameter that comes twice.
-pub(super) fn read(query: &str) -> Result<Params, Refused> {
+/// A repeated parameter.
+pub(super) fn read(query: &str) -> Result<Params, InvalidParameter> {
     let mut params = Params::new();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         if params.insert(name.clone().into_owned(), value.clone().into_owned()).is_some() {
@@ -80,11 +79,11 @@ pub(super) fn read(query: &str) -> Result<Params, Refused> {
     Ok(params)
 }
 
-fn refuse(name: &str, value: &str, why: &str) -> Refused {
+fn refuse(name: &str, value: &str, why: &str) -> InvalidParameter {
     (name.into(), value.into(), format!("The `{name}` query parameter value [{value}] {why}"))
 }
 
-/// Whether `text` is an id.
+/// Returns whether `text` is an id.
 pub(super) fn is_id(text: &str) -> bool {
     (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
@@ -92,16 +91,16 @@ pub(super) fn is_id(text: &str) -> bool {
 /// Checks the parameters of a request.
 ///
 /// # Errors
-/// The first that the platform would refuse.
+/// The first invalid parameter.
 pub(super) fn check(
     endpoint: &str,
     params: &Params,
     world: &World,
     now: i64,
-) -> Result<(), Refused> {
+) -> Result<(), InvalidParameter> {
     for (name, value) in params {
-        if !takes(endpoint, name) {
-            let known: Vec<&str> = own(endpoint).iter().chain(&FIELDS).copied().collect();
+        if !accepts(endpoint, name) {
+            let known: Vec<&str> = accepted(endpoint).iter().chain(&FIELDS).copied().collect();
             let why = format!("The query parameter [{name}] is not one of [{}]", known.join(","));
             return Err((name.clone(), value.clone(), why));
         }
@@ -109,7 +108,7 @@ pub(super) fn check(
             return Err(refuse(name, value, "can not be empty"));
         }
         let why = match name.as_str() {
-            "max_results" => bounds(endpoint, value),
+            "max_results" => check_max_results(endpoint, value),
             "backfill_minutes" => Some("needs another product".into()),
             "since_id" | "until_id" => {
                 (!is_id(value)).then(|| "does not match ^[0-9]{1,19}$".into())
@@ -123,8 +122,8 @@ pub(super) fn check(
             }
             "sort_order" => (!["recency", "relevancy"].contains(&value.as_str()))
                 .then(|| "is not one of [recency,relevancy]".into()),
-            "query" => (value.chars().count() > super::query::LONGEST)
-                .then(|| format!("is longer than {} characters", super::query::LONGEST)),
+            "query" => (value.chars().count() > super::query::MAX_LENGTH)
+                .then(|| format!("is longer than {} characters", super::query::MAX_LENGTH)),
             "dry_run" | "delete_all" => {
                 (!["true", "false"].contains(&value.as_str())).then(|| "is not a boolean".into())
             }
@@ -157,24 +156,24 @@ pub(super) fn check(
         ));
     }
     if endpoint == at::SEARCH {
-        week(params, world, now)?;
+        check_last_week(params, world, now)?;
     }
     Ok(())
 }
 
-/// The bounds of `max_results`.
-fn bounds(endpoint: &str, value: &str) -> Option<String> {
-    let (least, most) = match endpoint {
+/// Checks `max_results`.
+fn check_max_results(endpoint: &str, value: &str) -> Option<String> {
+    let (min, max) = match endpoint {
         at::SEARCH => (10, 100),
         at::RULES => (1, 1000),
         _ => (5, 100),
     };
-    let fits = value.parse::<u32>().is_ok_and(|n| (least..=most).contains(&n));
-    (!fits).then(|| format!("is not between {least} and {most}"))
+    let fits = value.parse::<u32>().is_ok_and(|n| (min..=max).contains(&n));
+    (!fits).then(|| format!("is not between {min} and {max}"))
 }
 
-/// Search knows seven days only, and says so of ids and times alike.
-fn week(params: &Params, world: &World, now: i64) -> Result<(), Refused> {
+/// Checks that ids and times of a search are within the last seven days.
+fn check_last_week(params: &Params, world: &World, now: i64) -> Result<(), InvalidParameter> {
     let begin = now - 7 * 86_400_000;
     if let Some(start) = params.get("start_time")
         && parse_instant(start, false).is_some_and(|at| at < begin)
@@ -201,7 +200,7 @@ fn week(params: &Params, world: &World, now: i64) -> Result<(), Refused> {
     Ok(())
 }
 
-/// When an id was made, Unix milliseconds.
+/// Returns the creation time of an id in Unix milliseconds.
 fn time_of(id: u64) -> i64 {
     (id >> 22) as i64 + 1_288_834_974_657
 }

@@ -1,24 +1,24 @@
-//! Refusals, with the bodies that were seen.
+//! Error responses with the bodies of the real platform.
 
 use serde_json::{Map, Value, json};
 
 use super::Response;
-use super::params::Refused;
+use super::params::InvalidParameter;
 
-/// The kind of a problem as a whole answer.
+/// The content type of a problem.
 const PROBLEM: &str = "application/problem+json; charset=utf-8";
 
-/// A problem with its status.
+/// Returns a problem response.
 pub(super) fn problem(status: u16, body: &Value) -> Response {
     Response::new(status, PROBLEM, body.to_string())
 }
 
-/// The `type` of a problem.
+/// Returns the `type` of a problem.
 pub(super) fn kind(name: &str) -> String {
     format!("https://api.twitter.com/2/problems/{name}")
 }
 
-/// A problem of no kind of its own.
+/// Returns a problem without a specific type.
 pub(super) fn blank(status: u16, title: &str) -> Response {
     problem(
         status,
@@ -34,7 +34,7 @@ pub(super) fn too_many() -> Response {
     blank(429, "Too Many Requests")
 }
 
-pub(super) fn invalid((name, value, why): &Refused) -> Response {
+pub(super) fn invalid((name, value, why): &InvalidParameter) -> Response {
     problem(
         400,
         &json!({
@@ -46,7 +46,7 @@ pub(super) fn invalid((name, value, why): &Refused) -> Response {
     )
 }
 
-/// The first finding of `/2/users/me`: an app's own token is refused.
+/// Returns the error of `/2/users/me` for an app's token.
 pub(super) fn app_only() -> Response {
     problem(
         403,
@@ -60,7 +60,7 @@ pub(super) fn app_only() -> Response {
     )
 }
 
-/// The same the other way round: rules and streams are an app's.
+/// Returns the error of rules and streams for a user's token.
 pub(super) fn user_context() -> Response {
     problem(
         403,
@@ -74,7 +74,7 @@ pub(super) fn user_context() -> Response {
     )
 }
 
-/// A connection that is one too many, or has no rules.
+/// Returns the error of a connection over the limit or without rules.
 pub(super) fn connection(status: u16, issue: &str, detail: &str) -> Response {
     problem(
         status,
@@ -87,17 +87,17 @@ pub(super) fn connection(status: u16, issue: &str, detail: &str) -> Response {
     )
 }
 
-/// Why something is not in `data`, in an answer with status 200.
+/// Why an object is not in `data` of a response with status 200.
 pub(super) enum Missing {
-    /// It is not there.
+    /// It does not exist.
     NotFound,
-    /// Whoever asks may not see it.
+    /// The client may not see it.
     NotAuthorized,
     /// The account is suspended.
     Suspended,
 }
 
-/// An entry of `errors`.
+/// Returns an entry of `errors`.
 pub(super) fn missing(
     why: &Missing,
     resource: &str,

@@ -1,11 +1,11 @@
-//! A small honest part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`,
-//! `to:`, `@handle`, `#tag`, `is:`, `has:`, `lang:`. Words next to each other must all be there,
-//! and bind closer than `OR`. Anything else is refused, as the platform does.
+//! A part of the search language: words, `"phrases"`, `OR`, `-`, groups, `from:`, `to:`, `@handle`,
+//! `#tag`, `is:`, `has:`, `lang:`. Adjacent words must parse_all match and bind closer than `OR`.
+//! Anything else is an error, as on the real platform.
 
 use super::world::{Post, World};
 
-/// The longest query that whoever pays by use may send, in characters.
-pub(super) const LONGEST: usize = 512;
+/// Maximum length of a query in the pay-per-use plan, in characters.
+pub(super) const MAX_LENGTH: usize = 512;
 
 /// A query.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub(super) enum Query {
 pub(super) fn parse(text: &str) -> Result<Query, String> {
     let mut tokens = tokens(text)?;
     tokens.reverse();
-    let query = any(&mut tokens)?;
+    let query = parse_any(&mut tokens)?;
     if !tokens.is_empty() {
         return Err("There were errors processing your request: extraneous input ')'".into());
     }
-    if stands_on_negation(&query) {
+    if has_no_positive_clause(&query) {
         return Err(
             "There were errors processing your request: Rules must contain at least one positive, \
                     non-stopword clause"
@@ -39,12 +39,12 @@ pub(super) fn parse(text: &str) -> Result<Query, String> {
     Ok(query)
 }
 
-fn stands_on_negation(query: &Query) -> bool {
+fn has_no_positive_clause(query: &Query) -> bool {
     match query {
         Query::Not(_) => true,
         Query::Operator(name, _) => name == "is" || name == "has" || name == "lang",
-        Query::All(parts) => parts.iter().all(stands_on_negation),
-        Query::Any(parts) => parts.iter().any(stands_on_negation),
+        Query::All(parts) => parts.iter().all(has_no_positive_clause),
+        Query::Any(parts) => parts.iter().any(has_no_positive_clause),
         Query::Word(_) | Query::Phrase(_) => false,
     }
 }
@@ -75,19 +75,19 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
     Ok(tokens)
 }
 
-fn any(rest: &mut Vec<String>) -> Result<Query, String> {
-    let mut parts = vec![all(rest)?];
+fn parse_any(rest: &mut Vec<String>) -> Result<Query, String> {
+    let mut parts = vec![parse_all(rest)?];
     while rest.last().is_some_and(|token| token == "OR") {
         rest.pop();
-        parts.push(all(rest)?);
+        parts.push(parse_all(rest)?);
     }
     Ok(if parts.len() == 1 { parts.remove(0) } else { Query::Any(parts) })
 }
 
-fn all(rest: &mut Vec<String>) -> Result<Query, String> {
+fn parse_all(rest: &mut Vec<String>) -> Result<Query, String> {
     let mut parts = Vec::new();
     while rest.last().is_some_and(|token| token != "OR" && token != ")") {
-        parts.push(one(rest)?);
+        parts.push(parse_one(rest)?);
     }
     match parts.len() {
         0 => Err("There were errors processing your request: missing a clause".into()),
@@ -96,7 +96,7 @@ fn all(rest: &mut Vec<String>) -> Result<Query, String> {
     }
 }
 
-fn one(rest: &mut Vec<String>) -> Result<Query, String> {
+fn parse_one(rest: &mut Vec<String>) -> Result<Query, String> {
     let token = rest.pop().unwrap_or_default();
     if token == "-" {
         if rest.last().is_some_and(|next| next == "(") {
@@ -105,10 +105,10 @@ fn one(rest: &mut Vec<String>) -> Result<Query, String> {
                     .into(),
             );
         }
-        return Ok(Query::Not(Box::new(one(rest)?)));
+        return Ok(Query::Not(Box::new(parse_one(rest)?)));
     }
     if token == "(" {
-        let inner = any(rest)?;
+        let inner = parse_any(rest)?;
         return match rest.pop() {
             Some(end) if end == ")" => Ok(inner),
             _ => Err("There were errors processing your request: missing ')'".into()),
@@ -145,7 +145,7 @@ pub(super) fn is_handle(text: &str) -> bool {
     (1..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The words of a text, in lower case.
+/// Returns the words of a text in lower case.
 fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'')
         .filter(|word| !word.is_empty())
@@ -153,9 +153,9 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands behind each `mark` (`@`, `#`, `$`) of a text, with the place of the mark in
+/// Returns the names after each `mark` (`@`, `#`, `$`) of a text, with the position of the mark in
 /// characters.
-pub(super) fn marked(text: &str, mark: char) -> Vec<(usize, String)> {
+pub(super) fn names_after(text: &str, mark: char) -> Vec<(usize, String)> {
     let chars: Vec<char> = text.chars().collect();
     let part = |c: &char| c.is_alphanumeric() || *c == '_';
     let begins = |at: &usize| chars[*at] == mark && (*at == 0 || !part(&chars[at - 1]));
@@ -167,13 +167,13 @@ pub(super) fn marked(text: &str, mark: char) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// Whether a text mentions a handle.
+/// Returns whether a text mentions a handle.
 pub(super) fn mentions(text: &str, handle: &str) -> bool {
-    marked(text, '@').iter().any(|(_, name)| name.eq_ignore_ascii_case(handle))
+    names_after(text, '@').iter().any(|(_, name)| name.eq_ignore_ascii_case(handle))
 }
 
 impl Query {
-    /// Whether a post is what was asked for.
+    /// Returns whether a post matches.
     pub(super) fn matches(&self, world: &World, post: &Post) -> bool {
         let text = post.text.as_str();
         match self {
@@ -199,15 +199,17 @@ impl Query {
                 ("is", "retweet") => post.reposts.is_some(),
                 ("is", "verified") => world.accounts[&post.author].verified,
                 ("has", "links") => text.contains("https://"),
-                ("has", "mentions") => !marked(text, '@').is_empty(),
-                ("has", "hashtags") => !marked(text, '#').is_empty(),
+                ("has", "mentions") => !names_after(text, '@').is_empty(),
+                ("has", "hashtags") => !names_after(text, '#').is_empty(),
                 ("has", "media") => !post.media.is_empty(),
                 ("has", "images") => post.media.iter().any(|media| media.kind == "photo"),
                 ("has", "videos") => post.media.iter().any(|media| media.kind == "video"),
                 ("lang", lang) => post.lang == lang,
                 (mark, name) => {
                     let mark = mark.chars().next().unwrap_or('@');
-                    marked(text, mark).iter().any(|(_, found)| found.eq_ignore_ascii_case(name))
+                    names_after(text, mark)
+                        .iter()
+                        .any(|(_, found)| found.eq_ignore_ascii_case(name))
                 }
             },
         }

@@ -1,6 +1,5 @@
-//! The platform's OpenAPI document, by which its answers are judged. Stricter than the document
-//! itself: where that lists an object's fields, there may be no others, so that a misspelt one is
-//! found.
+//! The platform's OpenAPI document. Validation validate_with_errors stricter than the document: an object may have
+//! listed fields only, so that misspelt fields are found.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,19 +10,19 @@ use serde_json::{Map, Value, json};
 use super::endpoint as at;
 use crate::shared_data;
 
-/// Where the document's parts are.
+/// The prefix of schema references.
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// The document.
 pub struct Schema {
     paths: Value,
     schemas: Map<String, Value>,
-    /// Made when they are needed first.
+    /// Created on first use.
     validators: Mutex<BTreeMap<String, &'static Validator>>,
 }
 
 impl Schema {
-    /// The one of this process; `None`, said loudly, where the test data has none.
+    /// Returns the document of this process, or reports a skip if the test data does not have it.
     pub(super) fn shared() -> Option<&'static Self> {
         static SHARED: OnceLock<Option<Schema>> = OnceLock::new();
         SHARED
@@ -43,7 +42,7 @@ impl Schema {
         let mut shared = BTreeSet::new();
         schemas.values().for_each(|schema| parts_of_others(schema, false, &mut shared));
         for (name, schema) in &mut schemas {
-            // A part of another one may have that one's fields beside its own.
+            // A schema in an `allOf` must allow the fields of its siblings.
             if !shared.contains(name.as_str()) && schema.get("discriminator").is_none() {
                 seal(schema);
             }
@@ -51,60 +50,63 @@ impl Schema {
         Self { paths, schemas, validators: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Whether the answer of an endpoint is one that the document allows.
+    /// Validates a response of an endpoint.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn fits(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
+    /// What validate_with_errors wrong with it.
+    pub fn validate(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
         let value: Value = serde_json::from_slice(body).map_err(|e| format!("not JSON: {e}"))?;
         if status >= 400 {
-            return self.problem_fits(&value);
+            return self.validate_problem(&value);
         }
         let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
         let path = path.replace(":id", "{id}").replace(":username", "{username}");
-        // Rules are made with 201, which the document does not have.
+        // Rules are created with 201, which the document does not have.
         let schema = &self.paths[&path][method.to_lowercase()]["responses"]["200"]["content"]["application/json"]
             ["schema"];
         let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS));
-        self.is(name.ok_or_else(|| format!("the document does not have {endpoint}"))?, &value)
+        self.validate_with_errors(
+            name.ok_or_else(|| format!("the document does not have {endpoint}"))?,
+            &value,
+        )
     }
 
-    /// Whether a line of the persistent connection is one.
+    /// Validates a line of the persistent connection.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn line_fits(&self, line: &Value) -> Result<(), String> {
+    /// What validate_with_errors wrong with it.
+    pub fn validate_line(&self, line: &Value) -> Result<(), String> {
         let (method, path) = ("get", at::STREAM);
         let schema =
             &self.paths[path][method]["responses"]["200"]["content"]["application/json"]["schema"];
         let name =
             schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS)).unwrap_or_default();
-        self.is(name, line)
+        self.validate_with_errors(name, line)
     }
 
-    /// Whether `value` is a problem of the kind that it says it is.
+    /// Validates a problem by its type.
     ///
     /// # Errors
-    /// What is wrong with it.
-    pub fn problem_fits(&self, value: &Value) -> Result<(), String> {
-        self.fits_schema("Problem", value)?;
+    /// What validate_with_errors wrong with it.
+    pub fn validate_problem(&self, value: &Value) -> Result<(), String> {
+        self.validate_as("Problem", value)?;
         let kind = value["type"].as_str().unwrap_or_default();
         let named = self.schemas["Problem"]["discriminator"]["mapping"][kind].as_str();
         match named.and_then(|name| name.strip_prefix(SCHEMAS)) {
-            Some(name) => self.fits_schema(name, value),
+            Some(name) => self.validate_as(name, value),
             None => Err(format!("the document has no problem {kind}")),
         }
     }
 
-    fn is(&self, name: &str, value: &Value) -> Result<(), String> {
-        self.fits_schema(name, value)?;
+    fn validate_with_errors(&self, name: &str, value: &Value) -> Result<(), String> {
+        self.validate_as(name, value)?;
         let errors = value["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
-        errors.iter().try_for_each(|error| self.problem_fits(error))
+        errors.iter().try_for_each(|error| self.validate_problem(error))
     }
 
-    fn fits_schema(&self, name: &str, value: &Value) -> Result<(), String> {
+    fn validate_as(&self, name: &str, value: &Value) -> Result<(), String> {
         let mut validators = self.validators.lock().unwrap_or_else(PoisonError::into_inner);
-        // A few of them, for the life of a test's process.
+        // There are few of them, and they live as long as the process.
         let validator: &'static Validator = validators
             .entry(name.into())
             .or_insert_with(|| Box::leak(Box::new(self.validator(name))));
@@ -147,7 +149,7 @@ fn references(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Which schemas are parts of others by `allOf`.
+/// Collects the schemas that others include with `allOf`.
 fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<String>) {
     match schema {
         Value::Array(list) => list.iter().for_each(|inner| parts_of_others(inner, part, found)),
@@ -166,7 +168,7 @@ fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<Strin
     }
 }
 
-/// Allows no other fields than those that are listed, all the way down but for parts of others.
+/// Forbids unlisted fields, except in parts of `allOf`.
 fn seal(schema: &mut Value) {
     match schema {
         Value::Array(list) => list.iter_mut().for_each(seal),

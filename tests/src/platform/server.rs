@@ -1,5 +1,4 @@
-//! HTTP/1.1 by hand, so that every fault of a connection can be had: one thread a connection, no
-//! more than a test needs.
+//! A minimal HTTP/1.1 server with one thread per connection. It can produce every connection fault.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,19 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::{Manner, Platform, Request, Response, Subscription, Told, control};
+use super::{Delivery, Platform, Request, Response, StreamItem, Subscription, control};
 
-/// How long a silent connection is held open at the most.
+/// Maximum time that a silent connection stays open.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// A platform behind a loopback port; gone when this goes.
-pub struct Served {
+/// A platform on a loopback port. Dropping it closes the port.
+pub struct PlatformServer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Served {
-    /// Serves `platform` at a free port; with `control`, scripts may change it.
+impl PlatformServer {
+    /// Serves `platform` on a free port. With `control`, scripts may change it.
     #[must_use]
     pub fn start(platform: &Platform, control: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -33,7 +32,7 @@ impl Served {
                 }
                 let (platform, stopped) = (platform.clone(), Arc::clone(&stopped));
                 if let Ok(stream) = stream {
-                    // Whoever goes away in the middle is no fault of the platform.
+                    // A client that disconnects is no error.
                     std::thread::spawn(move || drop(serve(&stream, &platform, control, &stopped)));
                 }
             }
@@ -41,20 +40,20 @@ impl Served {
         Self { address, stop }
     }
 
-    /// Where it is.
+    /// Returns the address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it is, as a base of addresses.
+    /// Returns the base address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
 
-impl Drop for Served {
+impl Drop for PlatformServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         // Wakes the thread that accepts.
@@ -105,30 +104,30 @@ fn serve(
             body: &body,
         };
         let answer = match path.strip_prefix("/_control/") {
-            Some(what) if control => control::change(platform, what, &body),
+            Some(action) if control => control::change(platform, action, &body),
             _ => platform.answer(&request),
         };
-        if !bring(stream, &answer, stop)? || close || stop.load(Ordering::SeqCst) {
+        if !send(stream, &answer, stop)? || close || stop.load(Ordering::SeqCst) {
             return Ok(());
         }
     }
 }
 
-/// Sends an answer; whether the connection goes on.
-fn bring(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::io::Result<bool> {
-    match answer.manner {
-        Manner::Silence => {
+/// Sends a response. Returns whether the connection stays open.
+fn send(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::io::Result<bool> {
+    match answer.delivery {
+        Delivery::Silence => {
             stream.set_read_timeout(Some(SILENCE))?;
-            // Until the other end gives up.
+            // Wait until the client disconnects.
             let _ = stream.read(&mut [0; 1]);
             return Ok(false);
         }
-        Manner::Close => {
+        Delivery::Close => {
             stream.shutdown(Shutdown::Both)?;
             return Ok(false);
         }
-        Manner::Slow(wait) => std::thread::sleep(wait),
-        Manner::Cut(_) | Manner::Usual => {}
+        Delivery::Slow(wait) => std::thread::sleep(wait),
+        Delivery::Cut(_) | Delivery::Usual => {}
     }
     let mut head = format!("HTTP/1.1 {} -\r\n", answer.status);
     for (name, value) in &answer.headers {
@@ -137,20 +136,20 @@ fn bring(mut stream: &TcpStream, answer: &Response, stop: &AtomicBool) -> std::i
     if let Some(subscription) = &answer.stream {
         head.push_str("transfer-encoding: chunked\r\n\r\n");
         stream.write_all(head.as_bytes())?;
-        follow(stream, subscription, stop)?;
+        send_stream(stream, subscription, stop)?;
         return Ok(false);
     }
     head.push_str(&format!("content-length: {}\r\n\r\n", answer.body.len()));
-    let sent = match answer.manner {
-        Manner::Cut(bytes) => bytes.min(answer.body.len()),
+    let sent = match answer.delivery {
+        Delivery::Cut(bytes) => bytes.min(answer.body.len()),
         _ => answer.body.len(),
     };
     stream.write_all(&[head.as_bytes(), &answer.body[..sent]].concat())?;
     Ok(sent == answer.body.len())
 }
 
-/// A persistent connection, until either end has enough.
-fn follow(
+/// Sends a stream until the client disconnects or the server stops.
+fn send_stream(
     mut stream: &TcpStream,
     subscription: &Subscription,
     stop: &AtomicBool,
@@ -158,15 +157,15 @@ fn follow(
     stream.set_read_timeout(Some(Duration::from_millis(1)))?;
     while !stop.load(Ordering::SeqCst) {
         match subscription.next(Duration::from_millis(50)) {
-            Told::Bytes(bytes) => {
+            StreamItem::Bytes(bytes) => {
                 stream.write_all(
                     &[format!("{:x}\r\n", bytes.len()).as_bytes(), &bytes, b"\r\n"].concat(),
                 )?;
             }
-            Told::End => return stream.write_all(b"0\r\n\r\n"),
-            Told::Cut => return stream.shutdown(Shutdown::Both),
-            // A listener that went away frees its place.
-            Told::Nothing => match stream.read(&mut [0; 1]) {
+            StreamItem::End => return stream.write_all(b"0\r\n\r\n"),
+            StreamItem::Cut => return stream.shutdown(Shutdown::Both),
+            // A disconnected listener frees its connection.
+            StreamItem::Nothing => match stream.read(&mut [0; 1]) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(error)

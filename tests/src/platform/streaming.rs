@@ -1,4 +1,4 @@
-//! The persistent connection: its rules, who listens, and what they hear.
+//! The persistent connection: rules and listeners.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use brain_base::clock::rfc3339;
 use serde_json::{Value, json};
 
-use super::objects::Wanted;
+use super::objects::FieldSelection;
 use super::params::Params;
 use super::problems::{self, kind};
 use super::query::{self, Query};
 use super::world::World;
 use super::{Platform, Response};
 
-/// The longest rule, in characters.
-const LONGEST: usize = 1024;
-/// The most rules.
-const MOST: usize = 1000;
-/// Something comes at least this often.
+/// Maximum length of a rule in characters.
+const MAX_RULE_LENGTH: usize = 1024;
+/// Maximum number of rules.
+const MAX_RULES: usize = 1000;
+/// The default interval of keep-alive bytes.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
 /// A rule.
@@ -40,24 +40,24 @@ impl Rule {
     }
 }
 
-/// What a connection brings.
+/// An item of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum StreamItem {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// Nothing in the time that was given.
+    /// Nothing within the time limit.
     Nothing,
-    /// Its end, as HTTP ends an answer.
+    /// The regular end of the response.
     End,
-    /// Its end, in the middle.
+    /// A broken connection.
     Cut,
 }
 
 #[derive(Debug)]
 struct Queue {
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<StreamItem>,
     closed: bool,
-    /// When something was sent last.
+    /// The time of the last sent item.
     last: Instant,
     keep_alive: Option<Duration>,
 }
@@ -65,7 +65,7 @@ struct Queue {
 #[derive(Debug)]
 struct Channel {
     queue: Mutex<Queue>,
-    bell: Condvar,
+    changed: Condvar,
 }
 
 impl Channel {
@@ -73,42 +73,42 @@ impl Channel {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, told: Told) {
-        self.queue().waiting.push_back(told);
-        self.bell.notify_all();
+    fn tell(&self, item: StreamItem) {
+        self.queue().waiting.push_back(item);
+        self.changed.notify_all();
     }
 }
 
-/// A listener's end of a connection; gone when this goes.
+/// A listener's end of a connection. Dropping it disconnects.
 #[derive(Debug)]
 pub struct Subscription {
     channel: Arc<Channel>,
 }
 
 impl Subscription {
-    /// What comes next, waiting for it `within` at the most.
+    /// Waits for the next item for at most `within`.
     #[must_use]
-    pub fn next(&self, within: Duration) -> Told {
+    pub fn next(&self, within: Duration) -> StreamItem {
         let until = Instant::now() + within;
         let mut queue = self.channel.queue();
         loop {
-            if let Some(told) = queue.waiting.pop_front() {
+            if let Some(item) = queue.waiting.pop_front() {
                 queue.last = Instant::now();
-                return told;
+                return item;
             }
             let now = Instant::now();
             let alive = queue.keep_alive.map(|every| queue.last + every);
             if alive.is_some_and(|at| at <= now) {
                 queue.last = now;
-                return Told::Bytes(b"\r\n".to_vec());
+                return StreamItem::Bytes(b"\r\n".to_vec());
             }
             if now >= until {
-                return Told::Nothing;
+                return StreamItem::Nothing;
             }
             let next = alive.map_or(until, |at| at.min(until));
             queue = self
                 .channel
-                .bell
+                .changed
                 .wait_timeout(queue, next - now)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
@@ -124,7 +124,7 @@ impl Drop for Subscription {
 
 struct Listener {
     channel: Arc<Channel>,
-    wanted: Wanted,
+    fields: FieldSelection,
 }
 
 /// Rules and listeners.
@@ -132,11 +132,11 @@ pub(super) struct Streaming {
     rules: Vec<Rule>,
     made: u64,
     listeners: Vec<Listener>,
-    /// How often something comes; `None`: never.
+    /// The interval of keep-alive bytes, or `None` for no keep-alive.
     keep_alive: Option<Duration>,
-    /// Places that stay taken although nobody listens.
+    /// Connections that count although their listener is gone.
     stale: usize,
-    /// Lines that were sent since they were asked for.
+    /// Sent lines that no test has read yet.
     sent: Vec<Value>,
 }
 
@@ -206,12 +206,12 @@ impl Streaming {
                 );
                 continue;
             }
-            let parsed = if value.is_empty() || value.chars().count() > LONGEST {
+            let parsed = if value.is_empty() || value.chars().count() > MAX_RULE_LENGTH {
                 Err("Rule length must be in range 1 to 1024.".to_owned())
             } else {
                 query::parse(value)
             };
-            let title = if self.rules.len() >= MOST {
+            let title = if self.rules.len() >= MAX_RULES {
                 Err(("RulesCapExceeded", "rule-cap", String::new()))
             } else {
                 parsed.map_err(|why| ("UnprocessableEntity", "invalid-rules", why))
@@ -259,7 +259,7 @@ impl Streaming {
         )
     }
 
-    pub(super) fn connect(&mut self, wanted: Wanted) -> Response {
+    pub(super) fn connect(&mut self, fields: FieldSelection) -> Response {
         self.listeners.retain(|listener| !listener.channel.queue().closed);
         if self.rules.is_empty() {
             return problems::connection(
@@ -278,21 +278,21 @@ impl Streaming {
             last: Instant::now(),
             keep_alive: self.keep_alive,
         };
-        let channel = Arc::new(Channel { queue: Mutex::new(queue), bell: Condvar::new() });
-        self.listeners.push(Listener { channel: Arc::clone(&channel), wanted });
+        let channel = Arc::new(Channel { queue: Mutex::new(queue), changed: Condvar::new() });
+        self.listeners.push(Listener { channel: Arc::clone(&channel), fields });
         Response {
             stream: Some(Subscription { channel }),
             ..Response::new(200, "application/json; charset=utf-8", "")
         }
     }
 
-    /// Tells everybody who listens of a post, if a rule matches it.
-    pub(super) fn hear(&mut self, world: &World, id: u64) {
+    /// Sends a post to all listeners if a rule matches it.
+    pub(super) fn notify(&mut self, world: &World, id: u64) {
         let post = &world.posts[&id];
         let matching: Vec<Value> = self
             .rules
             .iter()
-            .filter(|rule| world.public(post) && rule.query.matches(world, post))
+            .filter(|rule| world.is_public(post) && rule.query.matches(world, post))
             .map(|rule| {
                 let rule = rule.json();
                 json!({"id": rule["id"], "tag": rule.get("tag").cloned().unwrap_or_else(|| json!(""))})
@@ -304,28 +304,28 @@ impl Streaming {
         self.listeners.retain(|listener| !listener.channel.queue().closed);
         for listener in &self.listeners {
             let mut line =
-                json!({"data": listener.wanted.tweet(world, post), "matching_rules": matching});
-            if let Some(includes) = listener.wanted.includes(world, true, &[post]).0 {
+                json!({"data": listener.fields.tweet(world, post), "matching_rules": matching});
+            if let Some(includes) = listener.fields.includes(world, true, &[post]).0 {
                 line["includes"] = includes;
             }
-            listener.channel.tell(Told::Bytes(format!("{line}\r\n").into_bytes()));
+            listener.channel.tell(StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
             self.sent.push(line);
         }
     }
 
-    fn tell(&self, told: &Told) {
-        self.listeners.iter().for_each(|listener| listener.channel.tell(told.clone()));
+    fn tell(&self, item: &StreamItem) {
+        self.listeners.iter().for_each(|listener| listener.channel.tell(item.clone()));
     }
 }
 
 impl Platform {
-    /// The values of the rules that are set.
+    /// Returns the values of the rules.
     #[must_use]
     pub fn rules(&self) -> Vec<String> {
         self.state().streaming.rules.iter().map(|rule| rule.value.clone()).collect()
     }
 
-    /// How many listen.
+    /// Returns the number of listeners.
     #[must_use]
     pub fn listeners(&self) -> usize {
         let mut state = self.state();
@@ -333,52 +333,51 @@ impl Platform {
         state.streaming.listeners.len()
     }
 
-    /// Something comes over connections this often from now on; `None`: nothing but posts.
+    /// Sets the interval of keep-alive bytes; `None` disables them.
     pub fn keep_alive(&self, every: Option<Duration>) {
         let mut state = self.state();
         state.streaming.keep_alive = every;
         for listener in &state.streaming.listeners {
             listener.channel.queue().keep_alive = every;
-            listener.channel.bell.notify_all();
+            listener.channel.changed.notify_all();
         }
     }
 
     /// Sends these bytes over all connections.
     pub fn stream_bytes(&self, bytes: &[u8]) {
-        self.state().streaming.tell(&Told::Bytes(bytes.to_vec()));
+        self.state().streaming.tell(&StreamItem::Bytes(bytes.to_vec()));
     }
 
-    /// Ends all connections as the platform does when it restarts, with a line that says so.
+    /// Ends all connections with an error line, as the platform does when it restarts.
     pub fn disconnect(&self) {
         let line = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
             "detail": "This stream has been disconnected upstream for operational reasons.",
             "type": kind("operational-disconnect")}]});
         let state = self.state();
-        state.streaming.tell(&Told::Bytes(format!("{line}\r\n").into_bytes()));
-        state.streaming.tell(&Told::End);
+        state.streaming.tell(&StreamItem::Bytes(format!("{line}\r\n").into_bytes()));
+        state.streaming.tell(&StreamItem::End);
     }
 
-    /// Breaks all connections off. With `stale` the platform does not notice, and their place stays
-    /// taken until it is freed.
+    /// Breaks all connections. With `stale`, they still count until [`Platform::free_stale`].
     pub fn cut_streams(&self, stale: bool) {
         let mut state = self.state();
-        state.streaming.tell(&Told::Cut);
+        state.streaming.tell(&StreamItem::Cut);
         state.streaming.stale += usize::from(stale);
     }
 
-    /// Frees places that nobody uses.
+    /// Frees stale connections.
     pub fn free_stale(&self) {
         self.state().streaming.stale = 0;
     }
 
-    /// What was sent over connections since the last call, held against the document.
+    /// Returns the lines sent since the last call, validated against the document.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The first mismatch.
     pub fn sent(&self) -> Result<Vec<Value>, String> {
         let sent = std::mem::take(&mut self.state().streaming.sent);
         if let Some(schema) = self.inner.schema {
-            sent.iter().try_for_each(|line| schema.line_fits(line))?;
+            sent.iter().try_for_each(|line| schema.validate_line(line))?;
         }
         Ok(sent)
     }

@@ -29,7 +29,7 @@ fn platform() -> (Platform, String, String) {
 }
 
 #[test]
-fn who_may_ask_and_what() {
+fn invalid_tokens_and_parameters_are_rejected() {
     let (platform, me, _) = platform();
     let ask = |token: Option<&str>, path: &str| {
         let answer = platform.answer(&Request {
@@ -78,7 +78,7 @@ fn who_may_ask_and_what() {
 }
 
 #[test]
-fn what_the_parameters_are_is_in_the_document() {
+fn parameters_match_the_document() {
     let Some(path) = crate::shared_data("x-openapi.json") else { return };
     let document: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     for endpoint in [
@@ -107,11 +107,11 @@ fn what_the_parameters_are_is_in_the_document() {
             .filter(|each| each["in"] == "query")
             .map(|each| each["name"].as_str().unwrap().to_owned())
             .collect();
-        assert!(names.iter().all(|name| params::takes(endpoint, name)), "{endpoint}: {names:?}");
-        let ours = params::own(endpoint)
+        assert!(names.iter().all(|name| params::accepts(endpoint, name)), "{endpoint}: {names:?}");
+        let ours = params::accepted(endpoint)
             .iter()
             .chain(&params::FIELDS)
-            .filter(|name| params::takes(endpoint, name));
+            .filter(|name| params::accepts(endpoint, name));
         assert!(
             ours.clone().all(|name| names.iter().any(|known| known == name)),
             "{endpoint}: {names:?}"
@@ -120,7 +120,7 @@ fn what_the_parameters_are_is_in_the_document() {
 }
 
 #[test]
-fn timelines_mentions_and_searches() {
+fn timelines_mentions_and_searches_return_matching_posts() {
     let (platform, me, other) = platform();
     let mine: Vec<String> =
         (0..12).map(|i| platform.post_at(&me, &format!("post {i}"), NOW - 1000 + i)).collect();
@@ -160,7 +160,7 @@ fn timelines_mentions_and_searches() {
 }
 
 #[test]
-fn fields_are_what_was_asked_for_in_either_vocabulary() {
+fn requested_fields_are_returned_in_both_vocabularies() {
     let (platform, me, other) = platform();
     let quoted = platform.post(&other, "an earlier thing");
     let long = "long ".repeat(80);
@@ -203,7 +203,7 @@ fn fields_are_what_was_asked_for_in_either_vocabulary() {
 }
 
 #[test]
-fn what_is_missing_says_why() {
+fn hidden_posts_and_accounts_have_an_error() {
     let (platform, me, other) = platform();
     let (first, theirs) = (platform.post(&me, "first"), platform.post(&other, "theirs"));
     let look = |id: &str| {
@@ -234,7 +234,7 @@ fn what_is_missing_says_why() {
 }
 
 #[test]
-fn windows_are_fixed() {
+fn rate_limit_windows_are_fixed() {
     let (platform, me, _) = platform();
     let path = format!("/2/users/{me}/mentions");
     platform.limit(endpoint::MENTIONS, 2);
@@ -255,7 +255,7 @@ fn windows_are_fixed() {
 }
 
 #[test]
-fn faults_come_when_they_are_planned() {
+fn planned_faults_occur_in_order() {
     let (platform, me, _) = platform();
     platform.post(&me, "something");
     let path = format!("/2/users/{me}/tweets");
@@ -267,7 +267,7 @@ fn faults_come_when_they_are_planned() {
     assert_eq!(get(&platform, &path, "").status, 200);
     platform.fault(endpoint::TIMELINE, Fault::Truncated, 1);
     assert!(serde_json::from_slice::<Value>(&get(&platform, &path, "").body).is_err());
-    // What is refused in the platform's own words is held against the document, too.
+    // Errors must match the document, too.
     let Some(schema) = Schema::shared() else { return };
     for fault in [
         Fault::BadRequest,
@@ -285,14 +285,14 @@ fn faults_come_when_they_are_planned() {
         platform.fault(endpoint::TIMELINE, fault.clone(), 1);
         let answer = get(&platform, &path, "");
         assert!(answer.status >= 400, "{fault:?}");
-        schema.problem_fits(&answer.json()).unwrap_or_else(|why| panic!("{fault:?}: {why}"));
+        schema.validate_problem(&answer.json()).unwrap_or_else(|why| panic!("{fault:?}: {why}"));
     }
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_found() {
+fn responses_that_do_not_match_the_document_are_found() {
     let Some(schema) = Schema::shared() else { return };
-    let fits = |value: &Value| schema.fits(endpoint::LOOKUP, 200, value.to_string().as_bytes());
+    let fits = |value: &Value| schema.validate(endpoint::LOOKUP, 200, value.to_string().as_bytes());
     let post = json!({"data": {"id": "17", "text": "x", "edit_history_tweet_ids": ["17"]}});
     fits(&post).unwrap();
     for (name, wrong) in [
@@ -310,8 +310,8 @@ fn an_answer_that_does_not_fit_is_found() {
     assert!(fits(&json!({"data": null})).is_err());
     assert!(fits(&json!({"errors": [{"title": "x", "type": "https://api.twitter.com/2/problems/resource-not-found"}]})).is_err());
     assert!(fits(&json!({"errors": [{"title": "x", "type": "https://example.org"}]})).is_err());
-    assert!(schema.problem_fits(&json!({"title": "x"})).is_err());
-    // And a platform that gave such an answer says so when it goes.
+    assert!(schema.validate_problem(&json!({"title": "x"})).is_err());
+    // Dropping a platform with a mismatch panics.
     let (platform, me, _) = platform();
     platform.change_account(&me, |account| account.username = "not a handle".into());
     let bearer = format!("Bearer {USER_TOKEN}");
@@ -321,12 +321,12 @@ fn an_answer_that_does_not_fit_is_found() {
         authorization: Some(&bearer),
         ..Request::default()
     }));
-    let went = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(platform)));
-    assert!(went.is_err(), "the misfit is told");
+    let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(platform)));
+    assert!(dropped.is_err(), "the misfit is told");
 }
 
 #[test]
-fn rules_and_the_connection() {
+fn matching_posts_are_streamed() {
     let (platform, _, other) = platform();
     let bearer = format!("Bearer {APP_TOKEN}");
     let change = |body: Value| {
@@ -352,7 +352,7 @@ fn rules_and_the_connection() {
     assert_eq!(connect().status, 429, "one at a time");
     let id = platform.post(&other, "a cat");
     platform.post(&other, "a dog");
-    let Told::Bytes(line) = subscription.next(Duration::ZERO) else { panic!("nothing came") };
+    let StreamItem::Bytes(line) = subscription.next(Duration::ZERO) else { panic!("nothing came") };
     assert!(line.ends_with(b"\r\n"));
     let line: Value = serde_json::from_slice(&line).unwrap();
     assert_eq!(
@@ -360,15 +360,15 @@ fn rules_and_the_connection() {
         (&json!(id), &json!("cats"))
     );
     assert_eq!(platform.sent().unwrap().len(), 1);
-    assert_eq!(subscription.next(Duration::ZERO), Told::Nothing);
+    assert_eq!(subscription.next(Duration::ZERO), StreamItem::Nothing);
     platform.keep_alive(Some(Duration::from_millis(1)));
-    assert_eq!(subscription.next(Duration::from_secs(60)), Told::Bytes(b"\r\n".to_vec()));
+    assert_eq!(subscription.next(Duration::from_secs(60)), StreamItem::Bytes(b"\r\n".to_vec()));
     platform.keep_alive(None);
     platform.disconnect();
     assert!(
-        matches!(subscription.next(Duration::ZERO), Told::Bytes(line) if line.starts_with(b"{\"errors\""))
+        matches!(subscription.next(Duration::ZERO), StreamItem::Bytes(line) if line.starts_with(b"{\"errors\""))
     );
-    assert_eq!(subscription.next(Duration::ZERO), Told::End);
+    assert_eq!(subscription.next(Duration::ZERO), StreamItem::End);
     drop(subscription);
     assert_eq!(platform.listeners(), 0);
     platform.cut_streams(true);

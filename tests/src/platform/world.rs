@@ -1,5 +1,5 @@
-//! Who wrote what. Ids are made as the platform makes them: of the time, so that a later post has a
-//! larger one.
+//! Accounts and posts. As on the real platform, post ids contain the time, so a later post has a
+//! larger id.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use brain_base::clock::rfc3339;
 
 use super::Platform;
 
-/// When the platform's ids begin, Unix milliseconds.
+/// The zero of time in ids, in Unix milliseconds.
 const EPOCH: i64 = 1_288_834_974_657;
 
 /// An account.
@@ -19,19 +19,19 @@ pub struct Account {
     pub username: String,
     /// Its name.
     pub name: String,
-    /// What it says of itself.
+    /// Its description.
     pub description: String,
-    /// Who follows it.
+    /// Its number of followers.
     pub followers: u64,
-    /// Whether only followers see its posts.
+    /// Whether only followers may see its posts.
     pub protected: bool,
     /// Whether the platform has suspended it.
     pub suspended: bool,
     /// Whether it was closed.
     pub gone: bool,
-    /// Whether it has the mark.
+    /// Whether it is verified.
     pub verified: bool,
-    /// When it was made, Unix milliseconds.
+    /// Creation time in Unix milliseconds.
     pub created_at: i64,
 }
 
@@ -59,9 +59,9 @@ pub struct Media {
     pub key: String,
     /// `photo`, `video` or `animated_gif`.
     pub kind: String,
-    /// Where a photo is, or a video's first picture.
+    /// The address of a photo or of a video's preview image.
     pub url: String,
-    /// What its author says is in it.
+    /// The alternative text.
     pub alt: Option<String>,
 }
 
@@ -74,15 +74,15 @@ pub struct Post {
     pub author: u64,
     /// Its whole text.
     pub text: String,
-    /// When it was written, Unix milliseconds.
+    /// Creation time in Unix milliseconds.
     pub created_at: i64,
-    /// Its numbers; `None`: the platform does not say.
+    /// Its counts, if the platform reports them.
     pub counts: Option<Counts>,
-    /// What it replies to.
+    /// The post that it replies to.
     pub reply_to: Option<u64>,
-    /// What it quotes.
+    /// The post that it quotes.
     pub quotes: Option<u64>,
-    /// What it repeats.
+    /// The post that it reposts.
     pub reposts: Option<u64>,
     /// All versions of it, oldest first.
     pub versions: Vec<u64>,
@@ -97,12 +97,12 @@ pub struct Post {
 }
 
 impl Post {
-    /// Whether a later version is there.
-    pub(super) fn superseded(&self) -> bool {
+    /// Returns whether a later version exists.
+    pub(super) fn is_superseded(&self) -> bool {
         self.versions.last() != Some(&self.id)
     }
 
-    /// When it was written, as the platform writes it.
+    /// Returns the creation time as text.
     pub(super) fn created(&self) -> String {
         rfc3339(self.created_at)
     }
@@ -114,8 +114,8 @@ pub(super) struct World {
     pub(super) accounts: BTreeMap<u64, Account>,
     /// By id.
     pub(super) posts: BTreeMap<u64, Post>,
-    /// Searches do not see what is younger than this, in milliseconds. The platform says 30
-    /// seconds; a test has no time.
+    /// Searches do not find posts younger than this, in milliseconds. The real platform has a lag
+    /// of 30 seconds; the default of tests is 0.
     pub(super) search_lag: i64,
     made: u64,
 }
@@ -125,25 +125,27 @@ impl World {
         self.accounts.values().find(|account| account.username.eq_ignore_ascii_case(username))
     }
 
-    /// The account that the user's token is of: the first.
-    pub(super) fn own(&self) -> Option<&Account> {
+    /// Returns the account of the user token: the first.
+    pub(super) fn token_owner(&self) -> Option<&Account> {
         self.accounts.values().next()
     }
 
-    /// Whether somebody other than its author may see a post.
-    pub(super) fn public(&self, post: &Post) -> bool {
+    /// Returns whether a post is is_public.
+    pub(super) fn is_public(&self, post: &Post) -> bool {
         let author = &self.accounts[&post.author];
         !(post.deleted || author.protected || author.suspended || author.gone)
     }
 
-    /// Whether the token of an app (or of the first account) sees a post.
-    pub(super) fn sees(&self, app: bool, post: &Post) -> bool {
-        let own = !app
-            && self.own().is_some_and(|own| own.id == post.author && !own.suspended && !own.gone);
-        self.public(post) || (own && !post.deleted)
+    /// Returns whether the token of an app, or of the first account, may see a post.
+    pub(super) fn can_see(&self, app: bool, post: &Post) -> bool {
+        let is_author = !app
+            && self
+                .token_owner()
+                .is_some_and(|owner| owner.id == post.author && !owner.suspended && !owner.gone);
+        self.is_public(post) || (is_author && !post.deleted)
     }
 
-    fn fresh(&mut self, created_at: i64) -> u64 {
+    fn new_post_id(&mut self, created_at: i64) -> u64 {
         let mut id = u64::try_from(created_at - EPOCH).expect("after 2010") << 22;
         while self.posts.contains_key(&id) {
             id += 1;
@@ -153,14 +155,14 @@ impl World {
 }
 
 impl Platform {
-    /// A new account; gives its id. The first is the one whose the user's token is.
+    /// Creates an account and returns its id. The user token belongs to the first account.
     pub fn account(&self, username: &str) -> String {
         let now = self.time().now();
         let mut state = self.state();
         let world = &mut state.world;
         assert!(world.by_name(username).is_none(), "{username} is taken");
         world.made += 1;
-        // Larger than what a number in JSON holds safely.
+        // Larger than the integers that JSON numbers hold exactly.
         let id = 1_500_000_000_000_000_000 + world.made;
         let account = Account {
             id,
@@ -183,25 +185,25 @@ impl Platform {
         change(self.state().world.accounts.get_mut(&number(id)).expect("an account"));
     }
 
-    /// The id of the account of this handle.
+    /// Returns the id of the account with this handle.
     #[must_use]
     pub fn account_id(&self, username: &str) -> Option<String> {
         self.state().world.by_name(username).map(|account| account.id.to_string())
     }
 
-    /// A post, now; gives its id. Persistent connections hear of it.
+    /// Creates a post now and returns its id. Matching listeners receive it.
     pub fn post(&self, author: &str, text: &str) -> String {
         self.post_at(author, text, self.time().now())
     }
 
-    /// A post that was written at `created_at` (Unix milliseconds).
+    /// Creates a post with the creation time `created_at` (Unix milliseconds).
     pub fn post_at(&self, author: &str, text: &str, created_at: i64) -> String {
-        let id = self.state().world.fresh(created_at);
+        let id = self.state().world.new_post_id(created_at);
         self.post_as(&id.to_string(), author, text, created_at);
         id.to_string()
     }
 
-    /// A post with this id.
+    /// Creates a post with this id.
     pub fn post_as(&self, id: &str, author: &str, text: &str, created_at: i64) {
         let (id, author) = (number(id), number(author));
         let mut state = self.state();
@@ -223,7 +225,7 @@ impl Platform {
             lang: "en".into(),
         };
         state.world.posts.insert(id, post);
-        state.streaming.hear(&state.world, id);
+        state.streaming.notify(&state.world, id);
     }
 
     /// Changes a post.
@@ -231,19 +233,18 @@ impl Platform {
         change(self.state().world.posts.get_mut(&number(id)).expect("a post"));
     }
 
-    /// A post has this many likes from now on.
+    /// Sets the likes of a post.
     pub fn likes(&self, id: &str, likes: u64) {
         self.change(id, |post| post.counts.get_or_insert_default().likes = likes);
     }
 
-    /// Edits a post: the new version has an id of its own, which is given; the former one can still
-    /// be looked up.
+    /// Edits a post and returns the id of the new version. Lookups still find the old version.
     pub fn edit(&self, id: &str, text: &str) -> String {
         let now = self.time().now();
         let mut state = self.state();
         let world = &mut state.world;
         let former = world.posts[&number(id)].clone();
-        let new = world.fresh(now);
+        let new = world.new_post_id(now);
         let mut versions = former.versions.clone();
         versions.push(new);
         for version in &former.versions {
@@ -261,7 +262,7 @@ impl Platform {
         }
     }
 
-    /// Searches see nothing that is younger than this, in milliseconds.
+    /// Hides posts younger than `ms` from searches.
     pub fn search_lag(&self, ms: i64) {
         self.state().world.search_lag = ms;
     }

@@ -1,4 +1,4 @@
-//! What the provider makes of an answer.
+//! A parser of voice markup, as strict as the provider's.
 
 use roxmltree::{Document, Node};
 
@@ -24,23 +24,23 @@ const VERBS: [(&str, &[&str]); 5] = [
     ("Hangup", &[]),
 ];
 
-/// What a caller hears, and how the call goes on.
+/// The parsed response: what the caller hears and how the call continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// Sentences.
+pub struct VoiceResponse {
+    /// Spoken sentences.
     pub say: Vec<String>,
-    /// Where what the caller says or presses goes.
+    /// The path that receives speech or keys.
     pub listens: Option<String>,
-    /// Where a caller goes who says nothing.
+    /// The path that is called if the caller is silent.
     pub redirect: Option<String>,
-    /// Where a recording goes, and what is made out of it.
+    /// The paths that receive a recording and its transcript.
     pub records: Option<(String, String)>,
     /// Whether the call ends.
     pub ends: bool,
 }
 
-impl Heard {
-    /// Reads an answer.
+impl VoiceResponse {
+    /// Parses an HTTP response.
     #[must_use]
     pub fn read(answer: &Answer) -> Self {
         assert_eq!(answer.header("content-type"), Some("text/xml; charset=utf-8"), "{answer:?}");
@@ -50,45 +50,45 @@ impl Heard {
     fn parse(text: &str) -> Self {
         let document = Document::parse(text).unwrap_or_else(|e| panic!("no XML ({e}): {text}"));
         assert_eq!(document.root_element().tag_name().name(), "Response");
-        let mut heard = Self::default();
+        let mut response = Self::default();
         let verbs: Vec<Node<'_, '_>> =
             document.root_element().children().filter(Node::is_element).collect();
         for (at, verb) in verbs.iter().enumerate() {
-            check(*verb);
+            check_attributes(*verb);
             let attribute = |name: &str| {
                 let value = verb.attribute(name).unwrap_or_else(|| panic!("no {name}: {text}"));
                 assert!(value.starts_with("/voice"), "{name}={value}");
                 value.to_owned()
             };
             match verb.tag_name().name() {
-                "Say" => heard.say.push(said(*verb)),
+                "Say" => response.say.push(spoken_text(*verb)),
                 "Gather" => {
-                    heard.listens = Some(attribute("action"));
+                    response.listens = Some(attribute("action"));
                     for inner in verb.children().filter(Node::is_element) {
-                        check(inner);
+                        check_attributes(inner);
                         assert_eq!(inner.tag_name().name(), "Say", "in a Gather: {text}");
-                        heard.say.push(said(inner));
+                        response.say.push(spoken_text(inner));
                     }
                     assert!(at + 1 < verbs.len(), "nothing behind a Gather ends the call: {text}");
                 }
                 "Record" => {
-                    heard.records = Some((attribute("action"), attribute("transcribeCallback")));
+                    response.records = Some((attribute("action"), attribute("transcribeCallback")));
                 }
-                "Redirect" => heard.redirect = Some(verb.text().unwrap_or_default().to_owned()),
-                _ => heard.ends = true,
+                "Redirect" => response.redirect = Some(verb.text().unwrap_or_default().to_owned()),
+                _ => response.ends = true,
             }
         }
-        heard
+        response
     }
 
-    /// Everything that is said.
+    /// Returns all sentences.
     #[must_use]
     pub fn text(&self) -> String {
         self.say.join(" ")
     }
 }
 
-fn check(verb: Node<'_, '_>) {
+fn check_attributes(verb: Node<'_, '_>) {
     let name = verb.tag_name().name();
     let known = VERBS.iter().find(|(known, _)| *known == name);
     let (_, attributes) = known.unwrap_or_else(|| panic!("the provider has no <{name}>"));
@@ -97,7 +97,7 @@ fn check(verb: Node<'_, '_>) {
     }
 }
 
-fn said(verb: Node<'_, '_>) -> String {
-    assert!(verb.children().all(|inner| inner.is_text()), "markup in what is said");
+fn spoken_text(verb: Node<'_, '_>) -> String {
+    assert!(verb.children().all(|inner| inner.is_text()), "markup in spoken text");
     verb.text().unwrap_or_default().to_owned()
 }

@@ -1,6 +1,5 @@
-//! The telephony provider as `/voice` sees it: calls with a signature made here, and answers read
-//! by a parser of XML. Strict where the real one is: a verb or an attribute that it does not know,
-//! or a call that would go on for ever, fails the test.
+//! A fake telephony provider: it sends signed calls to `/voice` and parses the responses. It is as
+//! strict as the real one: an unknown verb or attribute, or a call without an end, fails the test.
 
 mod markup;
 
@@ -14,20 +13,20 @@ use sha1::Sha1;
 
 use crate::http::{self, Answer};
 
-pub use markup::Heard;
+pub use markup::VoiceResponse;
 
-/// What tests sign with.
+/// The key of signatures.
 pub const TOKEN: &str = "a-token-of-the-telephony-account";
 /// The address that the provider calls.
 pub const PUBLIC: &str = "https://brain.example.org";
-/// A number that may ask, where a test says so.
+/// A number that tests may allow to ask questions.
 pub const KNOWN: &str = "+4915112345678";
-/// Somebody else.
+/// A number that is not allowed.
 pub const STRANGER: &str = "+18005550123";
-/// The number that is called.
+/// The called number.
 pub const OURS: &str = "+4930901820";
 
-/// `X-Twilio-Signature` of a call to `url` with this form.
+/// Returns the `X-Twilio-Signature` of a request to `url` with this form.
 #[must_use]
 pub fn sign(token: &str, url: &str, form: &[(&str, &str)]) -> String {
     let sorted: BTreeSet<_> = form.iter().collect();
@@ -40,20 +39,20 @@ pub fn sign(token: &str, url: &str, form: &[(&str, &str)]) -> String {
     STANDARD.encode(code.finalize().into_bytes())
 }
 
-/// A form as it is sent.
+/// Encodes a form.
 #[must_use]
 pub fn encoded(form: &[(&str, &str)]) -> String {
     url::form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish()
 }
 
-/// Sends a form to `path` with its signature.
+/// Sends a form to `path` with a valid signature.
 #[must_use]
 pub fn send(address: SocketAddr, path: &str, form: &[(&str, &str)]) -> Answer {
     let signature = sign(TOKEN, &format!("{PUBLIC}{path}"), form);
     posted(address, path, form, &signature)
 }
 
-/// Sends a form to `path` with this signature, addressed as a tunnel passes it on.
+/// Sends a form to `path` with this signature and the headers of a tunnel.
 #[must_use]
 pub fn posted(address: SocketAddr, path: &str, form: &[(&str, &str)], signature: &str) -> Answer {
     let headers = [
@@ -64,18 +63,18 @@ pub fn posted(address: SocketAddr, path: &str, form: &[(&str, &str)], signature:
     http::call(address, "POST", path, &headers, encoded(form).as_bytes())
 }
 
-/// A call under way.
+/// A call in progress.
 pub struct Call {
     address: SocketAddr,
-    /// Its id.
+    /// The call's id.
     pub sid: String,
     from: String,
-    /// What was heard last.
-    pub heard: Heard,
+    /// The last response.
+    pub response: VoiceResponse,
 }
 
 impl Call {
-    /// Somebody calls.
+    /// Starts a call.
     #[must_use]
     pub fn from(address: SocketAddr, number: &str, sid: &str) -> Self {
         let mut call = Self::under_way(address, number, sid);
@@ -83,55 +82,55 @@ impl Call {
         call
     }
 
-    /// A call that began before.
+    /// Continues an earlier call.
     #[must_use]
     pub fn under_way(address: SocketAddr, number: &str, sid: &str) -> Self {
-        Self { address, sid: sid.into(), from: number.into(), heard: Heard::default() }
+        Self { address, sid: sid.into(), from: number.into(), response: VoiceResponse::default() }
     }
 
-    /// The id of the page of this call on `day`.
+    /// Returns the slug of this call's page on `day`.
     #[must_use]
     pub fn slug(&self, day: &str) -> String {
         format!("calls/{day}-{}", self.sid[self.sid.len() - 12..].to_ascii_lowercase())
     }
 
-    /// The caller says this.
-    pub fn says(&mut self, text: &str) -> &Heard {
+    /// Sends speech of the caller.
+    pub fn says(&mut self, text: &str) -> &VoiceResponse {
         let action = self
-            .heard
+            .response
             .listens
             .clone()
-            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
+            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.response));
         self.goes_on(&action, &[("SpeechResult", text), ("Confidence", "0.91")])
     }
 
-    /// The caller presses a key.
-    pub fn presses(&mut self, key: &str) -> &Heard {
+    /// Sends a pressed key.
+    pub fn presses(&mut self, key: &str) -> &VoiceResponse {
         let action = self
-            .heard
+            .response
             .listens
             .clone()
-            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.heard));
+            .unwrap_or_else(|| panic!("nobody listens: {:?}", self.response));
         self.goes_on(&action, &[("Digits", key)])
     }
 
-    /// The caller says nothing: the provider goes on behind what it listened with.
-    pub fn is_silent(&mut self) -> &Heard {
+    /// Continues after silence of the caller.
+    pub fn is_silent(&mut self) -> &VoiceResponse {
         let next = self
-            .heard
+            .response
             .redirect
             .clone()
-            .unwrap_or_else(|| panic!("the call just ends: {:?}", self.heard));
+            .unwrap_or_else(|| panic!("the call just ends: {:?}", self.response));
         self.goes_on(&next, &[])
     }
 
-    /// The caller leaves a recording.
-    pub fn records(&mut self, id: &str, seconds: &str) -> &Heard {
+    /// Sends a recording.
+    pub fn records(&mut self, id: &str, seconds: &str) -> &VoiceResponse {
         let (action, _) = self
-            .heard
+            .response
             .records
             .clone()
-            .unwrap_or_else(|| panic!("nothing is recorded: {:?}", self.heard));
+            .unwrap_or_else(|| panic!("nothing is recorded: {:?}", self.response));
         let url = format!("https://api.twilio.com/2010-04-01/Recordings/{id}");
         self.goes_on(
             &action,
@@ -144,14 +143,14 @@ impl Call {
         )
     }
 
-    /// The provider calls `path`, with what it always says and with `more`.
-    pub fn goes_on(&mut self, path: &str, more: &[(&str, &str)]) -> &Heard {
+    /// Sends a request of the provider to `path` with its usual fields and `more`.
+    pub fn goes_on(&mut self, path: &str, more: &[(&str, &str)]) -> &VoiceResponse {
         let answer = self.sends(path, more).expect(200);
-        self.heard = Heard::read(&answer);
-        &self.heard
+        self.response = VoiceResponse::read(&answer);
+        &self.response
     }
 
-    /// The same, and what came back as it came.
+    /// As [`Call::goes_on`], but returns the HTTP response.
     #[must_use]
     pub fn sends(&self, path: &str, more: &[(&str, &str)]) -> Answer {
         let mut form = vec![
@@ -162,7 +161,7 @@ impl Call {
             ("Direction", "inbound"),
             ("ApiVersion", "2010-04-01"),
             ("FromCity", "BERLIN"),
-            // New ones come without notice.
+            // The provider adds fields without notice.
             ("SomethingNew", "ünï"),
         ];
         form.extend_from_slice(more);

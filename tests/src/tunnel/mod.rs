@@ -1,5 +1,5 @@
-//! Fakes of a tunnel: what agents and the telephony provider answer, at a loopback port or behind
-//! the daemon's own trait for what goes out; and programs that are started without there being any.
+//! Fakes for tunnels: agents and the telephony provider, on a loopback port or as an
+//! [`HttpClient`], and a process starter that starts nothing.
 
 mod programs;
 
@@ -14,39 +14,39 @@ use brain_tunnel::PROBE_HEADER;
 use serde_json::{Value, json};
 use url::Url;
 
-pub use programs::Programs;
+pub use programs::FakePrograms;
 
-/// What brain answers at `/health`.
+/// Returns brain's answer at `/health`.
 #[must_use]
 pub fn healthy() -> Value {
     json!({"status": "ok", "version": "0.0.0", "engine": "redb"})
 }
 
-/// What a program answers at `/health` that says it is brain.
+/// Returns the answer at `/health` of a program that pretends to be brain.
 #[must_use]
 pub fn impostor() -> Value {
     json!({"status": "ok", "version": "6.6.6", "engine": "redb", "proof": "trust me"})
 }
 
-/// What ngrok's agent says at `/api/tunnels` when it has one, in the shape of the majors 2 and 3.
+/// Returns the answer of ngrok's agent (versions 2 and 3) at `/api/tunnels` with one tunnel.
 #[must_use]
 pub fn ngrok_tunnel(url: &str, port: u16) -> Value {
     json!({"tunnels": [{"name": "command_line", "uri": "/api/tunnels/command_line", "public_url": url, "proto": "https",
         "config": {"addr": format!("http://localhost:{port}"), "inspect": true}, "metrics": {}}], "uri": "/api/tunnels"})
 }
 
-/// Answers by address, or by path where they are served. Whoever has a copy sees the same.
+/// Answers by address, or by path for a local server. Clones share one state.
 #[derive(Clone, Default)]
 pub struct Answers(Arc<Mutex<HashMap<String, (u16, String)>>>);
 
 impl Answers {
-    /// From now on `place` answers so.
+    /// Sets the answer of `place`.
     pub fn put(&self, place: &str, status: u16, body: &Value) {
         self.0.lock().unwrap().insert(place.into(), (status, body.to_string()));
     }
 
-    /// From now on nobody is there.
-    pub fn gone(&self, place: &str) {
+    /// Removes the answer of `place`.
+    pub fn remove(&self, place: &str) {
         self.0.lock().unwrap().remove(place);
     }
 
@@ -55,42 +55,42 @@ impl Answers {
     }
 }
 
-/// The telephony provider's one number.
+/// A phone number at the fake telephony provider.
 #[derive(Clone)]
-pub struct Number(Arc<Mutex<Line>>);
+pub struct PhoneNumber(Arc<Mutex<Line>>);
 
 struct Line {
     voice_url: String,
-    /// So many questions are refused.
+    /// The number of requests to refuse.
     refusals: usize,
     changes: usize,
 }
 
-impl Number {
-    /// One that leads there.
+impl PhoneNumber {
+    /// Creates a number with this voice webhook.
     #[must_use]
-    pub fn leading_to(url: &str) -> Self {
+    pub fn with_voice_url(url: &str) -> Self {
         Self(Arc::new(Mutex::new(Line { voice_url: url.into(), refusals: 0, changes: 0 })))
     }
 
-    /// Where it leads to.
+    /// Returns the voice webhook.
     #[must_use]
     pub fn voice_url(&self) -> String {
         self.0.lock().unwrap().voice_url.clone()
     }
 
-    /// Somebody lets it lead there, in the provider's console.
-    pub fn lead(&self, url: &str) {
+    /// Changes the voice webhook outside of brain, as in the provider's console.
+    pub fn set_voice_url(&self, url: &str) {
         self.0.lock().unwrap().voice_url = url.into();
     }
 
-    /// How often it was changed.
+    /// Returns the number of changes by brain.
     #[must_use]
     pub fn changes(&self) -> usize {
         self.0.lock().unwrap().changes
     }
 
-    /// The provider refuses the next questions.
+    /// Refuses the next `times` requests.
     pub fn refuse(&self, times: usize) {
         self.0.lock().unwrap().refusals = times;
     }
@@ -122,29 +122,29 @@ impl Number {
     }
 }
 
-/// Answers the watchdog's question for a host, as the public listener does.
+/// Returns the public listener's proof for a host and a question.
 pub type Listener = Arc<dyn Fn(&str, &str) -> Option<String> + Send + Sync>;
 
-/// What goes out, to these and nowhere else.
+/// A fake network that reaches only these answers.
 #[derive(Clone)]
-pub struct Net {
-    /// By whole address.
+pub struct FakeNetwork {
+    /// Answers by full address.
     pub answers: Answers,
-    /// At the provider's API.
-    pub number: Number,
-    /// Where public addresses lead to that have an answer.
+    /// The number at the provider's API.
+    pub number: PhoneNumber,
+    /// The target of public addresses that have an answer.
     pub listener: Arc<Mutex<Option<Listener>>>,
 }
 
-impl Net {
-    /// Without answers; its number leads there.
+impl FakeNetwork {
+    /// Creates a network without answers.
     #[must_use]
-    pub fn new(number: Number) -> Self {
+    pub fn new(number: PhoneNumber) -> Self {
         Self { answers: Answers::default(), number, listener: Arc::default() }
     }
 
-    /// The answer of the public listener, when the address has an answer at all and leads there.
-    fn arrived(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
+    /// Returns the public listener's answer if the address has an answer and leads to it.
+    fn proof_answer(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
         let question =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;
         let listener = self.listener.lock().unwrap().clone()?;
@@ -155,7 +155,7 @@ impl Net {
     }
 }
 
-impl HttpClient for Net {
+impl HttpClient for FakeNetwork {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let (status, body) = if call.url.path().contains("/IncomingPhoneNumbers/") {
             assert!(call.authorization.is_some_and(|secret| secret.expose().starts_with("Basic ")));
@@ -164,24 +164,24 @@ impl HttpClient for Net {
         } else {
             let (status, body) =
                 self.answers.at(call.url.as_str()).ok_or(NetError::ConnectionRefused)?;
-            let arrived = self.arrived(call, &body);
-            (status, arrived.unwrap_or(body))
+            let proof_answer = self.proof_answer(call, &body);
+            (status, proof_answer.unwrap_or(body))
         };
         Ok(HttpResponse { status, headers: Vec::new(), body: body.into_bytes(), from: None })
     }
 }
 
-/// An agent's API at a loopback port; gone when this goes.
-pub struct Served {
-    /// By path.
+/// An agent's API on a loopback port. Dropping it closes the port.
+pub struct FakeAgent {
+    /// Answers by path.
     pub answers: Answers,
-    /// Where it is.
+    /// The address.
     pub address: SocketAddr,
     stop: Arc<AtomicBool>,
 }
 
-impl Served {
-    /// At a free port.
+impl FakeAgent {
+    /// Starts an agent on a free port.
     #[must_use]
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -193,21 +193,21 @@ impl Served {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                // Whoever goes away in the middle is no fault of the agent.
+                // A client that disconnects is no error.
                 let _ = stream.and_then(|stream| serve(&stream, &known));
             }
         });
         Self { answers, address, stop }
     }
 
-    /// Where it is, as a base of addresses.
+    /// Returns the base address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
 
-impl Drop for Served {
+impl Drop for FakeAgent {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::SeqCst);
         // Wakes the thread that accepts.
@@ -215,7 +215,7 @@ impl Drop for Served {
     }
 }
 
-/// One request, one answer.
+/// Answers one request.
 fn serve(mut stream: &TcpStream, answers: &Answers) -> std::io::Result<()> {
     stream.set_read_timeout(Some(crate::PATIENCE))?;
     let mut lines = BufReader::new(stream.take(64 * 1024));

@@ -1,4 +1,4 @@
-//! Programs that are started without there being any.
+//! A fake process starter.
 
 use std::io::{Error, ErrorKind, Result};
 use std::path::PathBuf;
@@ -8,71 +8,72 @@ use std::time::Duration;
 use brain_tunnel::{Child, Launch, Starter};
 
 #[derive(Default)]
-struct Noted {
-    missing: bool,
+struct ProgramsState {
+    is_missing: bool,
     started: Vec<Launch>,
     stopped: usize,
     ended: Option<String>,
     lines: Vec<String>,
-    /// What the next one does at once.
-    fate: Option<(String, Vec<String>)>,
+    /// The exit reason and the output of programs that end at once.
+    early_exit: Option<(String, Vec<String>)>,
 }
 
-/// Notes what is started. Whoever has a copy sees the same.
+/// Records started programs. Clones share one state.
 #[derive(Clone, Default)]
-pub struct Programs(Arc<Mutex<Noted>>);
+pub struct FakePrograms(Arc<Mutex<ProgramsState>>);
 
-impl Programs {
-    /// Commands that were started, as typed.
+impl FakePrograms {
+    /// Returns the started commands.
     #[must_use]
     pub fn started(&self) -> Vec<String> {
         self.0.lock().unwrap().started.iter().map(|launch| launch.command.join(" ")).collect()
     }
 
-    /// Names and values of the variables of the last one.
+    /// Returns the environment variables of the last started program.
     #[must_use]
     pub fn variables(&self) -> Vec<(String, String)> {
-        let noted = self.0.lock().unwrap();
+        let state = self.0.lock().unwrap();
         let variables =
-            noted.started.last().map(|launch| launch.variables.clone()).unwrap_or_default();
+            state.started.last().map(|launch| launch.variables.clone()).unwrap_or_default();
         variables.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
     }
 
-    /// How many were ended.
+    /// Returns the number of stopped programs.
     #[must_use]
     pub fn stopped(&self) -> usize {
         self.0.lock().unwrap().stopped
     }
 
-    /// Whether there is such a program at all.
-    pub fn missing(&self, missing: bool) {
-        self.0.lock().unwrap().missing = missing;
+    /// Sets whether the program is missing.
+    pub fn set_missing(&self, is_missing: bool) {
+        self.0.lock().unwrap().is_missing = is_missing;
     }
 
-    /// Those that are started from now on say this, and end; with `None` they run.
-    pub fn fate(&self, fate: Option<(&str, &[&str])>) {
-        let fate = fate.map(|(how, lines)| {
+    /// Lets later programs print these lines and end for this reason. With `None` they keep
+    /// running.
+    pub fn end_at_once(&self, early_exit: Option<(&str, &[&str])>) {
+        let early_exit = early_exit.map(|(how, lines)| {
             (how.to_owned(), lines.iter().map(|line| (*line).to_owned()).collect())
         });
-        self.0.lock().unwrap().fate = fate;
+        self.0.lock().unwrap().early_exit = early_exit;
     }
 }
 
-impl Starter for Programs {
+impl Starter for FakePrograms {
     fn find(&self, program: &str) -> Option<PathBuf> {
-        (!self.0.lock().unwrap().missing).then(|| PathBuf::from("/usr/bin").join(program))
+        (!self.0.lock().unwrap().is_missing).then(|| PathBuf::from("/usr/bin").join(program))
     }
 
     fn start(&self, launch: &Launch) -> Result<Box<dyn Child>> {
-        let mut noted = self.0.lock().unwrap();
-        if noted.missing {
+        let mut state = self.0.lock().unwrap();
+        if state.is_missing {
             return Err(Error::new(ErrorKind::NotFound, "there is none"));
         }
-        noted.started.push(launch.clone());
+        state.started.push(launch.clone());
         let (ended, lines) =
-            noted.fate.clone().map_or((None, Vec::new()), |(how, lines)| (Some(how), lines));
-        (noted.ended, noted.lines) = (ended, lines);
-        drop(noted);
+            state.early_exit.clone().map_or((None, Vec::new()), |(how, lines)| (Some(how), lines));
+        (state.ended, state.lines) = (ended, lines);
+        drop(state);
         Ok(Box::new(self.clone()))
     }
 
@@ -81,7 +82,7 @@ impl Starter for Programs {
     }
 }
 
-impl Child for Programs {
+impl Child for FakePrograms {
     fn ended(&self) -> Option<String> {
         self.0.lock().unwrap().ended.clone()
     }

@@ -7,7 +7,7 @@ use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 use crate::output::{Show, Text, clean, count, minute, width};
 
 /// Formats handle and name of an author, if known.
-fn who(author: &DigestAuthor) -> String {
+fn author_name(author: &DigestAuthor) -> String {
     match (&author.handle, &author.name) {
         (Some(handle), Some(name)) => format!("@{handle} ({name})"),
         (Some(handle), None) => format!("@{handle}"),
@@ -17,7 +17,7 @@ fn who(author: &DigestAuthor) -> String {
 }
 
 /// Lists pages with their relation to the author.
-fn pages(pages: &[NamedPage]) -> String {
+fn page_list(pages: &[NamedPage]) -> String {
     let names = pages.iter().map(|page| match page.relation.as_str() {
         "subject" => page.slug.to_string(),
         "candidate" => format!("perhaps {}", page.slug),
@@ -27,25 +27,26 @@ fn pages(pages: &[NamedPage]) -> String {
 }
 
 /// Formats month, day and minute of a time.
-fn short(at: &str) -> String {
+fn short_time(at: &str) -> String {
     minute(at).get(5..).unwrap_or_default().to_owned()
 }
 
-fn post(t: &mut Text, post: &DigestPost) {
-    let at = short(post.created_at.as_deref().unwrap_or(&post.collected_at));
+/// Prints a post: time, likes and text; below it the pages and the text in pictures.
+fn write_post(t: &mut Text, post: &DigestPost) {
+    let at = short_time(post.created_at.as_deref().unwrap_or(&post.collected_at));
     let likes = post
         .metrics
         .map(|metrics| format!("{} ", count(metrics.like_count, "like")))
         .unwrap_or_default();
-    let gone = if post.deleted.is_some() { "deleted " } else { "" };
-    let lead = format!("  {} {}{}", t.paint.dim(&at), t.paint.red(gone), t.paint.yellow(&likes));
-    let text = t.rest(&post.text, 2 + width(&at) + 1 + width(gone) + width(&likes));
+    let deleted = if post.deleted.is_some() { "deleted " } else { "" };
+    let lead = format!("  {} {}{}", t.paint.dim(&at), t.paint.red(deleted), t.paint.yellow(&likes));
+    let text = t.cut(&post.text, 2 + width(&at) + 1 + width(deleted) + width(&likes));
     t.raw(format!("{lead}{text}").trim_end());
     if !post.pages.is_empty() {
-        t.prose("      ", 6, &format!("about {}", pages(&post.pages)));
+        t.prose("      ", 6, &format!("about {}", page_list(&post.pages)));
     }
     if let Some(text) = post.image_text.as_deref().filter(|text| !text.is_empty()) {
-        let text = t.rest(text, 6 + 12);
+        let text = t.cut(text, 6 + 12);
         t.raw(&format!("      in picture: {text}"));
     }
 }
@@ -54,30 +55,30 @@ impl Show for Digest {
     fn text(&self, t: &mut Text) {
         t.line(&format!("{} to {}", minute(&self.since), minute(&self.until)));
         for author in &self.authors {
-            let own = if author.own { ", you" } else { "" };
-            let head = clean(&who(author));
+            let owner = if author.own { ", you" } else { "" };
+            let head = clean(&author_name(author));
             let posts = count(author.posts.len() as u64, "post");
             t.raw("");
-            let line = t.rest(&format!("{head}{own}: {posts}"), 0);
+            let line = t.cut(&format!("{head}{owner}: {posts}"), 0);
             t.raw(&t.paint.bold(&line));
             if !author.pages.is_empty() {
                 let lead = format!("  {} ", t.paint.dim("page"));
-                t.prose(&lead, 7, &pages(&author.pages));
+                t.prose(&lead, 7, &page_list(&author.pages));
             }
-            for one in &author.posts {
-                post(t, one);
+            for post in &author.posts {
+                write_post(t, post);
             }
         }
-        section(
+        write_section(
             t,
             "Topics",
             self.topics.iter().map(|topic| {
-                let who = topic
+                let author = topic
                     .author
                     .as_ref()
                     .map_or_else(|| topic.author_id.clone(), |author| format!("@{author}"));
                 format!(
-                    "{who}: {}, {} from {} to {}",
+                    "{author}: {}, {} from {} to {}",
                     topic.topic,
                     count(topic.count, "post"),
                     topic.first,
@@ -85,23 +86,24 @@ impl Show for Digest {
                 )
             }),
         );
-        section(
+        write_section(
             t,
             "Deleted",
             self.deletions.iter().map(|deletion| {
-                format!("{} @{}: {}", short(&deletion.detected_at), deletion.author, deletion.text)
+                let at = short_time(&deletion.detected_at);
+                format!("{at} @{}: {}", deletion.author, deletion.text)
             }),
         );
-        section(
+        write_section(
             t,
             "Alerts",
-            self.alerts.iter().map(|alert| format!("{} {}", short(&alert.at), alert.message)),
+            self.alerts.iter().map(|alert| format!("{} {}", short_time(&alert.at), alert.message)),
         );
     }
 
     fn quiet(&self, t: &mut Text) {
-        for one in self.authors.iter().flat_map(|author| &author.posts) {
-            t.line(&one.id);
+        for post in self.authors.iter().flat_map(|author| &author.posts) {
+            t.line(&post.id);
         }
     }
 
@@ -115,13 +117,13 @@ impl Show for Digest {
 }
 
 /// Prints a heading and its lines, cut to the width. Prints nothing without lines.
-fn section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
+fn write_section(t: &mut Text, title: &str, lines: impl Iterator<Item = String>) {
     for (n, line) in lines.enumerate() {
         if n == 0 {
             t.raw("");
             t.raw(&t.paint.bold(title));
         }
-        let line = t.rest(&line, 2);
+        let line = t.cut(&line, 2);
         t.raw(&format!("  {line}"));
     }
 }
@@ -131,7 +133,8 @@ mod tests {
     use super::*;
     use brain_protocol::{Alert, Deletion, DigestTopic, Metrics, Slug, SourceId};
 
-    const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{202e}first\nsecond line of a text that has no end as far as one can see";
+    const HOSTILE: &str = "\u{1b}]0;owned\u{7}\u{202e}first\n\
+                           second line of a text that is much longer than the terminal is wide";
 
     fn page(relation: &str) -> NamedPage {
         NamedPage {
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_by_author_fits_60_columns_and_is_clean() {
+    fn a_digest_fits_60_columns_and_is_clean() {
         let mut t = Text::plain(Some(60));
         digest().text(&mut t);
         let text = t.as_str();
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_one_says_so_and_a_part_says_how_to_go_on() {
+    fn notes_name_an_empty_digest_and_the_next_part() {
         let empty = Digest {
             authors: Vec::new(),
             topics: Vec::new(),

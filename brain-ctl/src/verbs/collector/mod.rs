@@ -1,7 +1,7 @@
 //! `brain collector`: sets up and controls the social collector.
 
 mod digest;
-mod listed;
+mod lists;
 mod plot;
 mod run;
 mod status;
@@ -15,7 +15,7 @@ use brain_protocol::{
 };
 use clap::{Args, ValueEnum};
 
-use super::access::only;
+use super::access::check_flags;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -23,7 +23,7 @@ use crate::{
     output::Outcome,
 };
 
-/// Hint for a file without a token.
+/// Hint for a token file with other content.
 const NO_TOKEN: &str = "write only the app's bearer token to the file, not its API key or secret";
 
 /// Arguments of `collector`.
@@ -37,7 +37,7 @@ pub(crate) struct Collector {
     #[arg(value_name = "POST", required_if_eq("action", "plot"))]
     post: Option<String>,
 
-    /// Account, if collector.handle does not name it (setup)
+    /// Handle of the account, if collector.handle is not set (setup)
     #[arg(long, value_name = "NAME")]
     handle: Option<String>,
 
@@ -53,7 +53,7 @@ pub(crate) struct Collector {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Continue after a previous answer, with its `next` (digest)
+    /// Continue a digest: the `next` of the previous answer (digest)
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 
@@ -93,7 +93,7 @@ impl Verb for Collector {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         use Action::{Alerts, Collect, Deletions, Digest, Enrich, Plot, Setup, Status};
-        only(
+        check_flags(
             Self::NAME,
             &self.action,
             &[
@@ -106,7 +106,7 @@ impl Verb for Collector {
                 ("--dry-run", self.dry_run, &[Enrich]),
             ],
         )?;
-        let span =
+        let period =
             |since, limit: Option<u32>| CollectorPeriod { since, limit: limit.unwrap_or(50) };
         match self.action {
             Collect => run::collect(context),
@@ -119,8 +119,8 @@ impl Verb for Collector {
                 context.run(CollectorSetup { handle: self.handle, token })
             }
             Status => context.run(CollectorStatus),
-            Deletions => context.run(CollectorDeletions { period: span(self.since, self.limit) }),
-            Alerts => context.run(CollectorAlerts { period: span(self.since, self.limit) }),
+            Deletions => context.run(CollectorDeletions { period: period(self.since, self.limit) }),
+            Alerts => context.run(CollectorAlerts { period: period(self.since, self.limit) }),
             Digest => context.run(CollectorDigest {
                 since: self.since,
                 limit: self.limit.unwrap_or(200),

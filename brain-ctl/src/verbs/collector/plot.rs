@@ -7,11 +7,12 @@ use brain_protocol::{Curve, Metrics, Snapshot};
 use super::when;
 use crate::output::{Show, Text, clean, count, minute, pad, width};
 
-/// Maximum width, and the width without a terminal.
-const WIDEST: usize = 100;
-const USUAL: usize = 72;
+/// Maximum width.
+const MAX_WIDTH: usize = 100;
+/// Width without a terminal.
+const DEFAULT_WIDTH: usize = 72;
 /// Minimum width of a curve.
-const NARROWEST: usize = 8;
+const MIN_WIDTH: usize = 8;
 
 /// The characters of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -31,15 +32,15 @@ pub(super) fn sparkline(values: &[u64], columns: usize) -> String {
     let (Some(low), Some(high)) = (values.iter().min(), values.iter().max()) else {
         return String::new();
     };
-    let shown = values.len().min(columns);
-    let pick = |n: usize| values[(n + 1) * values.len() / shown - 1];
+    let columns = values.len().min(columns);
+    let pick = |n: usize| values[(n + 1) * values.len() / columns - 1];
     let steps = BARS.len() as u64 - 1;
     let height = |value: u64| {
         let above = u128::from(value - low) * u128::from(steps);
-        // All equal is a line at the bottom.
+        // Equal values are drawn as a line at the bottom.
         above.checked_div(u128::from(high - low)).map_or(0, |n| n as usize)
     };
-    (0..shown).map(|n| BARS[height(pick(n)).min(BARS.len() - 1)]).collect()
+    (0..columns).map(|n| BARS[height(pick(n)).min(BARS.len() - 1)]).collect()
 }
 
 /// Dots in an area of braille characters, each 2 dots wide and 4 high.
@@ -89,7 +90,7 @@ impl Area {
 }
 
 /// Maps `value` from `low..=high` to `0..=max`; to the middle if both bounds are equal.
-fn place(value: i128, low: i128, high: i128, max: usize) -> usize {
+fn scale(value: i128, low: i128, high: i128, max: usize) -> usize {
     let (span, max) = (high - low, max as i128);
     let at = if span == 0 { max / 2 } else { ((value - low) * max + span / 2) / span };
     usize::try_from(at).unwrap_or(0)
@@ -102,8 +103,8 @@ fn times(snapshots: &[Snapshot]) -> Vec<i64> {
     read.unwrap_or_else(|| (0..).take(snapshots.len()).collect())
 }
 
-/// Draws one number over time.
-fn panel(
+/// Draws one number over time. `labels` is the width of the axis labels.
+fn draw_panel(
     t: &mut Text,
     name: &str,
     lines: usize,
@@ -116,7 +117,7 @@ fn panel(
     t.raw(&format!("{} {first} -> {last}", t.paint.bold(name)));
     let (low, high) =
         (values.iter().min().copied().unwrap_or(0), values.iter().max().copied().unwrap_or(0));
-    // What never changed needs a line, and no more room.
+    // Values that never change need one line.
     let lines = if low == high { 1 } else { lines };
     let mut area = Area::new(columns, lines);
     let (from, to) =
@@ -125,8 +126,8 @@ fn panel(
         .iter()
         .zip(times)
         .map(|(&value, &time)| {
-            let x = place(time.into(), from.into(), to.into(), columns * 2 - 1);
-            (x, place(value.into(), low.into(), high.into(), lines * 4 - 1))
+            let x = scale(time.into(), from.into(), to.into(), columns * 2 - 1);
+            (x, scale(value.into(), low.into(), high.into(), lines * 4 - 1))
         })
         .collect();
     for pair in dots.windows(2) {
@@ -151,9 +152,9 @@ fn panel(
 impl Show for Curve {
     fn text(&self, t: &mut Text) {
         let name = format!("{} {}", self.id, self.author);
-        let head = t.rest(&name, 0);
+        let head = t.cut(&name, 0);
         t.raw(t.paint.bold(head.trim_end()).as_str());
-        let preview = t.rest(&self.preview, 0);
+        let preview = t.cut(&self.preview, 0);
         if !preview.is_empty() {
             t.raw(&preview);
         }
@@ -166,7 +167,7 @@ impl Show for Curve {
                 } else {
                     format!("{reply_count} replies")
                 };
-                let seen = format!(
+                let counts = format!(
                     "{}, {}, {replies}",
                     count(like_count, "like"),
                     count(retweet_count, "repost")
@@ -174,7 +175,10 @@ impl Show for Curve {
                 return t.prose(
                     "",
                     0,
-                    &format!("{}: {seen}; a curve needs a second snapshot", minute(&one.timestamp)),
+                    &format!(
+                        "{}: {counts}; a curve needs a second snapshot",
+                        minute(&one.timestamp)
+                    ),
                 );
             }
             [first, .., last] => (first, last),
@@ -184,13 +188,13 @@ impl Show for Curve {
         });
         let largest = numbers.iter().flatten().max().copied().unwrap_or(0);
         let labels = largest.to_string().len();
-        let columns =
-            t.width.unwrap_or(USUAL).min(WIDEST).saturating_sub(labels + 2).max(NARROWEST);
+        let width = t.width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH);
+        let columns = width.saturating_sub(labels + 2).max(MIN_WIDTH);
         let times = times(&self.snapshots);
         for ((name, lines, _), values) in PANELS.iter().zip(&numbers) {
-            panel(t, name, *lines, values, &times, labels, columns);
+            draw_panel(t, name, *lines, values, &times, labels, columns);
         }
-        axis(
+        draw_axis(
             t,
             labels,
             columns,
@@ -218,16 +222,16 @@ impl Show for Curve {
 }
 
 /// Draws the time axis.
-fn axis(t: &mut Text, labels: usize, columns: usize, from: &str, to: &str) {
+fn draw_axis(t: &mut Text, labels: usize, columns: usize, from: &str, to: &str) {
     let indent = " ".repeat(labels + 1);
     t.raw(&format!("{indent}{}", t.paint.dim(&format!("└{}", "─".repeat(columns)))));
-    let room = columns + 1;
-    let ends = match room.checked_sub(width(from) + width(to)) {
+    let width_left = columns + 1;
+    let times = match width_left.checked_sub(width(from) + width(to)) {
         Some(gap) if gap > 0 => format!("{from}{}{to}", " ".repeat(gap)),
-        // The later end says more.
-        _ => pad("", room.saturating_sub(width(to))) + to,
+        // If only one time fits, the later one is shown.
+        _ => pad("", width_left.saturating_sub(width(to))) + to,
     };
-    t.raw(&format!("{indent}{}", t.paint.dim(&ends)));
+    t.raw(&format!("{indent}{}", t.paint.dim(&times)));
 }
 
 #[cfg(test)]
@@ -247,13 +251,14 @@ mod tests {
         Curve {
             id: "1234567890123456789".into(),
             author: "ada".into(),
-            preview: "a text \u{1b}[2J\u{202e} that is longer than sixty columns, as most of them are anyway"
+            preview: "a text \u{1b}[2J\u{202e} that is longer than sixty columns, \
+                      as most of them are anyway"
                 .into(),
             snapshots: snapshots.collect(),
         }
     }
 
-    fn shown(curve: &Curve, columns: Option<usize>) -> String {
+    fn render(curve: &Curve, columns: Option<usize>) -> String {
         let mut t = Text::plain(columns);
         curve.text(&mut t);
         t.as_str().to_owned()
@@ -261,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_curve_rises_from_the_lower_left_to_the_upper_right() {
-        let text = shown(&curve(&[0, 25, 50, 75, 100]), Some(60));
+        let text = render(&curve(&[0, 25, 50, 75, 100]), Some(60));
         let lines: Vec<&str> = text.lines().collect();
         for line in &lines {
             assert!(width(line) <= 60, "{line}");
@@ -282,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn what_never_changed_is_one_flat_line() {
-        let text = shown(&curve(&[7, 7, 7]), Some(40));
+    fn constant_numbers_are_one_flat_line() {
+        let text = render(&curve(&[7, 7, 7]), Some(40));
         assert!(
             text.contains("likes 7 -> 7\n7 ┤⠤⠤⠤") || text.contains("likes 7 -> 7\n7 ┤⠒⠒⠒"),
             "{text}"
@@ -292,10 +297,10 @@ mod tests {
     }
 
     #[test]
-    fn one_snapshot_and_none_are_told_in_words() {
-        let one = shown(&curve(&[1]), Some(60));
+    fn fewer_than_two_snapshots_are_printed_as_text() {
+        let one = render(&curve(&[1]), Some(60));
         assert!(one.contains("2026-11-21 00:00: 1 like, 0 reposts, 3 replies;"), "{one}");
-        assert!(shown(&curve(&[]), Some(60)).ends_with("no numbers yet\n"));
+        assert!(render(&curve(&[]), Some(60)).ends_with("no numbers yet\n"));
     }
 
     #[test]
@@ -313,14 +318,14 @@ mod tests {
         };
         for columns in [None, Some(1), Some(20), Some(33), Some(60), Some(500)] {
             for curve in [&curve(&[1, 2]), &odd, &curve(&(0..100).rev().collect::<Vec<_>>())] {
-                let text = shown(curve, columns);
-                let most = columns.unwrap_or(USUAL).clamp(32, WIDEST);
+                let text = render(curve, columns);
+                let max_width = columns.unwrap_or(DEFAULT_WIDTH).clamp(32, MAX_WIDTH);
                 let drawn = text.lines().filter(|line| line.contains('┤'));
                 assert!(drawn.clone().count() >= 3, "{text}");
-                assert!(drawn.clone().all(|line| width(line) <= most), "{columns:?}\n{text}");
+                assert!(drawn.clone().all(|line| width(line) <= max_width), "{columns:?}\n{text}");
             }
         }
-        let unread = Curve {
+        let unreadable_times = Curve {
             snapshots: curve(&[1, 5])
                 .snapshots
                 .into_iter()
@@ -328,7 +333,7 @@ mod tests {
                 .collect(),
             ..curve(&[])
         };
-        assert!(shown(&unread, Some(40)).contains("likes 1 -> 5"));
+        assert!(render(&unreadable_times, Some(40)).contains("likes 1 -> 5"));
     }
 
     #[test]
@@ -339,10 +344,6 @@ mod tests {
         assert_eq!(sparkline(&[0, 1, 2, 3, 4, 5, 6, 7], 8), "▁▂▃▄▅▆▇█");
         assert_eq!(sparkline(&[0, u64::MAX], 8), "▁█");
         assert_eq!(sparkline(&(0..100).collect::<Vec<_>>(), 4).chars().count(), 4);
-        assert_eq!(
-            sparkline(&[0, 0, 0, 9], 2),
-            "▁█",
-            "the last of those that share a column is shown"
-        );
+        assert_eq!(sparkline(&[0, 0, 0, 9], 2), "▁█", "a column shows the last of its values");
     }
 }

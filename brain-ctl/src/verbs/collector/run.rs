@@ -10,36 +10,36 @@ use crate::{
     output::{Outcome, Show, Text, clean, write_stdout},
 };
 
-/// Standard output, line by line, until its reader closes it.
+/// Prints event lines until the reader of standard output closes it.
 #[derive(Default)]
-struct Lines {
+struct LinePrinter {
     /// The last line.
     last: String,
     /// The error that ended the output.
-    broken: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
-impl Lines {
-    fn take(&mut self, line: &str, print: bool) {
+impl LinePrinter {
+    fn add(&mut self, line: &str, print: bool) {
         self.last = format!("{}\n", clean(line));
-        if print && self.broken.is_none() {
-            self.broken = write_stdout(self.last.as_bytes()).err();
+        if print && self.error.is_none() {
+            self.error = write_stdout(self.last.as_bytes()).err();
         }
     }
 }
 
 /// Runs the collector and prints event lines; with `--quiet` only the last, with `--json` none.
 pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
-    let mut lines = Lines::default();
+    let mut lines = LinePrinter::default();
     let print = !context.json && !context.quiet;
-    let run = context.follow(CollectorCollect, &mut |line| lines.take(line, print))?;
-    if let Some(error) = lines.broken.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
-        let what = format!(
+    let run = context.follow(CollectorCollect, &mut |line| lines.add(line, print))?;
+    if let Some(error) = lines.error.filter(|error| error.kind() != ErrorKind::BrokenPipe) {
+        let message = format!(
             "cannot write to standard output: {}; the run is {}",
             fail::reason(&error),
             run.status
         );
-        return Err(Fault::new(FaultCode::Io, what).hint("check it: brain collector status"));
+        return Err(Fault::new(FaultCode::Io, message).hint("check it: brain collector status"));
     }
     let mut outcome = context.show(&run)?;
     if context.quiet && !context.json {
@@ -49,7 +49,7 @@ pub(super) fn collect(context: &Context) -> Result<Outcome, Fault> {
 }
 
 impl Show for CollectorRun {
-    /// Its lines have told it.
+    /// Prints nothing, because the event lines already show the result.
     fn text(&self, _: &mut Text) {}
 
     fn quiet(&self, _: &mut Text) {}
@@ -59,9 +59,9 @@ impl Show for CollectorRun {
     }
 
     fn failures(&self) -> Vec<String> {
-        let why =
+        let reason =
             self.message.as_ref().or(self.reason.as_ref()).filter(|_| self.exit() == Exit::Failed);
-        why.into_iter().cloned().collect()
+        reason.into_iter().cloned().collect()
     }
 
     fn notes(&self) -> Vec<String> {
@@ -74,7 +74,7 @@ impl Show for CollectorRun {
             .collect();
         if self.unverified > 0 {
             notes.push(format!(
-                "whether {} deleted is not known yet; the next run asks again",
+                "whether {} deleted is not known yet; the next run checks again",
                 if self.unverified == 1 {
                     "1 post was".into()
                 } else {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_run_fails_and_says_why() {
+    fn a_failed_run_reports_its_reason() {
         let failed = run("failed");
         assert_eq!((failed.exit(), run("complete").exit()), (Exit::Failed, Exit::Done));
         assert_eq!(failed.failures(), ["the account has no credits; add some"]);
@@ -164,22 +164,26 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_one_each_whatever_they_hold() {
-        let mut lines = Lines::default();
-        lines.take("DELETION_DETECTED:1:a:\u{1b}[2Jx\u{202e}\ny", false);
+    fn an_event_is_one_clean_line() {
+        let mut lines = LinePrinter::default();
+        lines.add("DELETION_DETECTED:1:a:\u{1b}[2Jx\u{202e}\ny", false);
         assert_eq!(lines.last, "DELETION_DETECTED:1:a:\u{FFFD}[2Jx\u{FFFD} y\n");
     }
 
     #[test]
-    fn a_setup_that_stopped_says_where_in_60_columns() {
+    fn a_failed_setup_names_the_step_in_60_columns() {
         let reply = CollectorSetupReply {
             status: "failed".into(),
             user_id: None,
             steps: vec![Step {
                 name: "token".into(),
                 status: "failed".into(),
-                message: "the platform does not take the token: Unauthorized".into(),
-                hint: Some("make a new one in the platform's developer console, then `brain collector setup --token-file FILE`".into()),
+                message: "the platform rejects the token: Unauthorized".into(),
+                hint: Some(
+                    "create one in the platform's developer console, \
+                     then `brain collector setup --token-file FILE`"
+                        .into(),
+                ),
                 took_ms: 230,
             }],
         };

@@ -16,14 +16,14 @@ fn field(t: &mut Text, label: &str, value: &str) {
     t.prose(&lead, LABEL, value);
 }
 
-/// Describes a run in a sentence.
-fn went(run: &CollectorRun) -> String {
+/// Describes a run in a line.
+fn run_summary(run: &CollectorRun) -> String {
     let streams = run.streams.iter().map(|stream| match &stream.skipped {
         None => format!("{} {} ({} new)", stream.stream, stream.total, stream.new),
         Some(skipped) => format!("{} skipped ({})", stream.stream, skipped.reason),
     });
     let streams: Vec<String> = streams.collect();
-    let found = format!(
+    let events = format!(
         "{}, {}",
         count(run.deletions, "deletion"),
         count(run.velocity_alerts, "velocity alert")
@@ -31,48 +31,46 @@ fn went(run: &CollectorRun) -> String {
     let at = minute(&run.finished_at);
     match run.status.as_str() {
         "failed" => {
-            let why = run.message.as_ref().or(run.reason.as_ref()).map_or("", String::as_str);
-            format!("failed {at}: {why}")
+            let reason = run.message.as_ref().or(run.reason.as_ref()).map_or("", String::as_str);
+            format!("failed {at}: {reason}")
         }
-        _ => format!("{at}: {}; {found}", streams.join(", ")),
+        _ => format!("{at}: {}; {events}", streams.join(", ")),
     }
 }
 
 /// Describes the rate limit of an endpoint, unless its window is over.
-fn limit(limit: &RateLimit, now: i64) -> Option<String> {
+fn limit_text(limit: &RateLimit, now: i64) -> Option<String> {
     if limit.reset <= now {
         return None;
     }
-    let until = format!("until {} ({})", when::clock(limit.reset), when::far(limit.reset, now));
-    let held = if limit.held { "; paused until then" } else { "" };
-    Some(format!("{}: {} left {until}{held}", limit.endpoint, limit.remaining))
+    let distance = when::relative(limit.reset, now);
+    let until = format!("until {} ({distance})", when::clock(limit.reset));
+    let pause = if limit.held { "; paused until then" } else { "" };
+    Some(format!("{}: {} left {until}{pause}", limit.endpoint, limit.remaining))
 }
 
 /// Prints a growing post with a sparkline of its likes.
-fn mover(t: &mut Text, curve: &Curve) {
+fn write_mover(t: &mut Text, curve: &Curve) {
     let likes: Vec<u64> =
         curve.snapshots.iter().map(|snapshot| snapshot.metrics.like_count).collect();
     let (first, last) = (likes.first().copied().unwrap_or(0), likes.last().copied().unwrap_or(0));
     let spark = pad(&sparkline(&likes, SPARK), SPARK);
     let numbers = format!("{first} -> {last}");
     let head = format!("  {}  {numbers}  ", t.paint.cyan(&spark));
-    let rest =
-        t.rest(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
-    t.raw(format!("{head}{rest}").trim_end());
+    let text =
+        t.cut(&format!("{} {}", curve.author, curve.preview), 2 + SPARK + 2 + width(&numbers) + 2);
+    t.raw(format!("{head}{text}").trim_end());
     t.raw(&format!("  {}", t.paint.dim(&format!("brain collector plot {}", clean(&curve.id)))));
 }
 
 /// Prints the status; `now` is in Unix seconds.
 fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
-    let far = |at: &str| when::millis(at).map(|ms| when::far(ms / 1000, now));
+    let relative = |at: &str| when::millis(at).map(|ms| when::relative(ms / 1000, now));
     match (&status.off_because, &status.next_run) {
-        (Some(why), _) => field(t, "off", why),
+        (Some(reason), _) => field(t, "off", reason),
         (None, Some(next)) => {
-            field(
-                t,
-                "on",
-                &format!("the next run is at {} ({})", minute(next), far(next).unwrap_or_default()),
-            );
+            let distance = relative(next).unwrap_or_default();
+            field(t, "on", &format!("the next run is at {} ({distance})", minute(next)));
         }
         (None, None) => field(t, "on", ""),
     }
@@ -85,7 +83,7 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
     field(t, "platform", &status.platform_api);
     field(t, "directory", &status.dir);
     match &status.last_run {
-        Some(run) => field(t, "last run", &went(run)),
+        Some(run) => field(t, "last run", &run_summary(run)),
         None => field(t, "last run", "none yet"),
     }
     let stored = &status.stored;
@@ -101,7 +99,8 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
             count(stored.engagement, "curve")
         ),
     );
-    for (n, text) in status.rate_limits.iter().filter_map(|known| limit(known, now)).enumerate() {
+    let limits = status.rate_limits.iter().filter_map(|limit| limit_text(limit, now));
+    for (n, text) in limits.enumerate() {
         field(t, if n == 0 { "limits" } else { "" }, &text);
     }
     if let Some(stream) = &status.stream {
@@ -115,10 +114,11 @@ fn write(t: &mut Text, status: &CollectorStatusReply, now: i64) {
     if !status.movers.is_empty() {
         field(t, "growing", "likes of the fastest growing posts");
         for curve in &status.movers {
-            mover(t, curve);
+            write_mover(t, curve);
         }
     }
 }
+
 impl Show for CollectorStatusReply {
     fn text(&self, t: &mut Text) {
         write(t, self, when::now());
@@ -205,7 +205,7 @@ mod tests {
             ],
             stream: Some(StreamStatus {
                 state: "connected".into(),
-                message: "\u{1b}[2Jposts come".into(),
+                message: "\u{1b}[2Jposts arrive".into(),
                 posts: 3,
                 connections: 1,
             }),
@@ -222,15 +222,15 @@ mod tests {
     /// 10:18 on that day.
     const NOW: i64 = 1_795_255_200 + 18 * 60;
 
-    fn shown(status: &CollectorStatusReply, columns: usize) -> String {
+    fn render(status: &CollectorStatusReply, columns: usize) -> String {
         let mut t = Text::plain(Some(columns));
         write(&mut t, status, NOW);
         t.as_str().to_owned()
     }
 
     #[test]
-    fn it_fits_60_columns_and_nothing_in_it_steers_the_terminal() {
-        let text = shown(&status(), 60);
+    fn a_status_fits_60_columns_and_is_clean() {
+        let text = render(&status(), 60);
         for line in text.lines() {
             assert!(width(line) <= 60, "{line}");
         }
@@ -242,24 +242,25 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_told_in_words_and_those_that_are_over_not_at_all() {
+    fn only_current_rate_limits_are_listed() {
         let mut status = status();
         status.rate_limits[0].reset = NOW + 900;
-        let text = shown(&status, 200);
-        let limits = "limits    /2/tweets/search/recent: 2 left until 10:33 (in 15 min); paused until then\n";
+        let text = render(&status, 200);
+        let limits = "limits    /2/tweets/search/recent: 2 left until 10:33 (in 15 min); \
+                      paused until then\n";
         assert!(text.contains(limits), "{text}");
         assert!(!text.contains("users/me"), "{text}");
     }
 
     #[test]
-    fn what_is_off_says_why_and_a_failed_run_what_failed() {
+    fn a_disabled_collector_and_a_failed_run_have_reasons() {
         let mut status = status();
         status.off_because =
             Some("there is no token; `brain collector setup --token-file FILE`".into());
         status.next_run = None;
         let run = status.last_run.as_mut().expect("run");
         (run.status, run.message) = ("failed".into(), Some("the account has no credits".into()));
-        let text = shown(&status, 200);
+        let text = render(&status, 200);
         assert!(text.starts_with("off       there is no token; `brain collector setup"), "{text}");
         assert!(
             text.contains("last run  failed 2026-11-21 10:00: the account has no credits\n"),
@@ -269,8 +270,8 @@ mod tests {
     }
 
     #[test]
-    fn movers_are_a_sparkline_each_with_the_way_to_the_whole_curve() {
-        let text = shown(&status(), 60);
+    fn a_mover_has_a_sparkline_and_its_plot_command() {
+        let text = render(&status(), 60);
         assert!(text.contains("0 -> 250  eve a preview"), "{text}");
         assert!(text.contains('▁') && text.contains('█'), "{text}");
         assert!(text.contains("brain collector plot 17\n"), "{text}");

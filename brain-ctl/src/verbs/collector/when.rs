@@ -20,7 +20,7 @@ pub(super) fn millis(text: &str) -> Option<i64> {
         return None;
     }
     let thousandths = if text.get(19..20) == Some(".") { number(20, 23).unwrap_or(0) } else { 0 };
-    // Days since 1970 by years that begin in March, so that the leap day is a year's last.
+    // Counts years from March, so that a leap day is the last day of its year.
     let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day
         - 1
@@ -35,7 +35,7 @@ pub(super) fn clock(second: i64) -> String {
 }
 
 /// Formats the distance between two Unix seconds: `in 12 min`, `3 h ago`.
-pub(super) fn far(then: i64, now: i64) -> String {
+pub(super) fn relative(then: i64, now: i64) -> String {
     let seconds = then.abs_diff(now);
     let span = match seconds {
         0..60 => format!("{seconds} s"),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_read() {
+    fn times_are_parsed() {
         for (text, want) in [
             ("1970-01-01T00:00:00.000Z", Some(0)),
             ("2026-11-21T10:00:00.500Z", Some(1_795_255_200_500)),
@@ -70,10 +70,10 @@ mod tests {
 
     #[test]
     fn distances_read_well() {
-        assert_eq!(far(1000, 1000), "in 0 s");
-        assert_eq!(far(1000 + 720, 1000), "in 12 min");
-        assert_eq!(far(0, 3 * 3600), "3 h ago");
-        assert_eq!(far(0, 3 * 86_400), "3 d ago");
+        assert_eq!(relative(1000, 1000), "in 0 s");
+        assert_eq!(relative(1000 + 720, 1000), "in 12 min");
+        assert_eq!(relative(0, 3 * 3600), "3 h ago");
+        assert_eq!(relative(0, 3 * 86_400), "3 d ago");
         assert_eq!(clock(1_795_255_200 + 45 * 60), "10:45");
     }
 }

@@ -39,24 +39,24 @@ fn next_within(from: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> 
             Err(e) if e.kind() == ErrorKind::Interrupted => continue,
             Err(e) => return Err(e),
         };
-        let (length, feed) = match available.iter().position(|byte| *byte == b'\n') {
+        let (length, feed_length) = match available.iter().position(|byte| *byte == b'\n') {
             Some(at) => (at, 1),
             None => (available.len(), 0),
         };
-        let (part, ended) = (&available[..length], feed == 1 || available.is_empty());
+        let (part, is_complete) = (&available[..length], feed_length == 1 || available.is_empty());
         match &mut tail {
             None if line.len() + part.len() > max => {
                 line.extend_from_slice(&part[..max.saturating_sub(line.len())]);
-                tail = Some(last(&[&line, part]));
+                tail = Some(last_bytes(&[&line, part]));
                 line.truncate(64 * 1024);
                 line.shrink_to_fit();
             }
             None => line.extend_from_slice(part),
-            Some(tail) => *tail = last(&[tail, part]),
+            Some(tail) => *tail = last_bytes(&[tail, part]),
         }
-        let nothing = available.is_empty();
-        from.consume(length + feed);
-        if !ended {
+        let is_end = available.is_empty();
+        from.consume(length + feed_length);
+        if !is_complete {
             continue;
         }
         if let Some(tail) = tail {
@@ -70,14 +70,14 @@ fn next_within(from: &mut impl BufRead, max: usize) -> io::Result<Option<Line>> 
         if !line.is_empty() {
             return Ok(Some(Line::Whole(line)));
         }
-        if nothing {
+        if is_end {
             return Ok(None);
         }
     }
 }
 
-/// Concatenates the last bytes of `parts`.
-fn last(parts: &[&[u8]; 2]) -> Vec<u8> {
+/// Returns the last [`TAIL`] bytes of both parts together.
+fn last_bytes(parts: &[&[u8]; 2]) -> Vec<u8> {
     let [former, newer] = parts.map(|part| &part[part.len().saturating_sub(TAIL)..]);
     let both = [former, newer].concat();
     both[both.len().saturating_sub(TAIL)..].to_vec()
@@ -94,15 +94,15 @@ fn id_at_the_front(text: &[u8]) -> Option<Value> {
         }
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-            let mut seen = None;
+            let mut found = None;
             while let Some(key) = map.next_key::<Cow<'_, str>>()? {
-                // What came before this key is whole.
-                if seen.is_some() {
-                    *self.0 = seen;
+                // A key follows, so the value of `id` is complete.
+                if found.is_some() {
+                    *self.0 = found;
                     return Ok(());
                 }
                 match &*key {
-                    "id" => seen = Some(map.next_value()?),
+                    "id" => found = Some(map.next_value()?),
                     _ => drop(map.next_value::<IgnoredAny>()?),
                 }
             }
@@ -110,7 +110,7 @@ fn id_at_the_front(text: &[u8]) -> Option<Value> {
         }
     }
     let mut id = None;
-    // It fails at the cut.
+    // Deserialising fails at the cut, after the visitor stored the id.
     let _ = serde_json::Deserializer::from_slice(text).deserialize_map(Front(&mut id));
     id.filter(is_id)
 }
@@ -120,7 +120,7 @@ fn id_at_the_end(text: &[u8]) -> Option<Value> {
     const KEY: &[u8] = b"\"id\":";
     let text = text.trim_ascii_end();
     let at = text.windows(KEY.len()).rposition(|window| window == KEY)?;
-    // In a text the quotes have a backslash before them.
+    // Inside a string, the quote follows a backslash.
     if at.checked_sub(1).is_some_and(|before| text[before] == b'\\') {
         return None;
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_apart_whatever_the_pieces() {
+    fn lines_are_separated_however_they_arrive() {
         let whole = |text: &str| Line::Whole(text.into());
         assert_eq!(
             all(b"{\"a\":1}\r\n\n  \n{\"b\":2}\nlast", 100),
@@ -157,11 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_known_by_its_id() {
+    fn the_id_of_a_long_line_is_found() {
         let pad = "x".repeat(5000);
         let id = |text: String| match all(format!("{text}\n{{}}\n").as_bytes(), 3000).remove(0) {
             Line::TooLong(id) => id.map(|id| id.to_string()),
-            Line::Whole(_) => panic!("{text} was taken"),
+            Line::Whole(_) => panic!("{text} was accepted"),
         };
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(

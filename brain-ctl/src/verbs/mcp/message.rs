@@ -64,7 +64,7 @@ struct CancelledParams {
 ///
 /// # Errors
 /// Returns the error answer to an invalid message, as a line.
-pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
+pub(super) fn parse(line: &[u8]) -> Result<Kind, Vec<u8>> {
     let raw: Raw<'_> = match serde_json::from_slice(line) {
         Ok(raw) => raw,
         Err(e) if !e.is_data() => return Err(error(None, PARSE_ERROR, "the message is not JSON")),
@@ -75,11 +75,11 @@ pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
                 "batches are not supported: send one message on each line",
             ));
         }
-        Err(_) => return Err(no_message(None)),
+        Err(_) => return Err(invalid_message(None)),
     };
-    // MCP: whole numbers only. The daemon could not say which request it refuses.
+    // MCP permits only integers and texts. The daemon could not answer with another id.
     if raw.jsonrpc != "2.0" || raw.id.as_ref().is_some_and(|id| !id.is_string() && !id.is_i64()) {
-        return Err(no_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
+        return Err(invalid_message(raw.id.filter(|id| id.is_string() || id.is_number()).as_ref()));
     }
     Ok(match (raw.method.as_deref(), raw.id) {
         (Some(method), Some(id)) => Kind::Request { id, initialize: method == "initialize" },
@@ -94,11 +94,11 @@ pub(super) fn read(line: &[u8]) -> Result<Kind, Vec<u8>> {
         (None, id) if raw.result.is_some() || raw.error.is_some() => {
             Kind::Answer { id, success: raw.error.is_none() }
         }
-        (None, id) => return Err(no_message(id.as_ref())),
+        (None, id) => return Err(invalid_message(id.as_ref())),
     })
 }
 
-fn no_message(id: Option<&Value>) -> Vec<u8> {
+fn invalid_message(id: Option<&Value>) -> Vec<u8> {
     error(
         id,
         INVALID_REQUEST,
@@ -112,8 +112,8 @@ pub(super) fn too_long(id: Option<&Value>) -> Vec<u8> {
     error(id, INVALID_REQUEST, &message)
 }
 
-/// Returns the error answer to a request with the id of an unanswered request.
-pub(super) fn taken(id: &Value) -> Vec<u8> {
+/// Returns the error answer to a request whose id belongs to an unanswered request.
+pub(super) fn duplicate_id(id: &Value) -> Vec<u8> {
     error(Some(id), INVALID_REQUEST, "an unanswered request has the same id: use different ids")
 }
 
@@ -124,8 +124,9 @@ pub(super) fn answer_too_long(id: &Value) -> Vec<u8> {
 }
 
 /// Returns the error answer if the daemon ended before it answered.
-pub(super) fn lost(id: &Value) -> Vec<u8> {
-    let message = "the daemon was restarted or stopped before it answered; check whether the call took effect before you repeat it";
+pub(super) fn unanswered(id: &Value) -> Vec<u8> {
+    let message = "the daemon was restarted or stopped before it answered; \
+                   check whether the call took effect before you repeat it";
     error(Some(id), INTERNAL_ERROR, message)
 }
 
@@ -150,51 +151,51 @@ mod tests {
     use super::*;
 
     fn code(line: &str) -> (Value, Value) {
-        let answer = read(line.as_bytes()).expect_err(line);
+        let answer = parse(line.as_bytes()).expect_err(line);
         let mut answer: Value = serde_json::from_slice(&answer).expect("json");
         (answer["error"]["code"].take(), answer["id"].take())
     }
 
     #[test]
-    fn messages_are_told_apart() {
-        let read = |line: &str| read(line.as_bytes()).expect(line);
+    fn messages_are_classified() {
+        let parse = |line: &str| parse(line.as_bytes()).expect(line);
         let request = |id: Value, initialize| Kind::Request { id, initialize };
         assert_eq!(
-            read(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
+            parse(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#),
             request(json!(1), true)
         );
         assert_eq!(
-            read(r#"{"method":"tools/call","params":{"id":2},"jsonrpc":"2.0","id":"a"}"#),
+            parse(r#"{"method":"tools/call","params":{"id":2},"jsonrpc":"2.0","id":"a"}"#),
             request(json!("a"), false)
         );
         assert_eq!(
-            read(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+            parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
             Kind::Initialized
         );
         assert_eq!(
-            read(
+            parse(
                 r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#
             ),
             Kind::Cancelled(json!(5))
         );
         assert_eq!(
-            read(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#),
+            parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#),
             Kind::Notification
         );
         let answer = |success| Kind::Answer { id: Some(json!(3)), success };
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), answer(true));
+        assert_eq!(parse(r#"{"jsonrpc":"2.0","id":3,"result":{}}"#), answer(true));
         assert_eq!(
-            read(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#),
+            parse(r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":""}}"#),
             answer(false)
         );
     }
 
     #[test]
-    fn what_is_none_is_answered_as_json_rpc_says() {
+    fn invalid_messages_get_a_json_rpc_error() {
         assert_eq!(code("{"), (json!(-32700), Value::Null));
         assert_eq!(code("{} {}"), (json!(-32700), Value::Null));
         assert_eq!(code("\"\u{0}\""), (json!(-32700), Value::Null));
-        assert!(super::read(b"\xff").is_err());
+        assert!(super::parse(b"\xff").is_err());
         assert_eq!(code("[]"), (json!(-32600), Value::Null));
         assert_eq!(code("1"), (json!(-32600), Value::Null));
         assert_eq!(code("{}"), (json!(-32600), Value::Null));

@@ -20,31 +20,36 @@ use super::{
     message::{self, Kind},
 };
 
-/// Messages in the queue of the handling thread; messages can be large.
+/// Maximum messages in the queue of the handling thread. Messages can be large, so it is small.
 const QUEUE: usize = 4;
-/// Maximum unanswered requests. Without it, relay and daemon could both block on writing.
-const AT_ONCE: usize = 16;
-/// Time limit for answers after the client's end of input.
-const LAST_ANSWERS: Duration = Duration::from_secs(30);
-/// Time for requests that get an error answer because no daemon runs.
-const LAST_QUESTION: Duration = Duration::from_secs(1);
+/// Maximum unanswered requests. Without this limit, relay and daemon could both block on writing.
+const MAX_PENDING: usize = 16;
+/// Time limit for answers after the end of the client's input.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time to wait for a request that gets an error answer because no daemon runs.
+const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit for a new daemon to initialise the session.
-const REPLAY: Duration = Duration::from_secs(30);
+const INITIALIZE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Why the relay ends.
+/// Why the relay failed.
 #[derive(Debug)]
-pub(super) enum End {
-    /// The client closed its input.
+pub(super) enum RelayError {
+    /// The client closed its end of standard output, or writing failed.
     Output(io::Error),
     /// No daemon can be reached.
     Fault(Fault),
 }
 
+/// An event for the handling thread. Connections are named by their number.
 enum Event {
-    Asked(Line),
-    ClientDone,
-    Answered(u32, Line),
-    Lost(u32),
+    /// The client sent a line.
+    ClientLine(Line),
+    /// The client's input ended.
+    ClientEnd,
+    /// The daemon sent a line on a connection.
+    DaemonLine(u32, Line),
+    /// A connection ended.
+    DaemonEnd(u32),
 }
 
 /// A connection and its number.
@@ -57,9 +62,9 @@ struct Connection {
 struct Pending {
     id: Value,
     /// The number of its connection.
-    link: u32,
-    /// The line, if it initialises the session.
-    opening: Option<Vec<u8>>,
+    connection: u32,
+    /// The line of the request, if it initialises the session.
+    initialize: Option<Vec<u8>>,
 }
 
 /// The relay.
@@ -69,17 +74,20 @@ pub(super) struct Relay<C, O, N> {
     notice: N,
     events: SyncSender<Event>,
     inbox: Receiver<Event>,
-    link: Option<Connection>,
-    links: u32,
+    connection: Option<Connection>,
+    /// The number of connections so far.
+    connection_count: u32,
     pending: Vec<Pending>,
-    /// Permits the client's reader to pass one more message, and whether it still waits for this.
-    turns: SyncSender<()>,
-    owed: bool,
-    /// The receiver of these permits.
-    turn: Option<Receiver<()>>,
-    /// The request and the notification that initialised the session.
-    opening: Option<Vec<u8>>,
-    opened: Option<Vec<u8>>,
+    /// Sends permits to the client's reader. Each permit allows one message.
+    permit_sender: SyncSender<()>,
+    /// The other end of `permit_sender`, until the reader starts.
+    permit_receiver: Option<Receiver<()>>,
+    /// Whether the client's reader waits for a permit.
+    needs_permit: bool,
+    /// The request that initialised the session, to repeat it on a new connection.
+    initialize: Option<Vec<u8>>,
+    /// The notification that followed this request.
+    initialized: Option<Vec<u8>>,
 }
 
 impl<C, O, N> Relay<C, O, N>
@@ -88,100 +96,108 @@ where
     O: FnMut(&[u8]) -> io::Result<()>,
     N: FnMut(&str),
 {
-    /// `connect` opens an MCP connection, `out` writes to the client, `notice` writes for people.
+    /// Creates a relay. `connect` opens an MCP connection, `out` writes to the client, `notice`
+    /// writes for people.
     pub(super) fn new(connect: C, out: O, notice: N) -> Self {
         let (events, inbox) = sync_channel(QUEUE);
-        let (turns, turn) = sync_channel(1);
+        let (permit_sender, permit_receiver) = sync_channel(1);
         Self {
             connect,
             out,
             notice,
             events,
             inbox,
-            link: None,
-            links: 0,
+            connection: None,
+            connection_count: 0,
             pending: Vec::new(),
-            turns,
-            owed: true,
-            turn: Some(turn),
-            opening: None,
-            opened: None,
+            permit_sender,
+            permit_receiver: Some(permit_receiver),
+            needs_permit: true,
+            initialize: None,
+            initialized: None,
         }
     }
 
     /// Serves the client until the end of `input`.
     ///
     /// # Errors
-    /// See [`End`].
-    pub(super) fn run(mut self, mut input: impl BufRead + Send + 'static) -> Result<(), End> {
-        let (events, turn) = (self.events.clone(), self.turn.take());
+    /// See [`RelayError`].
+    pub(super) fn run(
+        mut self,
+        mut input: impl BufRead + Send + 'static,
+    ) -> Result<(), RelayError> {
+        let (events, permits) = (self.events.clone(), self.permit_receiver.take());
         std::thread::spawn(move || {
-            // A client that cannot be read has ended.
+            // A read error counts as the end of the client.
             while let Ok(Some(line)) = line::next(&mut input) {
-                let may = turn.as_ref().is_some_and(|turn| turn.recv().is_ok());
-                if !may || events.send(Event::Asked(line)).is_err() {
+                let has_permit = permits.as_ref().is_some_and(|permits| permits.recv().is_ok());
+                if !has_permit || events.send(Event::ClientLine(line)).is_err() {
                     return;
                 }
             }
-            let _ = events.send(Event::ClientDone);
+            let _ = events.send(Event::ClientEnd);
         });
-        self.go_on();
-        if let Err(fault) = self.linked(false) {
-            self.last_words(&fault)?;
-            return Err(End::Fault(fault));
+        self.permit_next();
+        if let Err(fault) = self.ensure_connected(false) {
+            self.answer_unreachable(&fault)?;
+            return Err(RelayError::Fault(fault));
         }
-        let mut until: Option<Instant> = None;
+        let mut deadline: Option<Instant> = None;
         loop {
-            let event = match until {
+            let event = match deadline {
                 None => self.inbox.recv().ok(),
-                Some(until) => {
-                    self.inbox.recv_timeout(until.saturating_duration_since(Instant::now())).ok()
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    self.inbox.recv_timeout(left).ok()
                 }
             };
             match event {
-                Some(Event::Asked(line)) => {
-                    self.owed = true;
-                    self.asked(line)?;
+                Some(Event::ClientLine(line)) => {
+                    self.needs_permit = true;
+                    self.handle_client_line(line)?;
                 }
-                Some(Event::ClientDone) => until = Some(Instant::now() + LAST_ANSWERS),
-                Some(Event::Answered(link, line)) => self.answered(link, line)?,
-                Some(Event::Lost(link)) => self.lost(link)?,
+                Some(Event::ClientEnd) => deadline = Some(Instant::now() + DRAIN_TIMEOUT),
+                Some(Event::DaemonLine(connection, line)) => {
+                    self.handle_daemon_line(connection, line)?;
+                }
+                Some(Event::DaemonEnd(connection)) => self.handle_daemon_end(connection)?,
                 None => {
                     (self.notice)(
-                        "the daemon did not answer all requests in time; they may have taken effect",
+                        "the daemon did not answer all requests in time; \
+                         they may have taken effect",
                     );
-                    return self.give_up(|_| true);
+                    return self.fail_pending(|_| true);
                 }
             }
-            if until.is_some() && self.pending.is_empty() {
+            if deadline.is_some() && self.pending.is_empty() {
                 return Ok(());
             }
-            self.go_on();
+            self.permit_next();
         }
     }
 
     /// Permits the next message of the client, unless too many requests are unanswered.
-    fn go_on(&mut self) {
-        if self.owed && self.pending.len() < AT_ONCE {
-            self.owed = self.turns.try_send(()).is_err();
+    fn permit_next(&mut self) {
+        if self.needs_permit && self.pending.len() < MAX_PENDING {
+            self.needs_permit = self.permit_sender.try_send(()).is_err();
         }
     }
 
-    /// Sends an error answer to each waiting request.
-    fn last_words(&mut self, fault: &Fault) -> Result<(), End> {
-        let until = Instant::now() + LAST_QUESTION;
+    /// Waits for the first request and answers that the daemon is unreachable.
+    fn answer_unreachable(&mut self, fault: &Fault) -> Result<(), RelayError> {
+        let deadline = Instant::now() + UNREACHABLE_TIMEOUT;
         while let Ok(event) =
-            self.inbox.recv_timeout(until.saturating_duration_since(Instant::now()))
+            self.inbox.recv_timeout(deadline.saturating_duration_since(Instant::now()))
         {
             match event {
-                Event::Asked(Line::Whole(line)) => {
-                    if let Ok(Kind::Request { id, .. }) = message::read(&line) {
-                        return self.say(&message::unreachable(&id, fault));
+                Event::ClientLine(Line::Whole(line)) => {
+                    if let Ok(Kind::Request { id, .. }) = message::parse(&line) {
+                        return self.send_to_client(&message::unreachable(&id, fault));
                     }
-                    self.owed = true;
-                    self.go_on();
+                    self.needs_permit = true;
+                    self.permit_next();
                 }
-                Event::ClientDone => break,
+                Event::ClientEnd => break,
                 _ => {}
             }
         }
@@ -189,175 +205,184 @@ where
     }
 
     /// Handles a line of the client.
-    fn asked(&mut self, line: Line) -> Result<(), End> {
+    fn handle_client_line(&mut self, line: Line) -> Result<(), RelayError> {
         let line = match line {
             Line::Whole(line) => line,
-            Line::TooLong(id) => return self.say(&message::too_long(id.as_ref())),
+            Line::TooLong(id) => return self.send_to_client(&message::too_long(id.as_ref())),
         };
-        match message::read(&line) {
-            Err(answer) => self.say(&answer),
-            // The daemon would answer one of them.
-            Ok(Kind::Request { id, .. }) if self.pending.iter().any(|one| one.id == id) => {
-                self.say(&message::taken(&id))
+        match message::parse(&line) {
+            Err(answer) => self.send_to_client(&answer),
+            // The client could not assign two answers with the same id.
+            Ok(Kind::Request { id, .. }) if self.pending.iter().any(|request| request.id == id) => {
+                self.send_to_client(&message::duplicate_id(&id))
             }
-            Ok(Kind::Request { id, initialize }) => self.request(id, initialize, line),
+            Ok(Kind::Request { id, initialize }) => self.forward_request(id, initialize, line),
             Ok(kind) => {
                 match kind {
-                    Kind::Initialized => self.opened = Some(line.clone()),
-                    Kind::Cancelled(id) => self.pending.retain(|one| one.id != id),
+                    Kind::Initialized => self.initialized = Some(line.clone()),
+                    Kind::Cancelled(id) => self.pending.retain(|request| request.id != id),
                     _ => {}
                 }
-                // To a daemon that is not there it would say nothing.
-                if self.link.is_some() && self.send(&line).is_err() {
-                    self.hang_up();
+                // A notification does not start a daemon.
+                if self.connection.is_some() && self.send_to_daemon(&line).is_err() {
+                    self.disconnect();
                 }
                 Ok(())
             }
         }
     }
 
-    fn request(&mut self, id: Value, initialize: bool, line: Vec<u8>) -> Result<(), End> {
-        // A daemon that has gone without a word is noticed by writing to it. It has not read what
-        // could not be written whole.
+    /// Sends a request to the daemon, and connects if necessary.
+    fn forward_request(
+        &mut self,
+        id: Value,
+        is_initialize: bool,
+        line: Vec<u8>,
+    ) -> Result<(), RelayError> {
+        // A write error shows that the daemon ended. The daemon cannot have processed an incomplete
+        // line, so the request is sent again on a new connection.
         for _ in 0..2 {
-            let link = match self.linked(initialize) {
-                Ok(link) => link,
+            let connection = match self.ensure_connected(is_initialize) {
+                Ok(connection) => connection,
                 Err(fault) => {
-                    self.say(&message::unreachable(&id, &fault))?;
-                    // No daemon of this installation will ever understand us; the next `brain`
-                    // will.
+                    self.send_to_client(&message::unreachable(&id, &fault))?;
+                    // A retry cannot help: the client must start the installed version of `brain`.
                     if fault.code == FaultCode::ProtocolMismatch {
-                        return Err(End::Fault(fault));
+                        return Err(RelayError::Fault(fault));
                     }
                     (self.notice)(&fault.message);
                     return Ok(());
                 }
             };
-            if self.send(&line).is_ok() {
-                self.pending.push(Pending { id, link, opening: initialize.then_some(line) });
+            if self.send_to_daemon(&line).is_ok() {
+                let initialize = is_initialize.then_some(line);
+                self.pending.push(Pending { id, connection, initialize });
                 return Ok(());
             }
-            self.hang_up();
+            self.disconnect();
         }
-        self.say(&message::lost(&id))
+        self.send_to_client(&message::unanswered(&id))
     }
 
     /// Handles a line of the daemon.
-    fn answered(&mut self, link: u32, line: Line) -> Result<(), End> {
-        let mut taken = |id: &Value| {
-            let at = self.pending.iter().position(|one| one.link == link && one.id == *id)?;
+    fn handle_daemon_line(&mut self, connection: u32, line: Line) -> Result<(), RelayError> {
+        let mut take_pending = |id: &Value| {
+            let mut pending = self.pending.iter();
+            let at = pending.position(|it| it.connection == connection && it.id == *id)?;
             Some(self.pending.remove(at))
         };
         match line {
-            Line::TooLong(id) => match id.filter(|id| taken(id).is_some()) {
-                Some(id) => self.say(&message::answer_too_long(&id)),
+            Line::TooLong(id) => match id.filter(|id| take_pending(id).is_some()) {
+                Some(id) => self.send_to_client(&message::answer_too_long(&id)),
                 None => Ok(()),
             },
             Line::Whole(mut line) => {
-                match message::read(&line) {
-                    Ok(Kind::Answer { id: Some(id), success }) => match taken(&id) {
-                        Some(request) if success && request.opening.is_some() => {
-                            (self.opening, self.opened) = (request.opening, None);
+                match message::parse(&line) {
+                    Ok(Kind::Answer { id: Some(id), success }) => match take_pending(&id) {
+                        Some(request) if success && request.initialize.is_some() => {
+                            (self.initialize, self.initialized) = (request.initialize, None);
                         }
                         Some(_) => {}
-                        // Nobody waits for it any more.
+                        // The client cancelled the request.
                         None => return Ok(()),
                     },
                     Ok(_) => {}
-                    // The beginning of what a daemon at its end would have said.
+                    // An ending daemon can write an incomplete line.
                     Err(_) => return Ok(()),
                 }
                 line.push(b'\n');
-                self.say(&line)
+                self.send_to_client(&line)
             }
         }
     }
 
-    fn lost(&mut self, link: u32) -> Result<(), End> {
-        if self.link.as_ref().is_some_and(|present| present.number == link) {
-            self.hang_up();
+    fn handle_daemon_end(&mut self, connection: u32) -> Result<(), RelayError> {
+        if self.connection.as_ref().is_some_and(|current| current.number == connection) {
+            self.disconnect();
         }
-        self.give_up(|one| one.link == link)
+        self.fail_pending(|request| request.connection == connection)
     }
 
-    /// Sends an error answer to requests of a lost connection.
-    fn give_up(&mut self, which: impl Fn(&Pending) -> bool) -> Result<(), End> {
-        let (over, rest) = std::mem::take(&mut self.pending).into_iter().partition(which);
-        self.pending = rest;
-        let over: Vec<Pending> = over;
-        over.iter().try_for_each(|one| self.say(&message::lost(&one.id)))
+    /// Sends an error answer to the pending requests for which `is_failed` returns `true`.
+    fn fail_pending(&mut self, is_failed: impl Fn(&Pending) -> bool) -> Result<(), RelayError> {
+        let pending = std::mem::take(&mut self.pending);
+        let (failed, remaining): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_failed);
+        self.pending = remaining;
+        failed.iter().try_for_each(|request| self.send_to_client(&message::unanswered(&request.id)))
     }
 
-    /// Returns the number of the connection, and connects if necessary. It initialises the session
-    /// again, unless the client is about to.
-    fn linked(&mut self, opening: bool) -> Result<u32, Fault> {
-        if let Some(link) = &self.link {
-            return Ok(link.number);
+    /// Returns the number of the connection, and connects if necessary. A new connection repeats
+    /// the client's `initialize`, except if the next request is one (`is_initialize`).
+    fn ensure_connected(&mut self, is_initialize: bool) -> Result<u32, Fault> {
+        if let Some(connection) = &self.connection {
+            return Ok(connection.number);
         }
         let stream = (self.connect)()?;
-        let broken = |e: io::Error| {
+        let connection_error = |e: io::Error| {
             Fault::new(FaultCode::Unreachable, format!("the connection to the daemon failed: {e}"))
                 .hint("call again")
         };
-        let mut reader = BufReader::new(stream.try_clone().map_err(broken)?);
-        if let (Some(opening), false) = (&self.opening, opening) {
-            reopen(&stream, &mut reader, opening, self.opened.as_deref()).map_err(broken)?;
+        let mut reader = BufReader::new(stream.try_clone().map_err(connection_error)?);
+        if let (Some(initialize), false) = (&self.initialize, is_initialize) {
+            repeat_initialize(&stream, &mut reader, initialize, self.initialized.as_deref())
+                .map_err(connection_error)?;
         }
-        self.links += 1;
-        let (number, events) = (self.links, self.events.clone());
+        self.connection_count += 1;
+        let (number, events) = (self.connection_count, self.events.clone());
         std::thread::spawn(move || {
             while let Ok(Some(line)) = line::next(&mut reader) {
-                if events.send(Event::Answered(number, line)).is_err() {
+                if events.send(Event::DaemonLine(number, line)).is_err() {
                     return;
                 }
             }
-            let _ = events.send(Event::Lost(number));
+            let _ = events.send(Event::DaemonEnd(number));
         });
-        self.link = Some(Connection { stream, number });
+        self.connection = Some(Connection { stream, number });
         Ok(number)
     }
 
-    fn send(&mut self, line: &[u8]) -> io::Result<()> {
-        match &self.link {
-            Some(link) => write_line(&link.stream, line),
+    fn send_to_daemon(&mut self, line: &[u8]) -> io::Result<()> {
+        match &self.connection {
+            Some(connection) => write_line(&connection.stream, line),
             None => Err(io::ErrorKind::NotConnected.into()),
         }
     }
 
-    /// Closes the connection after reading its remaining answers.
-    fn hang_up(&mut self) {
-        if let Some(link) = self.link.take() {
-            let _ = link.stream.shutdown(std::net::Shutdown::Both);
+    /// Closes the connection. Answers that already arrived are still handled.
+    fn disconnect(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = connection.stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    fn say(&mut self, line: &[u8]) -> Result<(), End> {
-        (self.out)(line).map_err(End::Output)
+    fn send_to_client(&mut self, line: &[u8]) -> Result<(), RelayError> {
+        (self.out)(line).map_err(RelayError::Output)
     }
 }
 
 fn write_line(mut stream: &UnixStream, line: &[u8]) -> io::Result<()> {
-    // One write: a daemon must not wait for the end of the line in a packet of its own.
+    // One write, so that the line feed does not arrive in a separate packet.
     stream.write_all(&[line, b"\n"].concat())
 }
 
-/// Initialises the client's session on a new connection; the client already has the answer.
-fn reopen(
+/// Initialises the client's session on a new connection. The answer is not forwarded, because the
+/// client already has one.
+fn repeat_initialize(
     stream: &UnixStream,
     reader: &mut impl BufRead,
-    opening: &[u8],
-    opened: Option<&[u8]>,
+    initialize: &[u8],
+    initialized: Option<&[u8]>,
 ) -> io::Result<()> {
-    let Ok(Kind::Request { id, .. }) = message::read(opening) else { return Ok(()) };
-    stream.set_read_timeout(Some(REPLAY))?;
-    write_line(stream, opening)?;
+    let Ok(Kind::Request { id, .. }) = message::parse(initialize) else { return Ok(()) };
+    stream.set_read_timeout(Some(INITIALIZE_TIMEOUT))?;
+    write_line(stream, initialize)?;
     loop {
         match line::next(reader)? {
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
             Some(Line::TooLong(_)) => {}
-            Some(Line::Whole(line)) => match message::read(&line) {
-                Ok(Kind::Answer { id: Some(answered), success: true }) if answered == id => break,
-                Ok(Kind::Answer { id: Some(answered), success: false }) if answered == id => {
+            Some(Line::Whole(line)) => match message::parse(&line) {
+                Ok(Kind::Answer { id: Some(answer_id), success: true }) if answer_id == id => break,
+                Ok(Kind::Answer { id: Some(answer_id), success: false }) if answer_id == id => {
                     return Err(io::Error::other("the new daemon refuses the session"));
                 }
                 _ => {}
@@ -365,7 +390,7 @@ fn reopen(
         }
     }
     stream.set_read_timeout(None)?;
-    opened.map_or(Ok(()), |opened| write_line(stream, opened))
+    initialized.map_or(Ok(()), |line| write_line(stream, line))
 }
 
 #[cfg(test)]

@@ -9,15 +9,15 @@ use std::{sync::mpsc, thread::JoinHandle};
 fn relay(lines: &[String]) -> (UnixStream, Receiver<Value>, JoinHandle<bool>) {
     let (ours, daemon) = UnixStream::pair().expect("pair");
     let input = io::Cursor::new(lines.join("\n").into_bytes());
-    let (hears, heard) = mpsc::channel();
+    let (sender, received) = mpsc::channel();
     let mut ours = Some(ours);
     let connect = move || ours.take().ok_or_else(|| Fault::new(FaultCode::Unreachable, "once"));
     let out = move |line: &[u8]| {
-        let _ = hears.send(serde_json::from_slice(line)?);
+        let _ = sender.send(serde_json::from_slice(line)?);
         Ok(())
     };
     let end = std::thread::spawn(move || Relay::new(connect, out, |_| {}).run(input).is_ok());
-    (daemon, heard, end)
+    (daemon, received, end)
 }
 
 fn ping(id: usize) -> String {
@@ -31,31 +31,31 @@ fn answer(daemon: &UnixStream, id: usize) {
 
 #[test]
 fn unanswered_requests_are_limited() {
-    let all = 3 * AT_ONCE;
-    let (daemon, heard, end) = relay(&(0..all).map(ping).collect::<Vec<_>>());
-    let mut asked = BufReader::new(daemon.try_clone().expect("clone"));
-    let mut next = || matches!(line::next(&mut asked), Ok(Some(Line::Whole(_))));
-    assert!((0..AT_ONCE).all(|_| next()));
+    let all = 3 * MAX_PENDING;
+    let (daemon, received, end) = relay(&(0..all).map(ping).collect::<Vec<_>>());
+    let mut requests = BufReader::new(daemon.try_clone().expect("clone"));
+    let mut next = || matches!(line::next(&mut requests), Ok(Some(Line::Whole(_))));
+    assert!((0..MAX_PENDING).all(|_| next()));
     daemon.set_read_timeout(Some(Duration::from_millis(100))).expect("timeout");
-    assert!(!next(), "one more than there is room for");
-    daemon.set_read_timeout(Some(REPLAY)).expect("timeout");
+    assert!(!next(), "a request over the limit");
+    daemon.set_read_timeout(Some(INITIALIZE_TIMEOUT)).expect("timeout");
     for id in 0..all {
         answer(&daemon, id);
-        assert!(id >= all - AT_ONCE || next(), "an answer makes room");
+        assert!(id >= all - MAX_PENDING || next(), "an answer permits the next request");
     }
     assert!(end.join().expect("join"));
-    assert_eq!(heard.iter().filter_map(|told| told["id"].as_u64()).collect::<Vec<_>>().len(), all);
+    assert_eq!(received.iter().filter(|answer| answer["id"].is_u64()).count(), all);
 }
 
 #[test]
 fn a_second_request_with_the_same_id_is_refused() {
-    let (daemon, heard, end) = relay(&[ping(7), ping(7)]);
-    let refused = heard.recv().expect("a refusal");
+    let (daemon, received, end) = relay(&[ping(7), ping(7)]);
+    let refused = received.recv().expect("a refusal");
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32600)));
     answer(&daemon, 7);
     assert!(end.join().expect("join"));
     assert_eq!(
-        heard.iter().collect::<Vec<_>>(),
+        received.iter().collect::<Vec<_>>(),
         [json!({ "jsonrpc": "2.0", "id": 7, "result": {} })]
     );
 }

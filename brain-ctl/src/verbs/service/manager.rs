@@ -23,45 +23,47 @@ pub(super) struct State {
     /// The main process, if it runs.
     pub(super) pid: Option<u32>,
     /// The daemon's status text.
-    pub(super) said: String,
+    pub(super) status_text: String,
 }
 
-/// Checks that a user manager runs. `without` is a hint for users without one.
+/// Checks that a systemd user manager runs. `alternative` completes the hint with a way that needs
+/// no systemd.
 ///
 /// # Errors
 /// Returns the reason why none runs, and how to start one.
-pub(super) fn require(without: &str) -> Result<(), Fault> {
-    let (done, _, said) = run(&["show-environment"])?;
-    if done {
+pub(super) fn require(alternative: &str) -> Result<(), Fault> {
+    let (is_success, _, errors) = run(&["show-environment"])?;
+    if is_success {
         return Ok(());
     }
-    let said = said.lines().next().unwrap_or("no output");
+    let reason = errors.lines().next().unwrap_or("no output");
     let mut hint = "keep it running: loginctl enable-linger".to_owned();
-    // Without it systemctl does not find a manager that runs; `su` and `sudo` do not set it.
+    // systemctl needs this variable to find the manager, and `su` and `sudo` do not set it.
     if env::var_os("XDG_RUNTIME_DIR").is_none() {
         hint.push_str("; then: export XDG_RUNTIME_DIR=/run/user/$(id -u)");
     }
     hint.push_str("; or ");
-    hint.push_str(without);
+    hint.push_str(alternative);
     Err(Fault::new(
         FaultCode::Unreachable,
-        format!("no systemd manager answers for this user: {said}"),
+        format!("no systemd manager answers for this user: {reason}"),
     )
     .hint(hint))
 }
 
-/// Runs an action such as `daemon-reload`.
+/// Runs a command of systemctl, for example `daemon-reload`.
 ///
 /// # Errors
-/// Returns the output of systemctl.
-pub(super) fn order(arguments: &[&str]) -> Result<(), Fault> {
-    let (done, _, said) = run(arguments)?;
-    if done {
+/// Returns the error output of systemctl.
+pub(super) fn systemctl(arguments: &[&str]) -> Result<(), Fault> {
+    let (is_success, _, errors) = run(arguments)?;
+    if is_success {
         return Ok(());
     }
-    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let what = arguments.join(" ");
-    Err(Fault::new(FaultCode::Io, format!("`systemctl --user {what}` failed: {}", said.join(" ")))
+    let lines: Vec<&str> = errors.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let command = arguments.join(" ");
+    let message = format!("`systemctl --user {command}` failed: {}", lines.join(" "));
+    Err(Fault::new(FaultCode::Io, message)
         .hint("show the log: journalctl --user -u brain-daemon -n 20"))
 }
 
@@ -70,33 +72,33 @@ pub(super) fn order(arguments: &[&str]) -> Result<(), Fault> {
 /// # Errors
 /// Returns a fault if systemctl fails.
 pub(super) fn state(unit: &str) -> Result<State, Fault> {
-    let (_, told, _) =
+    let (_, properties, _) =
         run(&["show", unit, "--property=ActiveState,UnitFileState,MainPID,StatusText"])?;
     let mut state = State::default();
-    for line in told.lines() {
+    for line in properties.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         match key {
             "ActiveState" => state.active = value.to_owned(),
             "UnitFileState" => state.enabled = value.to_owned(),
             "MainPID" => state.pid = value.parse().ok().filter(|pid| *pid != 0),
-            "StatusText" => state.said = value.to_owned(),
+            "StatusText" => state.status_text = value.to_owned(),
             _ => {}
         }
     }
     Ok(state)
 }
 
-/// Returns whether the manager keeps running after logout, if known.
-pub(super) fn lingers() -> Option<bool> {
+/// Returns whether the manager keeps running after logout ("lingering"), if known.
+pub(super) fn is_linger_enabled() -> Option<bool> {
     let mut command = Command::new("loginctl");
     command.args(["show-user", "--property=Linger", "--value"]).stdin(Stdio::null());
-    // It is asked about a user by name or number.
+    // loginctl needs the name or id of the user.
     command.arg(rustix::process::getuid().as_raw().to_string());
     let output = command.output().ok().filter(|output| output.status.success())?;
     Some(output.stdout.starts_with(b"yes"))
 }
 
-/// Returns success, standard output and standard error.
+/// Runs systemctl. Returns whether it succeeded, its standard output and its standard error.
 fn run(arguments: &[&str]) -> Result<(bool, String, String), Fault> {
     let mut command = Command::new("systemctl");
     command.arg("--user").args(arguments).stdin(Stdio::null());

@@ -7,7 +7,8 @@ use brain_protocol::{Fault, FaultCode};
 /// The first line of installed units; other units are not changed.
 pub(super) const MARKER: &str = "# Written by `brain service install`";
 
-const NOTICE: &str = ", which writes it anew. Your own settings belong in a drop-in: `systemctl --user edit brain-daemon`.";
+const NOTICE: &str = ", which overwrites it. Put your own settings into a drop-in: \
+    `systemctl --user edit brain-daemon`.";
 
 const SERVICE: &str = include_str!("../../../../systemd/user/brain-daemon.service");
 const SOCKET: &str = include_str!("../../../../systemd/user/brain-daemon.socket");
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_the_installation_stand_in_the_units() {
+    fn units_contain_the_paths_of_the_installation() {
         let paths =
             paths("/opt/my \"b\"/100%/brain-daemon", Some("/data/a\\b"), "/data/100%/brain.sock");
         let service = service(&paths).expect("service");
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_home_is_not_mentioned() {
+    fn the_default_home_is_not_in_the_unit() {
         let service =
             service(&paths("/usr/bin/brain-daemon", None, "/h/run/brain.sock")).expect("service");
         assert!(!service.contains("BRAIN_HOME="), "{service}");

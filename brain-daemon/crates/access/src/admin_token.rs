@@ -44,7 +44,7 @@ impl LoadedToken {
                 "the admin token in {origin} is too weak: it needs {MIN_LENGTH} or more ASCII \
                  characters"
             );
-            let hint = "make a random one, for example with `openssl rand -hex 32`, and restart \
+            let hint = "create a random one, for example with `openssl rand -hex 32`, and restart \
                         the daemon";
             return Err(Fault::new(FaultCode::InvalidConfig, message).hint(hint));
         }
@@ -111,11 +111,11 @@ impl AdminTokenHolder {
         match self.secrets.find(NAME, self.configured.as_deref()) {
             Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
                 let message =
-                    format!("the admin token comes from {origin}, so it is not brain's to change");
+                    format!("the admin token comes from {origin}, so brain does not change it");
                 return Err(Fault::new(FaultCode::Conflict, message)
                     .hint("change it there, and restart the daemon"));
             }
-            // An unreadable file in the home is replaced; a configured one is the owner's.
+            // An unreadable file in the home is replaced. A configured file belongs to the owner.
             Err(error) if self.configured.is_some() => return Err(error.into()),
             _ => {}
         }
@@ -126,7 +126,7 @@ impl AdminTokenHolder {
 }
 
 fn not_loaded() -> Fault {
-    Fault::new(FaultCode::Internal, "the admin token was not looked for yet")
+    Fault::new(FaultCode::Internal, "the admin token is not loaded yet")
 }
 
 impl Access {

@@ -4,7 +4,7 @@ use brain_protocol::{Fault, FaultCode};
 use subtle::ConstantTimeEq;
 
 use crate::Access;
-use crate::grant_table::{capped, digest, intersection, is_live};
+use crate::grant_table::{cap_scopes, digest, intersection, is_live};
 use brain_base::caller::{Caller, Scopes, Visibility};
 use brain_store::{Hash, TokenKind};
 
@@ -21,7 +21,7 @@ impl Access {
         }
         self.authenticate(&hash).ok_or_else(|| {
             // The answer does not reveal whether the token ever existed.
-            Fault::new(FaultCode::InvalidToken, "the token is not known, has ended or was revoked")
+            Fault::new(FaultCode::InvalidToken, "the token is unknown, expired or revoked")
                 .hint("ask the owner of this brain for a new one, or authorize again")
         })
     }
@@ -44,7 +44,7 @@ impl Access {
         };
         let client = table.active_client(id)?;
         client.record_use(now);
-        let scopes = capped(client.record.scopes, record.scopes);
+        let scopes = cap_scopes(client.record.scopes, record.scopes);
         let visibility = intersection(&token.visibility, &client.visibility);
         Some(Caller::granted(id.as_str(), scopes, visibility))
     }

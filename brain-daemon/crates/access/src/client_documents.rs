@@ -139,7 +139,7 @@ impl Cache {
         }
         let of_host = self.fetches.iter().filter(|(_, other)| other == host).count();
         if of_host >= MAX_FETCHES_PER_HOST || self.fetches.len() >= MAX_FETCHES {
-            return Err("too many documents of clients were asked for; try again in a minute");
+            return Err("too many client documents were requested; try again in a minute");
         }
         self.fetches.push_back((now, host.to_owned()));
         Ok(())
@@ -147,7 +147,7 @@ impl Cache {
 }
 
 /// The message for an address that is not fetched.
-const INVALID_ADDRESS: &str = "the client names itself by an address that brain does not fetch: it \
+const INVALID_ADDRESS: &str = "the client's id is an address that brain does not fetch: it \
                                must be a plain https:// address with a path at a public host, \
                                without a port";
 
@@ -165,7 +165,7 @@ fn fetch_error(error: &NetError) -> &'static str {
         NetError::TooLarge(_) => "the client's document is larger than 64 KiB",
         NetError::NotJson => "the client's document is not JSON (application/json)",
         NetError::Status(300..=399) => {
-            "the client's document is elsewhere, and brain does not follow"
+            "the client's document has moved, and brain does not follow redirects"
         }
         NetError::Status(_) => {
             "the client's document cannot be fetched: its host refuses it. Register the client \
@@ -233,15 +233,15 @@ fn parse(id: &str, body: &[u8]) -> Result<ClientMetadata, &'static str> {
     methods.dedup();
     if methods == ["private_key_jwt"] {
         return Err(
-            "the client wants to show who it is by a key of its own (private_key_jwt), which brain \
-             does not support. Register it yourself: brain clients register",
+            "the client authenticates with its own key (private_key_jwt), which brain does not \
+             support. Register it yourself: brain clients register",
         );
     }
     let named = texts(&raw.grant_types);
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
-    let wanted =
+    let is_named =
         |kind: &GrantType| named.is_empty() || named.iter().any(|name| name == kind.as_str());
-    let grant_types: Vec<GrantType> = allowed.into_iter().filter(wanted).collect();
+    let grant_types: Vec<GrantType> = allowed.into_iter().filter(is_named).collect();
     if !grant_types.contains(&GrantType::AuthorizationCode) {
         return Err("the client's document does not name the grant type authorization_code");
     }
@@ -271,7 +271,8 @@ mod tests {
     fn document() -> Value {
         json!({
             "client_id": ID, "client_name": "An app", "redirect_uris": ["https://app.example/cb"],
-            "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_method": "none",
+            "grant_types": ["authorization_code", "refresh_token"],
             "response_types": ["code"], "client_uri": "https://app.example", "logo_uri": 7,
         })
     }

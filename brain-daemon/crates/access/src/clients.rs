@@ -17,7 +17,7 @@ use brain_store::{ClientRecord, GrantUpdate};
 pub(crate) const DEFAULT_TOKEN_TTL: u32 = 3600;
 /// The allowed lifetimes of access tokens, in seconds.
 const TOKEN_TTL: std::ops::RangeInclusive<u32> = 60..=30 * 24 * 60 * 60;
-/// Redirect addresses of one client.
+/// The maximum number of redirect addresses of one client.
 pub(crate) const MAX_REDIRECT_URIS: usize = 10;
 /// How a client became known (`registered_by`): the owner registered it.
 pub(crate) const BY_OWNER: &str = "admin";
@@ -29,10 +29,10 @@ impl Access {
     /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`]; the fault of the
     /// store.
     pub fn client_register(&self, request: ClientRegister) -> Result<ClientRegisterReply, Fault> {
-        let name = checked_name(&request.name)?;
-        let grant_types = checked_grant_types(&request)?;
+        let name = validate_name(&request.name)?;
+        let grant_types = select_grant_types(&request)?;
         check_redirect_uris(&request.redirect_uris, &grant_types)?;
-        let token_ttl = checked_ttl(request.token_ttl.unwrap_or(DEFAULT_TOKEN_TTL))?;
+        let token_ttl = validate_ttl(request.token_ttl.unwrap_or(DEFAULT_TOKEN_TTL))?;
         let sources = self.granted_sources(&request.sources)?;
         check_sources(request.scopes, &sources)?;
         let id = format!("brain_cl_{}", random::text::<16>(&*self.random)?);
@@ -82,14 +82,14 @@ impl Access {
         })
     }
 
-    /// Changes scopes, sources or token lifetime of a client. Tokens that it has already are
-    /// limited at once.
+    /// Changes scopes, sources or token lifetime of a client. Its existing tokens are limited at
+    /// once.
     ///
     /// # Errors
     /// As [`Access::client_register`]; [`FaultCode::UnknownClient`]; [`FaultCode::Conflict`] if the
     /// client is revoked, or several clients have this name.
     pub fn client_update(&self, request: ClientUpdate) -> Result<ClientReply, Fault> {
-        let ttl = request.token_ttl.map(checked_ttl).transpose()?;
+        let ttl = request.token_ttl.map(validate_ttl).transpose()?;
         let sources = request.sources.map(|sources| self.granted_sources(&sources)).transpose()?;
         let mut lock = self.lock();
         let (id, before) = self.named_client(&request.client)?;
@@ -134,7 +134,7 @@ impl Access {
         }
         if !request.yes {
             let message = format!(
-                "revoking \"{}\" locks it out at once, with every token it has",
+                "revoking \"{}\" ends its access at once and revokes all its tokens",
                 client.name
             );
             return Err(Fault::new(FaultCode::ConfirmationNeeded, message)
@@ -216,12 +216,12 @@ fn grant_names(kinds: &[GrantType]) -> Vec<String> {
     kinds.iter().map(|kind| kind.as_str().to_owned()).collect()
 }
 
-pub(crate) fn checked_name(text: &str) -> Result<String, Fault> {
+pub(crate) fn validate_name(text: &str) -> Result<String, Fault> {
     validate::name(text)
         .map_err(|reason| invalid(reason, "give a short name, for example \"my phone\""))
 }
 
-fn checked_ttl(seconds: u32) -> Result<u32, Fault> {
+fn validate_ttl(seconds: u32) -> Result<u32, Fault> {
     if TOKEN_TTL.contains(&seconds) {
         return Ok(seconds);
     }
@@ -232,23 +232,23 @@ fn checked_ttl(seconds: u32) -> Result<u32, Fault> {
 }
 
 /// Returns the grant types of a new client, each once, in their usual order.
-fn checked_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
-    let wanted = match (request.grant_types.as_slice(), request.public) {
+fn select_grant_types(request: &ClientRegister) -> Result<Vec<GrantType>, Fault> {
+    let requested = match (request.grant_types.as_slice(), request.public) {
         ([], false) => &[GrantType::ClientCredentials][..],
         ([], true) => &[GrantType::AuthorizationCode, GrantType::RefreshToken][..],
-        (wanted, _) => wanted,
+        (requested, _) => requested,
     };
     let kinds: Vec<GrantType> =
-        GrantType::ALL.into_iter().filter(|kind| wanted.contains(kind)).collect();
+        GrantType::ALL.into_iter().filter(|kind| requested.contains(kind)).collect();
     if request.public && kinds.contains(&GrantType::ClientCredentials) {
         return Err(invalid(
-            "a public client has no secret, so it cannot come with client_credentials",
-            "leave away that grant type, or register it with a secret",
+            "a public client has no secret, so it cannot use client_credentials",
+            "leave out that grant type, or register the client with a secret",
         ));
     }
     if kinds == [GrantType::RefreshToken] {
         return Err(invalid(
-            "refresh_token alone leads nowhere: a refresh token comes from a consent",
+            "refresh_token alone is not enough: a refresh token needs a consent",
             "add the grant type authorization_code",
         ));
     }
@@ -259,14 +259,14 @@ fn check_redirect_uris(uris: &[String], kinds: &[GrantType]) -> Result<(), Fault
     let by_consent = kinds.contains(&GrantType::AuthorizationCode);
     if by_consent && uris.is_empty() {
         return Err(invalid(
-            "a client that asks for consent needs an address to be sent back to",
+            "a client that asks for consent needs a redirect address",
             "name at least one redirect_uri, https://… or http://localhost/…",
         ));
     }
     if !by_consent && !uris.is_empty() {
         return Err(invalid(
             "redirect_uris are for clients that ask for consent",
-            "add the grant type authorization_code, or leave them away",
+            "add the grant type authorization_code, or leave out redirect_uris",
         ));
     }
     if uris.len() > MAX_REDIRECT_URIS {
@@ -294,7 +294,7 @@ pub(crate) fn check_sources(scopes: Scopes, sources: &[String]) -> Result<(), Fa
     if scopes.highest() == Scope::Admin && !sources.is_empty() {
         return Err(invalid(
             "the scope admin reaches every source, so it cannot be limited to some",
-            "leave away the sources, or grant read or write only",
+            "leave out the sources, or grant read or write only",
         ));
     }
     Ok(())

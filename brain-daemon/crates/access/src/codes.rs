@@ -12,10 +12,10 @@ use brain_store::Hash;
 const LIFETIME_MS: i64 = 60 * 1000;
 /// How long a code is remembered, in milliseconds, to recognise its second use.
 const RETENTION_MS: i64 = 10 * 60 * 1000;
-/// The number of remembered codes. The owner gave consent for each of them by hand.
+/// The maximum number of remembered codes. The owner consents to each of them by hand.
 const MAX_CODES: usize = 1000;
 
-/// A code, and what the owner consented to.
+/// A code, and the owner's consent.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorizationCode {
     /// The client that can exchange it.

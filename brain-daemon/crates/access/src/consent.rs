@@ -1,13 +1,14 @@
 //! The authorization endpoint: asks for the owner's consent (RFC 6749 section 4.1, RFC 7636, RFC
 //! 8707, RFC 9207).
 //!
-//! Until client and address are known to belong together, errors are shown to the person. After
-//! that, they are sent to the client's address, with its `state` and this issuer. For clients that
-//! introduced themselves, only the owner's decision is sent there; otherwise anyone could create a
-//! link to this brain that redirects to any address (RFC 9700 section 4.11.2).
+//! Until client and address are verified to belong together, errors are shown to the person. After
+//! that, they are sent to the client's address, with its `state` and this issuer. Clients that
+//! registered themselves receive only the owner's decision at their address. Otherwise anyone could
+//! create a link to this brain that redirects to any address (RFC 9700 section 4.11.2).
 //!
-//! A client whose id is the address of a metadata document is what that document says at each
-//! request. The store has its state at the last consent, for when the document is unavailable.
+//! The id of a client can be the address of its metadata document. Then each request reads the
+//! document. The store has the client's record of the last consent, in case the document is
+//! unavailable.
 
 use brain_protocol::{Fault, GrantType, Scopes};
 
@@ -39,7 +40,7 @@ struct ConsentRequest {
 }
 
 impl Access {
-    /// Returns what to ask the owner. May block.
+    /// Returns the question for the owner. May block.
     ///
     /// # Errors
     /// Why the request is refused.
@@ -76,18 +77,20 @@ impl Access {
         let mut lock = self.lock();
         let valid = self.validate_request(request, metadata)?;
         if !valid.scopes.cover(scopes) {
-            let fault =
-                OAuthFault::new(OAuthError::InvalidScope, "more was agreed to than was asked for");
-            return Err(AuthorizeError::Shown(fault));
+            let fault = OAuthFault::new(
+                OAuthError::InvalidScope,
+                "the consent exceeds the requested scopes",
+            );
+            return Err(AuthorizeError::Page(fault));
         }
-        let failed = |fault: Fault| AuthorizeError::Shown(fault.into());
+        let to_error = |fault: Fault| AuthorizeError::Page(fault.into());
         let random = &*self.random;
-        let code = random::secret(random, "brain_co_").map_err(|e| failed(e.into()))?;
-        let family = random::number(random).map_err(|e| failed(e.into()))?;
+        let code = random::secret(random, "brain_co_").map_err(|e| to_error(e.into()))?;
+        let family = random::number(random).map_err(|e| to_error(e.into()))?;
         if !valid.is_stored {
             let clients = vec![(valid.id.clone(), Some(valid.client))];
             self.apply(&mut lock, GrantUpdate { clients, ..GrantUpdate::default() })
-                .map_err(failed)?;
+                .map_err(to_error)?;
         }
         tracing::info!(client = valid.id, %scopes, "consent given");
         let address = redirect_uri::with_parameters(
@@ -118,7 +121,7 @@ impl Access {
     pub fn deny(&self, request: &AuthorizeRequest) -> Result<String, AuthorizeError> {
         let valid = self.validate_request(request, self.client_metadata(request)?)?;
         tracing::info!(client = valid.id, "consent refused");
-        let fault = OAuthFault::new(OAuthError::AccessDenied, "the owner of this brain said no");
+        let fault = OAuthFault::new(OAuthError::AccessDenied, "the owner of this brain refused");
         Ok(self.error_redirect(request, &valid.redirect_uri, &fault))
     }
 
@@ -127,31 +130,34 @@ impl Access {
         request: &AuthorizeRequest,
         metadata: Option<ClientMetadata>,
     ) -> Result<ConsentRequest, AuthorizeError> {
-        let shown = |error, why: &str| AuthorizeError::Shown(OAuthFault::new(error, why));
+        let page_error = |error, why: &str| AuthorizeError::Page(OAuthFault::new(error, why));
         let id = request.client_id.as_deref().filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| shown(OAuthError::InvalidRequest, "client_id is missing"))?;
+        let id =
+            id.ok_or_else(|| page_error(OAuthError::InvalidRequest, "client_id is missing"))?;
         let (client, is_stored) = self.consenting_client(id, metadata).ok_or_else(|| {
-            shown(OAuthError::InvalidClient, "this client is not registered, or was revoked")
+            page_error(OAuthError::InvalidClient, "this client is not registered, or was revoked")
         })?;
         let redirect_uri = match (&request.redirect_uri, client.redirect_uris.as_slice()) {
             (Some(uri), registered) if registered.iter().any(|r| redirect_uri::matches(r, uri)) => {
                 uri.clone()
             }
             (None, [only]) => only.clone(),
-            (None, _) => return Err(shown(OAuthError::InvalidRequest, "redirect_uri is missing")),
+            (None, _) => {
+                return Err(page_error(OAuthError::InvalidRequest, "redirect_uri is missing"));
+            }
             _ => {
                 let why = "redirect_uri is not registered for this client";
-                return Err(shown(OAuthError::InvalidRequest, why));
+                return Err(page_error(OAuthError::InvalidRequest, why));
             }
         };
         let is_trusted = client.registered_by == BY_OWNER || known_clients::metadata(id).is_some();
         let refuse = |fault: OAuthFault| match is_trusted {
             true => AuthorizeError::Redirect(self.error_redirect(request, &redirect_uri, &fault)),
-            false => AuthorizeError::Shown(fault),
+            false => AuthorizeError::Page(fault),
         };
         let challenge = check_code_request(request).map_err(refuse)?;
         if !client.grant_types.contains(&GrantType::AuthorizationCode) {
-            let why = "this client may not ask for consent";
+            let why = "this client is not registered for consent";
             return Err(refuse(OAuthFault::new(OAuthError::UnauthorizedClient, why)));
         }
         let scopes = requested_scopes(request.scope.as_deref(), client.scopes).map_err(refuse)?;
@@ -176,7 +182,7 @@ impl Access {
         &self,
         request: &AuthorizeRequest,
     ) -> Result<Option<ClientMetadata>, AuthorizeError> {
-        let shown = AuthorizeError::Shown;
+        let page_error = AuthorizeError::Page;
         let Some(id) = request.client_id.as_deref() else { return Ok(None) };
         let stored = self.active_client(id);
         if !client_documents::is_address(id)
@@ -188,20 +194,20 @@ impl Access {
             return Ok(Some(copy));
         }
         if !self.settings.fetch_client_documents {
-            let why = "this client has a document of its own, of which brain has no copy, and \
-                       fetching it is switched off (http.client_documents)";
+            let why = "brain has no copy of this client's document, and fetching documents is \
+                       switched off (http.client_documents)";
             return match stored {
                 Some(_) => Ok(None),
-                None => Err(shown(OAuthFault::new(OAuthError::InvalidClient, why))),
+                None => Err(page_error(OAuthFault::new(OAuthError::InvalidClient, why))),
             };
         }
         // An invalid request causes no fetch.
-        check_code_request(request).map_err(shown)?;
+        check_code_request(request).map_err(page_error)?;
         match self.documents.metadata(id, self.clock.now()) {
             Ok(client) => Ok(Some(client)),
             // The owner consented to its stored state.
             Err(_) if stored.is_some() => Ok(None),
-            Err(fault) => Err(shown(fault)),
+            Err(fault) => Err(page_error(fault)),
         }
     }
 
@@ -286,7 +292,8 @@ fn check_code_request(request: &AuthorizeRequest) -> Result<String, OAuthFault> 
 }
 
 /// Returns the requested scopes that are granted, or all granted ones if the request names none.
-/// Clients request what the challenge names; the response has what they got (RFC 6749 section 3.3).
+/// Clients request the scopes of the challenge; the response names the granted scopes (RFC 6749
+/// section 3.3).
 ///
 /// # Errors
 /// `invalid_scope` if a scope does not exist or none of them is granted.
@@ -295,5 +302,5 @@ pub(crate) fn requested_scopes(scope: Option<&str>, granted: Scopes) -> Result<S
     let refuse = |why: &str| OAuthFault::new(OAuthError::InvalidScope, why);
     let requested =
         Scopes::parse(text).map_err(|_| refuse("there are the scopes read, write and admin"))?;
-    requested.within(granted).ok_or_else(|| refuse("nothing of what is asked for is granted"))
+    requested.within(granted).ok_or_else(|| refuse("none of the requested scopes is granted"))
 }

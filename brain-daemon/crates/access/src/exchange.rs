@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::consent::requested_scopes;
-use crate::grant_table::{capped, digest, is_live};
+use crate::grant_table::{cap_scopes, digest, is_live};
 use crate::{
     Access, AuthorizationGrant, ChangeLock, Credentials, IssuedTokens, OAuthError, OAuthFault,
 };
@@ -27,9 +27,9 @@ use brain_store::{ClientRecord, GrantUpdate, Hash, TokenKind, TokenRecord};
 const REFRESH_TTL_MS: i64 = 30 * 24 * 60 * 60 * 1000;
 /// How long after its first exchange a refresh token can be exchanged again, in milliseconds.
 const GRACE_MS: i64 = 10_000;
-/// Tokens of one kind that a client has. Older ones are removed.
+/// The maximum number of a client's tokens of one kind. Older ones are removed.
 const MAX_TOKENS: usize = 1000;
-/// The digest that a missing secret is compared with. No text has it.
+/// The digest that stands for a missing secret. No text has this digest.
 const NO_SECRET: Hash = [0; 32];
 
 /// An authenticated client, and the resource that it requested.
@@ -53,7 +53,7 @@ fn invalid_grant() -> OAuthFault {
     // The description does not reveal the reason.
     OAuthFault::new(
         OAuthError::InvalidGrant,
-        "it is not known, not for this client, used, ended or revoked",
+        "the grant is unknown, for another client, used, expired or revoked",
     )
 }
 
@@ -189,7 +189,7 @@ impl Access {
             return Err(invalid_grant());
         }
         self.check_resource(code.resource.as_deref())?;
-        let scopes = capped(client.record.scopes, code.scopes);
+        let scopes = cap_scopes(client.record.scopes, code.scopes);
         let can_refresh = client.record.grant_types.contains(&GrantType::RefreshToken);
         let tokens = TokenSpec {
             scopes,
@@ -226,14 +226,14 @@ impl Access {
             return Err(invalid_grant());
         }
         self.check_resource(old.resource.as_deref())?;
-        let granted = capped(client.record.scopes, old.scopes);
+        let granted = cap_scopes(client.record.scopes, old.scopes);
         let scopes = requested_scopes(scope, granted)?;
         // Scopes beyond the consent are an error here, not ignored (RFC 6749 section 6).
         let requested = scope.and_then(|scope| Scopes::parse(scope).ok());
         if requested.is_some_and(|requested| !granted.cover(requested)) {
             return Err(OAuthFault::new(
                 OAuthError::InvalidScope,
-                "more is asked for than was granted",
+                "the request exceeds the granted scopes",
             ));
         }
         // The grace period begins with the first exchange.
@@ -283,7 +283,7 @@ impl Access {
                     client: Some(client.id.into()),
                     name: String::new(),
                     scopes,
-                    // The client's sources apply, as of each call.
+                    // Each call uses the client's current sources.
                     sources: Vec::new(),
                     resource: tokens.resource.clone(),
                     family: tokens.family,
@@ -340,11 +340,11 @@ mod tests {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
         assert!(matches_challenge(verifier, challenge));
-        assert!(!matches_challenge(challenge, challenge), "a plain challenge is none");
+        assert!(!matches_challenge(challenge, challenge), "a plain challenge is refused");
         assert!(!matches_challenge(&verifier[..42], challenge));
         assert!(
             !matches_challenge("", "47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"),
-            "not even a right one of nothing"
+            "an empty verifier is refused"
         );
         assert!(!matches_challenge(&format!("{verifier} "), challenge));
         let long = "a".repeat(129);

@@ -96,18 +96,18 @@ impl Access {
         let mut update = GrantUpdate { only_reduces_access: true, ..GrantUpdate::default() };
         {
             let table = self.table();
-            let gone = table.clients().filter(|(_, client)| is_client_expired(client, now));
-            update.clients = gone.map(|(id, _)| (id.clone(), None)).collect();
-            let lost_its_client = |token: &TokenRecord| {
+            let expired = table.clients().filter(|(_, client)| is_client_expired(client, now));
+            update.clients = expired.map(|(id, _)| (id.clone(), None)).collect();
+            let is_orphan = |token: &TokenRecord| {
                 token
                     .client
                     .as_ref()
-                    .is_some_and(|id| update.clients.iter().any(|(gone, _)| gone == id))
+                    .is_some_and(|id| update.clients.iter().any(|(client, _)| client == id))
             };
-            let gone = table
+            let expired = table
                 .tokens()
-                .filter(|(_, token)| is_token_expired(token, now) || lost_its_client(token));
-            update.tokens = gone.map(|(hash, _)| (*hash, None)).collect();
+                .filter(|(_, token)| is_token_expired(token, now) || is_orphan(token));
+            update.tokens = expired.map(|(hash, _)| (*hash, None)).collect();
         }
         let count = update.clients.len() + update.tokens.len();
         self.apply(&mut lock, update)?;

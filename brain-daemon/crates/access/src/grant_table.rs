@@ -14,13 +14,13 @@ use brain_store::{ClientRecord, GrantUpdate, Hash, Store, TokenKind, TokenRecord
 /// The resolution of a client's last use, in milliseconds.
 const MINUTE_MS: i64 = 60_000;
 
-/// Returns the SHA-256 of a token or secret, which is all that is stored of it. Tokens have 256
-/// random bits, so a slow hash would protect nothing.
+/// Returns the SHA-256 of a token or secret. Only this digest is stored. Tokens have 256 random
+/// bits, so a slow hash would protect nothing.
 pub(crate) fn digest(text: &str) -> Hash {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Returns what a grant for these sources can see: everything if the list is empty.
+/// Returns the visibility of a grant for these sources: all sources if the list is empty.
 fn visibility(sources: &[String]) -> Visibility {
     if sources.is_empty() {
         return Visibility::All;
@@ -29,7 +29,7 @@ fn visibility(sources: &[String]) -> Visibility {
     Visibility::Only(sources.iter().filter_map(|id| SourceId::parse(id.as_str()).ok()).collect())
 }
 
-/// Returns what both can see.
+/// Returns the sources that both can see.
 pub(crate) fn intersection(one: &Visibility, other: &Visibility) -> Visibility {
     match (one, other) {
         (Visibility::All, rest) | (rest, Visibility::All) => rest.clone(),
@@ -40,7 +40,7 @@ pub(crate) fn intersection(one: &Visibility, other: &Visibility) -> Visibility {
 }
 
 /// Returns `wanted` if `granted` covers it, else `granted`.
-pub(crate) fn capped(granted: Scopes, wanted: Scopes) -> Scopes {
+pub(crate) fn cap_scopes(granted: Scopes, wanted: Scopes) -> Scopes {
     if granted.cover(wanted) { wanted } else { granted }
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn capped(granted: Scopes, wanted: Scopes) -> Scopes {
 pub(crate) struct ClientEntry {
     /// The record in the store.
     pub(crate) record: ClientRecord,
-    /// What the client can see.
+    /// The sources that the client can see.
     pub(crate) visibility: Visibility,
     /// The last use in Unix milliseconds, rounded down to the minute; 0 for never.
     last_used: AtomicI64,
@@ -78,12 +78,12 @@ impl ClientEntry {
 pub(crate) struct TokenEntry {
     /// The record in the store.
     pub(crate) record: TokenRecord,
-    /// What the token can see, if its client can see it, too.
+    /// The sources that the token can see, if its client can see them, too.
     pub(crate) visibility: Visibility,
 }
 
-/// Returns whether a token is valid at `now`: neither expired nor revoked, and a refresh token not
-/// exchanged.
+/// Returns whether a token is valid at `now`: it is neither expired nor revoked nor, as a refresh
+/// token, exchanged.
 pub(crate) fn is_live(token: &TokenRecord, now: i64) -> bool {
     token.revoked_at.is_none()
         && token.used_at.is_none()

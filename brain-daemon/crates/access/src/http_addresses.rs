@@ -15,7 +15,7 @@ const DEFAULT_ISSUER: &str = "http://127.0.0.1:3131";
 pub struct HttpAddresses {
     /// The listener for this machine.
     pub local: Option<SocketAddr>,
-    /// The listener that a tunnel forwards.
+    /// The listener that a tunnel forwards to.
     pub public: Option<SocketAddr>,
     /// Why a configured listener is not open.
     pub missing: Vec<String>,
@@ -23,10 +23,10 @@ pub struct HttpAddresses {
     pub exposed: Vec<String>,
 }
 
-/// The state since the HTTP listeners are open.
-pub(crate) struct Listening {
+/// The open HTTP listeners.
+pub(crate) struct ListenerState {
     addresses: HttpAddresses,
-    /// As [`Access::resources`] returns them.
+    /// The result of [`Access::resources`].
     resources: HashSet<String>,
 }
 
@@ -34,13 +34,13 @@ impl Access {
     /// Sets the addresses of the HTTP listeners. Must be called once, before the first request.
     pub fn set_http_addresses(&self, addresses: HttpAddresses) {
         let resources = self.resources(&addresses);
-        let _ = self.listening.set(Listening { addresses, resources });
+        let _ = self.listeners.set(ListenerState { addresses, resources });
     }
 
     /// Returns the addresses of the HTTP listeners.
     #[must_use]
     pub fn http_addresses(&self) -> HttpAddresses {
-        self.listening.get().map(|listening| listening.addresses.clone()).unwrap_or_default()
+        self.listeners.get().map(|state| state.addresses.clone()).unwrap_or_default()
     }
 
     /// Returns the OAuth issuer: the URL of this service without a trailing slash (RFC 8414
@@ -58,12 +58,12 @@ impl Access {
         address.map_or_else(|| DEFAULT_ISSUER.into(), |address| format!("http://{address}"))
     }
 
-    /// Returns the normalised URLs that a token may be for: those of the listeners and the issuer,
-    /// each with and without `/mcp`.
+    /// Returns the normalised URLs that a token may be for: the URLs of the listeners and the
+    /// issuer, each with and without `/mcp`.
     fn resources(&self, addresses: &HttpAddresses) -> HashSet<String> {
         let listeners = [addresses.local, addresses.public].into_iter().flatten();
         let mut bases = vec![self.issuer_at(addresses)];
-        bases.extend(listeners.flat_map(names));
+        bases.extend(listeners.flat_map(listener_urls));
         let both = |base: String| [format!("{base}/"), format!("{base}/mcp")];
         let urls = bases.into_iter().flat_map(both).filter_map(|text| Url::parse(&text).ok());
         urls.map(String::from).collect()
@@ -72,8 +72,8 @@ impl Access {
     /// Returns whether a token for this resource (a normalised URL) is valid here.
     #[must_use]
     pub fn is_our_resource(&self, resource: &str) -> bool {
-        match self.listening.get() {
-            Some(listening) => listening.resources.contains(resource),
+        match self.listeners.get() {
+            Some(state) => state.resources.contains(resource),
             None => self.resources(&HttpAddresses::default()).contains(resource),
         }
     }
@@ -85,28 +85,28 @@ impl Access {
     pub(crate) fn named_resource(&self, named: &[String]) -> Result<Option<String>, OAuthFault> {
         let mut first = None;
         for text in named {
-            let ours =
+            let url =
                 Url::parse(text).ok().map(String::from).filter(|url| self.is_our_resource(url));
-            let Some(ours) = ours else {
+            let Some(url) = url else {
                 return Err(OAuthFault::new(
                     OAuthError::InvalidTarget,
                     "the resource is not this service",
                 ));
             };
-            first.get_or_insert(ours);
+            first.get_or_insert(url);
         }
         Ok(first)
     }
 }
 
 /// Returns the URLs of a listener for programs on this machine.
-fn names(address: SocketAddr) -> Vec<String> {
+fn listener_urls(address: SocketAddr) -> Vec<String> {
     let port = address.port();
-    let mut names = vec![format!("http://{address}")];
+    let mut urls = vec![format!("http://{address}")];
     if address.ip().is_loopback() || address.ip().is_unspecified() {
-        names.extend(
+        urls.extend(
             ["127.0.0.1", "localhost", "[::1]"].map(|host| format!("http://{host}:{port}")),
         );
     }
-    names
+    urls
 }

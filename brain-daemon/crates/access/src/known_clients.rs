@@ -7,7 +7,7 @@ use brain_protocol::GrantType;
 
 use crate::client_documents::ClientMetadata;
 
-/// A copy of a known.
+/// The metadata of a known client.
 struct KnownClient {
     /// The address of the document, which is the client's id.
     id: &'static str,

@@ -1,10 +1,9 @@
 //! Access over HTTP: clients, tokens and the owner's consent (`docs/access.md`).
 //!
-//! [`Access`] decides whose a bearer token is, and is the authorization server (RFC 6749,
-//! RFC 7009, RFC 7591, RFC 7636, RFC 8707, RFC 9207). It knows nothing of HTTP: the HTTP server
-//! turns forms, headers and redirects into the types of `oauth` and back. Secrets and
-//! tokens are 256 random bits with a prefix for their kind. They are shown once and stored as
-//! SHA-256.
+//! [`Access`] authenticates bearer tokens, and is the authorization server (RFC 6749, RFC 7009,
+//! RFC 7591, RFC 7636, RFC 8707, RFC 9207). It knows nothing of HTTP: the HTTP server turns forms,
+//! headers and redirects into the types of `oauth` and back. Secrets and tokens are 256 random bits
+//! with a prefix for their kind. They are shown once and stored as SHA-256.
 //!
 //! `grant_table` keeps clients and tokens in memory. `bearer` authenticates a call, `exchange`
 //! issues and revokes tokens, and `consent` asks the owner. `redirect_uri` checks addresses,
@@ -55,7 +54,7 @@ use admin_token::AdminTokenHolder;
 use client_documents::ClientDocuments;
 use codes::CodeStore;
 use grant_table::GrantTable;
-use http_addresses::Listening;
+use http_addresses::ListenerState;
 
 /// The configuration of [`Access`].
 #[derive(Debug, Clone, Default)]
@@ -79,13 +78,13 @@ pub struct Access {
     admin_token: AdminTokenHolder,
     documents: ClientDocuments,
     table: RwLock<GrantTable>,
-    /// Held from the look at the table to its change.
+    /// Held while the table is read and then changed.
     lock: Mutex<ChangeLock>,
     /// Set when the HTTP listeners are open.
-    listening: OnceLock<Listening>,
+    listeners: OnceLock<ListenerState>,
 }
 
-/// The right to change clients and tokens, and the authorization codes.
+/// The permission to change clients and tokens. Holds the authorization codes.
 #[derive(Default)]
 struct ChangeLock {
     codes: CodeStore,
@@ -111,7 +110,7 @@ impl Access {
             lock: Mutex::default(),
             admin_token: AdminTokenHolder::open(secrets, admin_token_file, &*random),
             documents: ClientDocuments::new(net),
-            listening: OnceLock::new(),
+            listeners: OnceLock::new(),
             store,
             clock,
             random,
@@ -119,28 +118,28 @@ impl Access {
         })
     }
 
-    /// Locks clients and tokens for reading. Keep the lock short, and never across a change.
+    /// Locks clients and tokens for reading. Hold the lock briefly, and never during a change.
     fn table(&self) -> RwLockReadGuard<'_, GrantTable> {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the right to change clients and tokens.
+    /// Waits for the permission to change clients and tokens.
     fn lock(&self) -> MutexGuard<'_, ChangeLock> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// ChangeLock clients and tokens: durably in the store, then in memory. `_lock` is the right
-    /// to do so.
+    /// Changes clients and tokens: durably in the store, then in memory. `_lock` proves that no
+    /// other thread changes them.
     ///
     /// # Errors
-    /// The fault of the store; nothing is changed then.
+    /// The fault of the store. Nothing is changed after an error.
     fn apply(&self, _lock: &mut ChangeLock, update: GrantUpdate) -> Result<(), Fault> {
         if update.is_empty() {
             return Ok(());
         }
         let update = Arc::new(update);
-        let written = Arc::clone(&update);
-        self.store.write(move |draft| draft.change_grants(&written))?;
+        let stored = Arc::clone(&update);
+        self.store.write(move |draft| draft.change_grants(&stored))?;
         let update = Arc::unwrap_or_clone(update);
         self.table.write().unwrap_or_else(PoisonError::into_inner).apply(update);
         Ok(())

@@ -8,9 +8,9 @@ use brain_protocol::{Fault, Scopes, Secret};
 pub enum OAuthError {
     /// A parameter is missing, repeated or malformed.
     InvalidRequest,
-    /// The client is unknown or the secret is wrong; the response does not tell which.
+    /// The client is unknown or the secret is wrong. The response does not reveal the cause.
     InvalidClient,
-    /// The code or refresh token is unknown, expired, revoked, used, or another client's.
+    /// The code or refresh token is unknown, expired, revoked, used, or of another client.
     InvalidGrant,
     /// The client is not registered for this grant type.
     UnauthorizedClient,
@@ -147,7 +147,7 @@ pub struct AuthorizeRequest {
     pub resource: Vec<String>,
 }
 
-/// What the consent page asks the owner.
+/// The question of the consent page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Consent {
     /// The id of the client.
@@ -177,7 +177,7 @@ pub struct Consent {
 pub enum AuthorizeError {
     /// Shown to the person: the client or the address is not trusted, so the browser is not
     /// redirected (RFC 6749 section 4.1.2.1).
-    Shown(OAuthFault),
+    Page(OAuthFault),
     /// Sent to the client: the address to redirect the browser to.
     Redirect(String),
 }

@@ -12,7 +12,7 @@ use crate::{Access, OAuthError, OAuthFault, RegistrationRequest, validate};
 use brain_base::random;
 use brain_store::{ClientRecord, GrantUpdate};
 
-/// The number of clients that have registered themselves.
+/// The maximum number of clients that have registered themselves.
 pub(crate) const MAX_CLIENTS: usize = 1000;
 /// An unused client can be replaced by a new one after this time, in milliseconds.
 const UNUSED_MS: i64 = 60 * 60 * 1000;
@@ -29,7 +29,7 @@ impl Access {
         &self,
         request: &RegistrationRequest,
     ) -> Result<Client, OAuthFault> {
-        let redirect_uris = checked_redirect_uris(&request.redirect_uris)?;
+        let redirect_uris = usable_redirect_uris(&request.redirect_uris)?;
         let name = match &request.client_name {
             Some(name) => validate::name(name)
                 .map_err(|why| OAuthFault::new(OAuthError::InvalidClientMetadata, why))?,
@@ -42,8 +42,8 @@ impl Access {
                        themselves are public";
             return Err(OAuthFault::new(OAuthError::InvalidClientMetadata, why));
         }
-        let grant_types = checked_grant_types(&request.grant_types)?;
-        let scopes = checked_scopes(request.scope.as_deref())?;
+        let grant_types = allowed_grant_types(&request.grant_types)?;
+        let scopes = parse_scopes(request.scope.as_deref())?;
         let now = self.clock.now();
         let number = random::text::<16>(&*self.random).map_err(brain_protocol::Fault::from)?;
         let id = format!("brain_cl_{number}");
@@ -67,9 +67,9 @@ impl Access {
         self.apply(&mut lock, update)?;
         tracing::info!(client = id, "a client registered itself");
         let table = self.table();
-        let client = table
-            .client(&id)
-            .ok_or_else(|| OAuthFault::new(OAuthError::ServerError, "it is gone again"))?;
+        let client = table.client(&id).ok_or_else(|| {
+            OAuthFault::new(OAuthError::ServerError, "the client was removed again")
+        })?;
         Ok(client_info(&id, client))
     }
 }
@@ -95,9 +95,9 @@ fn make_room(table: &GrantTable, update: &mut GrantUpdate, now: i64) -> Result<(
     Ok(())
 }
 
-/// Returns the redirect addresses that can be registered. Addresses with a private scheme are left
-/// out if another address remains, because some clients list all addresses that they ever used.
-fn checked_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
+/// Returns the redirect addresses that can be registered. Addresses with a private scheme are
+/// skipped if another address remains, because some clients list all addresses that they ever used.
+fn usable_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
     let refuse = |why: &str| Err(OAuthFault::new(OAuthError::InvalidRedirectUri, why));
     if uris.is_empty() || uris.len() > MAX_REDIRECT_URIS {
         return refuse("name 1 to 10 redirect_uris");
@@ -118,8 +118,8 @@ fn checked_redirect_uris(uris: &[String]) -> Result<Vec<String>, OAuthFault> {
     Ok(out)
 }
 
-/// Returns the requested grant types that such a client can have; by default both.
-fn checked_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
+/// Returns the requested grant types that such a client can have. By default, both.
+fn allowed_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     let allowed = [GrantType::AuthorizationCode, GrantType::RefreshToken];
     let named =
         |kind: &GrantType| names.is_empty() || names.iter().any(|name| name == kind.as_str());
@@ -127,13 +127,13 @@ fn checked_grant_types(names: &[String]) -> Result<Vec<GrantType>, OAuthFault> {
     if !kinds.contains(&GrantType::AuthorizationCode) {
         return Err(OAuthFault::new(
             OAuthError::InvalidClientMetadata,
-            "grant_types must have authorization_code",
+            "grant_types must contain authorization_code",
         ));
     }
     Ok(kinds)
 }
 
-fn checked_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
+fn parse_scopes(scope: Option<&str>) -> Result<Scopes, OAuthFault> {
     let Some(text) = scope.filter(|text| !text.trim().is_empty()) else {
         return Ok(Scopes::READ_WRITE);
     };

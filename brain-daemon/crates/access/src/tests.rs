@@ -81,8 +81,8 @@ impl HttpClient for FakeNetwork {
     }
 }
 
-/// The service on a store of its own, with a clock, random bytes and a network under control.
-struct Lab {
+/// The service on a temporary store, with a mock clock, predictable randomness and a fake network.
+struct Fixture {
     dir: tempfile::TempDir,
     network: Arc<FakeNetwork>,
     clock: MockClock,
@@ -93,14 +93,14 @@ struct Lab {
     access: Option<Access>,
 }
 
-impl Lab {
+impl Fixture {
     fn new() -> Self {
         let settings = Settings {
             base_url: Some(ISSUER.into()),
             fetch_client_documents: true,
             ..Settings::default()
         };
-        let mut lab = Self {
+        let mut fixture = Self {
             dir: tempfile::tempdir().unwrap(),
             network: Arc::default(),
             clock: MockClock(Arc::new(AtomicI64::new(1_795_257_045_123))),
@@ -110,15 +110,16 @@ impl Lab {
             min_free_bytes: 0,
             access: None,
         };
-        lab.reopen();
-        lab.access()
+        fixture.reopen();
+        fixture
+            .access()
             .store
             .write(|draft| {
                 draft.put_source(&SourceId::parse("work").unwrap(), &SourceRecord::new(None, 0))?;
                 draft.put_source(&SourceId::parse("home").unwrap(), &SourceRecord::new(None, 0))
             })
             .unwrap();
-        lab
+        fixture
     }
 
     /// Makes the disk count as full, or as empty again.
@@ -141,7 +142,7 @@ impl Lab {
             cache_bytes: 4 << 20,
             min_free_bytes,
             now,
-            fresh_id: 7,
+            new_store_id: 7,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         }
     }
@@ -188,10 +189,13 @@ impl Lab {
     ) -> (Credentials, ClientRegisterReply) {
         let request =
             ClientRegister { sources: ids(sources), ..registration_request(name, scopes) };
-        let made = self.access().client_register(request).unwrap();
+        let registered = self.access().client_register(request).unwrap();
         (
-            Credentials { client_id: made.client_id.clone(), secret: made.client_secret.clone() },
-            made,
+            Credentials {
+                client_id: registered.client_id.clone(),
+                secret: registered.client_secret.clone(),
+            },
+            registered,
         )
     }
 
@@ -202,9 +206,9 @@ impl Lab {
             redirect_uris: vec![CALLBACK.into()],
             ..registration_request("app", scopes)
         };
-        let made = self.access().client_register(request).unwrap();
-        assert!(made.client_secret.is_none());
-        Credentials { client_id: made.client_id, secret: None }
+        let registered = self.access().client_register(request).unwrap();
+        assert!(registered.client_secret.is_none());
+        Credentials { client_id: registered.client_id, secret: None }
     }
 
     fn client_credentials(
@@ -224,12 +228,12 @@ impl Lab {
     }
 
     fn redeem(&self, credentials: &Credentials, code: &Secret) -> Result<IssuedTokens, OAuthFault> {
-        let offer = AuthorizationGrant::Code {
+        let grant = AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(CALLBACK.into()),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        self.access().exchange(credentials, &offer, &[])
+        self.access().exchange(credentials, &grant, &[])
     }
 
     /// Consents and exchanges the code.
@@ -256,7 +260,10 @@ impl Lab {
     ) -> Result<Secret, FaultCode> {
         let scopes = Scopes::parse(scopes).unwrap();
         let request = TokenCreate { name: name.into(), scopes, sources: Vec::new(), expires_in };
-        self.access().token_create(&request).map(|made| made.token).map_err(|fault| fault.code)
+        self.access()
+            .token_create(&request)
+            .map(|created| created.token)
+            .map_err(|fault| fault.code)
     }
 
     fn update(
@@ -341,7 +348,7 @@ fn error<T: std::fmt::Debug>(result: Result<T, OAuthFault>) -> OAuthError {
 /// Returns the error that is shown to the person.
 fn shown_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthError {
     match result.unwrap_err() {
-        AuthorizeError::Shown(fault) => fault.error,
+        AuthorizeError::Page(fault) => fault.error,
         AuthorizeError::Redirect(address) => panic!("sent to {address}"),
     }
 }
@@ -349,7 +356,7 @@ fn shown_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> OAuthEr
 /// Returns the error that is sent to the client's address.
 fn redirected_error<T: std::fmt::Debug>(result: Result<T, AuthorizeError>) -> String {
     match result.unwrap_err() {
-        AuthorizeError::Shown(fault) => panic!("shown: {fault:?}"),
+        AuthorizeError::Page(fault) => panic!("shown: {fault:?}"),
         AuthorizeError::Redirect(address) => {
             assert!(address.starts_with(&format!("{CALLBACK}?")), "{address}");
             let mut all = parameters(&address);

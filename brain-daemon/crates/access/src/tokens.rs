@@ -6,7 +6,7 @@ use brain_protocol::{
 };
 
 use crate::Access;
-use crate::clients::{check_sources, checked_name};
+use crate::clients::{check_sources, validate_name};
 use crate::grant_table::{GrantTable, digest, is_live};
 use crate::validate::{invalid, printable};
 use brain_base::clock::rfc3339;
@@ -29,7 +29,7 @@ impl Access {
     /// [`FaultCode::InvalidRequest`] with the field; [`FaultCode::UnknownSource`];
     /// [`FaultCode::Conflict`] if a valid token has this name; the fault of the store.
     pub fn token_create(&self, request: &TokenCreate) -> Result<TokenCreateReply, Fault> {
-        let name = checked_name(&request.name)?;
+        let name = validate_name(&request.name)?;
         let sources = self.granted_sources(&request.sources)?;
         check_sources(request.scopes, &sources)?;
         let default = if request.scopes.iter().any(|scope| scope == Scope::Admin) {
@@ -41,7 +41,7 @@ impl Access {
         let lifetime = Some(request.expires_in.unwrap_or(default)).filter(|&seconds| seconds != 0);
         if lifetime.is_some_and(|seconds| !TTL.contains(&seconds)) {
             return Err(invalid(
-                "a token lives a minute to ten years",
+                "the lifetime of a token is a minute to ten years",
                 "for example 90d, or never",
             ));
         }
@@ -53,7 +53,7 @@ impl Access {
                 format!("there is a token called \"{name}\" already"),
             )
             .hint(format!(
-                "take another name, or revoke it first: `brain token revoke \"{name}\"`"
+                "use another name, or revoke that token first: `brain token revoke \"{name}\"`"
             )));
         }
         let token = random::secret(&*self.random, "brain_pt_")?;
@@ -74,7 +74,7 @@ impl Access {
         let tokens = vec![(hash, Some(record.clone()))];
         self.apply(&mut lock, GrantUpdate { tokens, ..GrantUpdate::default() })?;
         let info = info(&self.table(), &hash, &record);
-        tracing::info!(token = info.id, scopes = info.scope, "a token was made");
+        tracing::info!(token = info.id, scopes = info.scope, "a token was created");
         Ok(TokenCreateReply { token, info })
     }
 
@@ -132,9 +132,9 @@ impl Access {
 /// Returns the valid personal token with this name.
 fn live_token(table: &GrantTable, name: &str, now: i64) -> Option<(Hash, TokenRecord)> {
     let mut tokens = table.tokens();
-    let of_name =
+    let has_name =
         |t: &TokenRecord| t.kind == TokenKind::Personal && t.name == name && is_live(t, now);
-    tokens.find(|(_, token)| of_name(token)).map(|(hash, token)| (*hash, token.clone()))
+    tokens.find(|(_, token)| has_name(token)).map(|(hash, token)| (*hash, token.clone()))
 }
 
 /// Returns the valid token with this name, else the token with this id, else the newest token that
@@ -163,7 +163,7 @@ fn unknown(text: &str) -> Fault {
         format!("\"{}\"", printable(text))
     };
     Fault::new(FaultCode::UnknownToken, format!("there is no token {named}"))
-        .hint("`brain token list --all` shows names and ids; a token itself names nothing")
+        .hint("`brain token list --all` shows names and ids; the token itself is not a name")
 }
 
 /// Returns the id of a token: the first bytes of its digest.

@@ -45,7 +45,7 @@ pub fn day(ms: i64) -> String {
 
 /// Parses a UTC day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
 ///
-/// Of a day it returns the first millisecond, or the last one if `end` is set.
+/// For a day, returns its first millisecond, or its last one if `end` is set.
 #[must_use]
 pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
     if let Some(date) = parse_day(text) {

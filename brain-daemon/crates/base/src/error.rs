@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 use brain_protocol::{Fault, FaultCode, Scope};
 
-/// Why something of the environment failed.
+/// An error of the environment.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The caller lacks a scope.
     #[error("{operation} needs the scope \"{}\"", scope.as_str())]
     MissingScope {
-        /// What the caller wanted.
+        /// The operation.
         operation: String,
-        /// The scope that it needs.
+        /// The required scope.
         scope: Scope,
     },
-    /// The system has no random data. No secret may be created then.
+    /// The system has no random data, so no secret can be created.
     #[error("the system has no random data: {0}")]
     NoRandomData(String),
     /// The configured interval of this task does not divide a day into whole minutes.
@@ -48,7 +48,10 @@ pub enum Error {
     #[error("{} is not a file", .0.display())]
     NotAFile(PathBuf),
     /// Other users can read the file of a secret.
-    #[error("{} has mode {mode:04o}: others can read the secret, so it is not used", path.display())]
+    #[error(
+        "{} has mode {mode:04o}: others can read the secret, so it is not used",
+        path.display()
+    )]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -65,11 +68,11 @@ pub enum Error {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
-        Self { code: code(&error), message: error.to_string(), hint: hint(&error) }
+        Self { code: code_of(&error), message: error.to_string(), hint: hint_for(&error) }
     }
 }
 
-fn code(error: &Error) -> FaultCode {
+fn code_of(error: &Error) -> FaultCode {
     use io::ErrorKind as K;
     match error {
         Error::MissingScope { .. } | Error::Exposed { .. } => FaultCode::Forbidden,
@@ -88,7 +91,7 @@ fn code(error: &Error) -> FaultCode {
     }
 }
 
-fn hint(error: &Error) -> Option<String> {
+fn hint_for(error: &Error) -> Option<String> {
     let hint = match error {
         Error::MissingScope { scope, .. } => {
             format!("ask the owner of this brain for a grant with \"{}\"", scope.as_str())
@@ -99,13 +102,13 @@ fn hint(error: &Error) -> Option<String> {
         }
         Error::MissingFile(_) => "create the file, or remove its key from the configuration".into(),
         Error::Unreadable { path, .. } | Error::NotAFile(path) => {
-            format!("look at it: `ls -l {}`", path.display())
+            format!("check the path: `ls -l {}`", path.display())
         }
         Error::Unwritable { .. } => {
             "make the directory writable, or free space on its disk, and retry".into()
         }
         Error::Exposed { path, .. } => {
-            format!("`chmod 600 {}`; if somebody may have read it, make a new one", path.display())
+            format!("`chmod 600 {}`; if others may have read it, create a new one", path.display())
         }
         Error::NotText(_) => "a secret is one line of text".into(),
         Error::NotOneLine(_) => {

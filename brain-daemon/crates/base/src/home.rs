@@ -10,24 +10,26 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
-    /// The directory itself, wherever it is moved to; see [`Home::hold`].
-    held: Option<Arc<File>>,
+    /// The open directory, which stays the same after a move; see [`Home::hold`].
+    directory: Option<Arc<File>>,
 }
 
 impl Home {
-    /// Returns `BRAIN_HOME`, else `~/.brain`; `None` when neither it nor `HOME` is set. The client
+    /// Returns `BRAIN_HOME`, else `~/.brain`; `None` if neither variable is set. The client
     /// uses the same rule.
     #[must_use]
     pub fn from_environment() -> Option<Self> {
-        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let root = set("BRAIN_HOME").or_else(|| set("HOME").map(|home| home.join(".brain")))?;
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let root =
+            variable("BRAIN_HOME").or_else(|| variable("HOME").map(|home| home.join(".brain")))?;
         Some(Self::at(std::path::absolute(&root).unwrap_or(root)))
     }
 
     /// Returns the home at `root`.
     #[must_use]
     pub fn at(root: PathBuf) -> Self {
-        Self { root, held: None }
+        Self { root, directory: None }
     }
 
     /// Returns the directory.
@@ -87,7 +89,7 @@ impl Home {
     /// Returns the path of the record of a clean shutdown: the store's state with all files
     /// flushed.
     #[must_use]
-    pub fn flushed(&self) -> PathBuf {
+    pub fn shutdown_record(&self) -> PathBuf {
         self.run().join("flushed")
     }
 
@@ -118,28 +120,28 @@ impl Home {
         std::fs::set_permissions(self.run(), std::fs::Permissions::from_mode(0o700))
     }
 
-    /// Opens the directory, so that [`Home::is_here`] notices when it is moved or replaced.
+    /// Keeps the directory open, so that [`Home::is_here`] detects a move or replacement.
     ///
     /// # Errors
     /// When the directory cannot be opened.
     pub fn hold(self) -> io::Result<Self> {
-        let held = Some(Arc::new(File::open(&self.root)?));
-        Ok(Self { held, ..self })
+        let directory = Some(Arc::new(File::open(&self.root)?));
+        Ok(Self { directory, ..self })
     }
 
-    /// Returns whether the path of the home still leads to the directory that is held.
+    /// Returns whether the path of the home still leads to the open directory.
     #[must_use]
     pub fn is_here(&self) -> bool {
         self.is_at(&self.root)
     }
 
-    /// Returns whether `path` leads to the directory that is held, wherever that is now.
+    /// Returns whether `path` leads to the open directory.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         let id = |meta: Metadata| (meta.dev(), meta.ino());
-        let Some(held) = &self.held else { return path == self.root };
-        match (held.metadata(), std::fs::metadata(path)) {
-            (Ok(held), Ok(there)) => id(held) == id(there),
+        let Some(directory) = &self.directory else { return path == self.root };
+        match (directory.metadata(), std::fs::metadata(path)) {
+            (Ok(directory), Ok(target)) => id(directory) == id(target),
             _ => false,
         }
     }
@@ -160,9 +162,9 @@ impl Home {
         let uid = rustix::process::geteuid().as_raw();
         let dir = brain_protocol::fallback_run_dir(&self.root, runtime.as_deref(), uid);
         create_private_dir(&dir)?;
-        let found = std::fs::symlink_metadata(&dir)?;
-        if !found.is_dir() || found.uid() != uid || found.mode() & 0o077 != 0 {
-            let message = format!("{} is not a private directory of yours", dir.display());
+        let metadata = std::fs::symlink_metadata(&dir)?;
+        if !metadata.is_dir() || metadata.uid() != uid || metadata.mode() & 0o077 != 0 {
+            let message = format!("{} is not a private directory of this user", dir.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
         Ok(dir.join("brain.sock"))

@@ -1,7 +1,7 @@
-//! Permission: the one decision whether a caller may run an operation.
+//! Decides whether a caller may run an operation.
 //!
-//! Every interface and every operation asks [`permit`]. What a permitted caller sees is another
-//! question: the store answers it by [`Visibility`](crate::caller::Visibility).
+//! Every interface and every operation calls [`permit`]. Which pages a permitted caller sees is
+//! decided by the store, from [`Visibility`](crate::caller::Visibility).
 
 use brain_protocol::{Fault, OperationInfo, Scope};
 
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::caller::{COLLECTOR, Visibility};
 
-    /// Operations for callers with the scope `read`. A change here is a change of who can see what.
+    /// Operations for callers with the scope `read`. A change of this list changes access.
     const READ: [&str; 16] = [
         "status",
         "get",
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_caller_may_run_what_its_scope_includes() {
+    fn a_caller_may_run_the_operations_of_its_scope() {
         for &operation in OPERATIONS.iter().chain(&HTTP_OPERATIONS) {
             let needed = match operation.name {
                 name if READ.contains(&name) => Scope::Read,

@@ -67,12 +67,12 @@ impl Secrets {
         Self { dir, variables }
     }
 
-    /// Finds the secret `name`. `configured` is the file of its `*_file` key. `None` when no place
-    /// has it.
+    /// Finds the secret `name`. `configured` is the file of its `*_file` key. `None` if no place
+    /// has the secret.
     ///
     /// # Errors
-    /// When the first place that has it cannot be read or does not hold a secret;
-    /// [`Error::Exposed`] when other users can read it. Later places are not tried then.
+    /// If the first place with the secret cannot be read or is not valid; [`Error::Exposed`] if
+    /// other users can read it. Later places are not tried.
     pub fn find(
         &self,
         name: &str,
@@ -114,24 +114,25 @@ impl Secrets {
     fn write(&self, name: &str, path: &Path, secret: &Secret) -> std::io::Result<()> {
         create_private_dir(&self.dir)?;
         fs::set_permissions(&self.dir, fs::Permissions::from_mode(0o700))?;
-        let fresh = self.dir.join(format!("{name}.new"));
+        let new_path = self.dir.join(format!("{name}.new"));
         // A crash may have left an unfinished file.
-        match fs::remove_file(&fresh) {
+        match fs::remove_file(&new_path) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
             _ => {}
         }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new_path)?;
         // The umask may have removed the owner's permissions.
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
         file.write_all(format!("{}\n", secret.expose()).as_bytes())?;
         file.sync_all()?;
-        fs::rename(&fresh, path)?;
+        fs::rename(&new_path, path)?;
         File::open(&self.dir)?.sync_all()
     }
 }
 
-/// Reads a secret file; `None` when it does not exist. A `private` one must be readable by its
-/// owner only.
+/// Reads the file of a secret. `None` if it does not exist. A `private` file must be readable only
+/// by its owner.
 fn read(path: &Path, private: bool) -> Result<Option<Secret>, Error> {
     let io = |source| Error::Unreadable { path: path.to_owned(), source };
     let mut file = match File::open(path) {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_place_that_has_it_wins() {
+    fn the_first_place_with_the_secret_is_used() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         let credentials = at("credentials").display().to_string();
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_refused_with_the_way_out() {
+    fn a_file_that_others_can_read_is_refused_with_a_hint() {
         let dir = tempfile::tempdir().unwrap();
         let (secrets, path) = (with(dir.path(), &[]), dir.path().join("secrets/some-name"));
         for mode in [0o644, 0o640, 0o604, 0o660] {
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_kept_for_the_owner_only_whatever_lay_there() {
+    fn a_stored_secret_is_readable_only_by_the_owner() {
         let dir = tempfile::tempdir().unwrap();
         let secrets = with(dir.path(), &[]);
         put(&dir.path().join("secrets/some-name.new"), "left by a crash", 0o644);

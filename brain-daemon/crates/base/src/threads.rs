@@ -6,7 +6,7 @@ const NICE: i32 = 5;
 
 /// Lowers the priority of the calling thread and of threads that it starts later.
 ///
-/// For bulk work, so that requests of callers go first. It cannot be undone.
+/// For bulk work, so that requests of callers have priority. It cannot be undone.
 pub fn lower_priority() {
     // On Linux the value belongs to the thread. A failure only leaves the priority unchanged.
     let _ = rustix::process::nice(NICE);

@@ -15,7 +15,7 @@ impl WorkerStates {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the state of the worker `name`, which need not be known before.
+    /// Sets the state of the worker `name`. Adds the worker if it is new.
     pub fn set(&self, name: &str, state: WorkerState) {
         self.update(name, |worker| worker.state = state);
     }

@@ -1,7 +1,7 @@
 //! The collector's data directory. Files are replaced atomically.
 //!
-//! A write creates `<path>.tmp` and renames it, so a crash leaves the former file. Leftovers are
-//! ignored, and removed when a run begins.
+//! A write creates `<path>.tmp` and renames it, so after a crash the old file is intact. Temporary
+//! files are ignored, and removed when a run begins.
 
 mod engagement;
 #[cfg(test)]
@@ -111,7 +111,7 @@ impl Data {
         for stream in Stream::ALL {
             let record = match self.post(stream, id) {
                 Err(fault) if fault.is_damage() => {
-                    tracing::warn!(%fault, "a post");
+                    tracing::warn!(%fault, "damaged file of a post");
                     damage = Some(fault);
                     continue;
                 }
@@ -209,28 +209,30 @@ impl Data {
         if redact { self.redact(post.id()) } else { Ok(()) }
     }
 
-    /// Reduces all files of a deleted post to id and times. Does nothing if that was done.
+    /// Reduces all files of a deleted post to id and times. Can be repeated.
     ///
     /// # Errors
     /// The I/O error with its path.
     pub fn redact(&self, id: &PostId) -> Result<(), DataFault> {
         let deletion = self.record(&self.file("deletions", id), id)?;
-        let Some(mut least) = deletion.map(|record| record.fields().clone()) else { return Ok(()) };
-        strip_to_minimum(&mut least);
+        let Some(mut redacted) = deletion.map(|record| record.fields().clone()) else {
+            return Ok(());
+        };
+        strip_to_minimum(&mut redacted);
         let mut records = Stream::ALL.map(|stream| self.post_file(stream, id)).to_vec();
         records.push(self.file("deletions", id));
-        let least = bytes(&least);
+        let redacted = bytes(&redacted);
         let _writing = disk::lock_writes();
         for path in &records {
-            if disk::read(path)?.is_some_and(|found| found != least) {
-                disk::replace(path, &least, true)?;
+            if disk::read(path)?.is_some_and(|found| found != redacted) {
+                disk::replace(path, &redacted, true)?;
             }
         }
-        let attachment: Vec<PathBuf> =
+        let attachments: Vec<PathBuf> =
             ATTACHMENT_DIRS.iter().chain(&["engagement"]).map(|dir| self.file(dir, id)).collect();
         // A damaged file may still contain readable text.
-        let aside = records.iter().chain(&attachment).map(|path| disk::aside(path));
-        for path in aside.collect::<Vec<_>>().iter().chain(&attachment) {
+        let damaged = records.iter().chain(&attachments).map(|path| disk::damaged_path(path));
+        for path in damaged.collect::<Vec<_>>().iter().chain(&attachments) {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(disk::fault(path)(error));
@@ -270,7 +272,7 @@ impl Data {
         self.ids(dir).map_or(0, |ids| ids.len() as u64)
     }
 
-    /// Returns the ids in such a directory, in no order.
+    /// Returns the ids in a directory, unordered. Directories are as for [`Data::count`].
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -329,7 +331,7 @@ impl Data {
             .map_err(|error| disk::move_aside(path, &error.to_string()))?;
         match Record::new(value).filter(|record| record.id() == id) {
             Some(record) => Ok(Some(record)),
-            None => Err(disk::move_aside(path, "it is not the post of this name")),
+            None => Err(disk::move_aside(path, "it does not contain the post of its name")),
         }
     }
 }

@@ -19,13 +19,13 @@ const PLATFORM_PROBLEMS: [&str; 5] = [
     "usage-capped",
 ];
 
-/// Returns whether a missing post should be looked up at `now`. It must have a record, be at most 7
-/// days old, have been seen within 48 hours, and have no recorded deletion. A time in the future
-/// counts as now; a missing or invalid one as too old.
+/// Returns whether a missing post should be looked up at `now`. The post must have a record, be at
+/// most 7 days old, have been seen within 48 hours, and have no recorded deletion. A time in the
+/// future counts as now. A missing or invalid time counts as too old.
 #[must_use]
 pub fn should_look_up(record: Option<&Record>, is_deleted: bool, now: i64) -> bool {
     let Some(record) = record.filter(|_| !is_deleted) else { return false };
-    let within = |at: Option<i64>, most: i64| at.is_some_and(|at| now.saturating_sub(at) <= most);
+    let within = |at: Option<i64>, max: i64| at.is_some_and(|at| now.saturating_sub(at) <= max);
     within(record.created_at(), MAX_AGE_MS) && within(record.instant(LAST_UPDATED), MAX_UNSEEN_MS)
 }
 
@@ -47,16 +47,17 @@ pub enum Verdict {
 pub fn verdict(id: &PostId, status: u16, body: &[u8]) -> Verdict {
     match status {
         404 => Verdict::Deleted("not_found_404"),
-        200 => serde_json::from_slice(body).map_or(Verdict::Unknown, |body| of_answer(id, &body)),
+        200 => serde_json::from_slice(body)
+            .map_or(Verdict::Unknown, |body| verdict_of_success(id, &body)),
         _ => Verdict::Unknown,
     }
 }
 
 /// Interprets an answer with status 200.
-fn of_answer(id: &PostId, body: &Map<String, Value>) -> Verdict {
+fn verdict_of_success(id: &PostId, body: &Map<String, Value>) -> Verdict {
     match body.get("data") {
-        None | Some(Value::Null) => of_errors(id, body),
-        Some(Value::Array(posts)) if posts.is_empty() => of_errors(id, body),
+        None | Some(Value::Null) => verdict_without_data(id, body),
+        Some(Value::Array(posts)) if posts.is_empty() => verdict_without_data(id, body),
         Some(Value::Array(posts)) if posts.iter().any(|post| is_version(id, post)) => {
             Verdict::Alive
         }
@@ -76,8 +77,8 @@ fn is_version(id: &PostId, post: &Value) -> bool {
 
 /// Interprets an answer without `data`. Without `errors`, the post is gone. With `errors`, one of
 /// them must concern this post.
-fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
-    let failed = body
+fn verdict_without_data(id: &PostId, body: &Map<String, Value>) -> Verdict {
+    let has_error_status = body
         .get("status")
         .and_then(Value::as_u64)
         .is_some_and(|status| status >= 400 && status != 404);
@@ -86,35 +87,42 @@ fn of_errors(id: &PostId, body: &Map<String, Value>) -> Verdict {
     let text =
         |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
     let kind = |error: &Value| {
-        text(error, "type").map(|kind| problem(&kind).to_owned()).filter(|kind| !kind.is_empty())
+        text(error, "type")
+            .map(|kind| problem_name(&kind).to_owned())
+            .filter(|kind| !kind.is_empty())
     };
-    let troubled =
+    let is_platform_problem =
         |error: &&Value| kind(error).is_some_and(|kind| PLATFORM_PROBLEMS.contains(&kind.as_str()));
-    if failed || errors.iter().any(troubled) {
+    if has_error_status || errors.iter().any(is_platform_problem) {
         return Verdict::Unknown;
     }
     if errors.is_empty() {
         return Verdict::Deleted("no_data");
     }
-    let about = |error: &&&Value| {
-        let whom = ["resource_id", "value"].iter().find_map(|name| text(error, name));
+    let is_about_post = |error: &&&Value| {
+        let subject = ["resource_id", "value"].iter().find_map(|name| text(error, name));
         let section = text(error, "section");
-        whom.is_none_or(|whom| whom == id.as_str())
+        subject.is_none_or(|subject| subject == id.as_str())
             && section.is_none_or(|section| section == "data")
     };
-    let proof = |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
-        (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
-        (Some("not-authorized-for-resource"), _) | (None, Some("Authorization Error")) => {
-            Some("not_authorized")
-        }
-        _ => None,
-    };
-    errors.iter().filter(about).find_map(proof).map_or(Verdict::Unknown, Verdict::Deleted)
+    let deletion_reason =
+        |error: &&Value| match (kind(error).as_deref(), text(error, "title").as_deref()) {
+            (Some("resource-not-found"), _) | (None, Some("Not Found Error")) => Some("not_found"),
+            (Some("not-authorized-for-resource"), _) | (None, Some("Authorization Error")) => {
+                Some("not_authorized")
+            }
+            _ => None,
+        };
+    errors
+        .iter()
+        .filter(is_about_post)
+        .find_map(deletion_reason)
+        .map_or(Verdict::Unknown, Verdict::Deleted)
 }
 
 /// Returns the last segment of a problem's `type`, because the host varies. Empty for
 /// `about:blank`.
-pub(super) fn problem(kind: &str) -> &str {
+pub(super) fn problem_name(kind: &str) -> &str {
     kind.rsplit_once('/').map_or("", |(_, ending)| ending)
 }
 
@@ -138,8 +146,8 @@ mod tests {
     }
 
     #[test]
-    fn the_windows_are_checked_to_the_millisecond() {
-        for (age, seen, asked) in [
+    fn lookup_bounds_are_exact() {
+        for (age, seen, looked_up) in [
             (0, 0, true),
             (MAX_AGE_MS, 0, true),
             (MAX_AGE_MS + 1, 0, false),
@@ -152,7 +160,7 @@ mod tests {
             let record = stored(NOW - age, NOW - seen);
             assert_eq!(
                 should_look_up(Some(&record), false, NOW),
-                asked,
+                looked_up,
                 "{age} old, seen {seen} ago"
             );
             assert!(!should_look_up(Some(&record), true, NOW));
@@ -169,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_answer_proves() {
+    fn verdicts_follow_from_status_and_body() {
         let error = |kind: &str, more: Value| {
             let mut error = json!({"type": format!("https://api.x.com/2/problems/{kind}"), "resource_id": "17", "value": "17"});
             error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -273,7 +281,7 @@ mod tests {
             let body = format!(r#"{{{errors}{data}"meta":{{}}}}"#);
             let body = &body[..body.len() - cut.unwrap_or(0)];
             let no_data = DATA[..4].contains(&data);
-            let found = match status {
+            let expected = match status {
                 404 => "gone",
                 200 if cut.is_some() => "unknown",
                 200 if no_data && errors.contains("resource-unavailable") => "unknown",
@@ -283,18 +291,18 @@ mod tests {
                 200 if DATA[4..7].contains(&data) => "alive",
                 _ => "unknown",
             };
-            let said = match verdict(&PostId::parse("17").unwrap(), status, body.as_bytes()) {
+            let actual = match verdict(&PostId::parse("17").unwrap(), status, body.as_bytes()) {
                 Verdict::Alive => "alive",
                 Verdict::Deleted(_) => "gone",
                 Verdict::Unknown => "unknown",
             };
-            prop_assert_eq!(said, found, "{} {}", status, body);
+            prop_assert_eq!(actual, expected, "{} {}", status, body);
         }
 
         #[test]
-        fn only_young_posts_seen_lately_are_asked_for(age in -2 * MAX_AGE_MS..2 * MAX_AGE_MS, seen in -2 * MAX_UNSEEN_MS..2 * MAX_UNSEEN_MS) {
-            let asked = should_look_up(Some(&stored(NOW - age, NOW - seen)), false, NOW);
-            prop_assert_eq!(asked, age <= 7 * 24 * HOUR && seen <= 48 * HOUR);
+        fn only_recent_posts_are_looked_up(age in -2 * MAX_AGE_MS..2 * MAX_AGE_MS, seen in -2 * MAX_UNSEEN_MS..2 * MAX_UNSEEN_MS) {
+            let looked_up = should_look_up(Some(&stored(NOW - age, NOW - seen)), false, NOW);
+            prop_assert_eq!(looked_up, age <= 7 * 24 * HOUR && seen <= 48 * HOUR);
         }
     }
 }

@@ -11,8 +11,8 @@ use parking_lot::{Mutex, MutexGuard};
 /// Suffix of a file during its write.
 pub(super) const TEMP_SUFFIX: &str = ".tmp";
 
-/// Locked while a file is written, and from reading to writing if the write depends on it. A run,
-/// the persistent connection and others may write the same file, and temporary names are fixed.
+/// Locked while a file is written. If the write depends on the old content, locked from reading on.
+/// A run and the persistent connection may write the same file, and temporary names are fixed.
 static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
 /// Takes the write lock of this process.
@@ -27,9 +27,9 @@ pub(super) fn fault(path: &Path) -> impl FnOnce(io::Error) -> DataFault {
 }
 
 /// Appends a suffix to a file name.
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(suffix);
     name.into()
 }
 
@@ -65,36 +65,36 @@ pub(super) fn read_end(path: &Path, max: u64) -> Result<Option<Vec<u8>>, DataFau
 /// Replaces a file atomically by way of `<path>.tmp`. With `durable`, it is flushed to disk. The
 /// caller must hold [`lock_writes`].
 pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), DataFault> {
-    let unfinished = with_ending(path, TEMP_SUFFIX);
+    let temporary = with_suffix(path, TEMP_SUFFIX);
     let write = || {
-        let file = write_new(&unfinished, bytes)?;
+        let file = write_new(&temporary, bytes)?;
         if durable {
             file.sync_all()?;
         }
         drop(file);
-        fs::rename(&unfinished, path)?;
+        fs::rename(&temporary, path)?;
         match path.parent() {
             Some(dir) if durable => File::open(dir)?.sync_all(),
             _ => Ok(()),
         }
     };
     write().map_err(|error| {
-        let _ = fs::remove_file(&unfinished);
+        let _ = fs::remove_file(&temporary);
         fault(path)(error)
     })
 }
 
-/// Replaces many files of one directory: writes all, flushes them together, then renames. Renaming
-/// onto a file makes ext4 flush each new file separately, so this takes a third less CPU time, and
-/// survives a power loss.
+/// Replaces many files of one directory: writes all, flushes them together, then renames them.
+/// Without the common flush, ext4 flushes each file at its rename, which takes a third more CPU time.
+/// The new files survive a power loss.
 pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), DataFault> {
     let mut written = Vec::with_capacity(files.len());
-    let ended = write_all(dir, files, &mut written);
-    if ended.is_err() {
+    let result = write_all(dir, files, &mut written);
+    if result.is_err() {
         // Renamed files have no temporary name left.
-        written.iter().for_each(|unfinished| drop(fs::remove_file(unfinished)));
+        written.iter().for_each(|temporary| drop(fs::remove_file(temporary)));
     }
-    ended
+    result
 }
 
 fn write_all(
@@ -103,15 +103,15 @@ fn write_all(
     written: &mut Vec<PathBuf>,
 ) -> Result<(), DataFault> {
     for (path, bytes) in files {
-        let unfinished = with_ending(path, TEMP_SUFFIX);
-        let ended = write_new(&unfinished, bytes);
-        written.push(unfinished);
-        ended.map_err(fault(path))?;
+        let temporary = with_suffix(path, TEMP_SUFFIX);
+        let result = write_new(&temporary, bytes);
+        written.push(temporary);
+        result.map_err(fault(path))?;
     }
     let all = File::open(dir).map_err(fault(dir))?;
     rustix::fs::syncfs(&all).map_err(|error| fault(dir)(error.into()))?;
-    for ((path, _), unfinished) in files.iter().zip(written) {
-        fs::rename(unfinished, path).map_err(fault(path))?;
+    for ((path, _), temporary) in files.iter().zip(written) {
+        fs::rename(temporary, path).map_err(fault(path))?;
     }
     Ok(())
 }
@@ -130,7 +130,7 @@ fn write_new(path: &Path, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Appends `lines`, each with its line end. First ends a last line that a crash cut short.
+/// Appends `lines`, each with its line end. First adds the missing line end after a crash.
 pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), DataFault> {
     let _writing = lock_writes();
     let add = || {
@@ -149,16 +149,16 @@ pub(super) fn append(path: &Path, lines: &str, durable: bool) -> Result<(), Data
 }
 
 /// Returns the path to which a damaged file is moved.
-pub(super) fn aside(path: &Path) -> PathBuf {
-    with_ending(path, ".damaged")
+pub(super) fn damaged_path(path: &Path) -> PathBuf {
+    with_suffix(path, ".damaged")
 }
 
 /// Moves a damaged file to `<path>.damaged` and returns the fault that says so.
-pub(super) fn move_aside(path: &Path, what: &str) -> DataFault {
-    let aside = aside(path);
-    let text = match fs::rename(path, &aside) {
-        Ok(()) => format!("is damaged ({what}), and is now {}", aside.display()),
-        Err(error) => format!("is damaged ({what}), and cannot be moved aside: {error}"),
+pub(super) fn move_aside(path: &Path, damage: &str) -> DataFault {
+    let damaged = damaged_path(path);
+    let text = match fs::rename(path, &damaged) {
+        Ok(()) => format!("is damaged ({damage}), and is now {}", damaged.display()),
+        Err(error) => format!("is damaged ({damage}), and cannot be moved aside: {error}"),
     };
     DataFault { path: path.to_owned(), error: io::Error::new(ErrorKind::InvalidData, text) }
 }
@@ -171,10 +171,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_and_only_its_owner_reads_it() {
+    fn a_replaced_file_is_whole_and_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
-        fs::write(with_ending(&path, TEMP_SUFFIX), "a leftover that is longer than what comes")
+        fs::write(with_suffix(&path, TEMP_SUFFIX), "a leftover that is longer than the new text")
             .unwrap();
         for (text, durable) in [("first", false), ("2", true)] {
             replace(&path, text.as_bytes(), durable).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_crash_cut_short_does_not_swallow_the_next() {
+    fn a_line_after_a_cut_line_is_intact() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lines");
         append(&path, "one\n", true).unwrap();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_named_and_kept() {
+    fn a_damaged_file_is_moved_and_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.json");
         fs::write(&path, "{").unwrap();

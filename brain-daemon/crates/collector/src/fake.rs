@@ -21,32 +21,32 @@ type Answers = dyn Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send
 /// A link that answers by a function and records requests.
 pub(super) struct FakeLink {
     answers: Box<Answers>,
-    asked: Mutex<Vec<RecordedRequest>>,
+    requests: Mutex<Vec<RecordedRequest>>,
 }
 
 impl FakeLink {
     pub(super) fn new(
         answers: impl Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send + Sync + 'static,
     ) -> Self {
-        Self { answers: Box::new(answers), asked: Mutex::default() }
+        Self { answers: Box::new(answers), requests: Mutex::default() }
     }
 
     /// Returns the requests so far.
-    pub(super) fn asked(&self) -> Vec<RecordedRequest> {
-        self.asked.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
 impl RetryingClient for FakeLink {
     fn call(&self, call: &HttpRequest<'_>) -> Result<HttpResponse, NetError> {
         let query = call.url.query().map(|query| format!("?{query}")).unwrap_or_default();
-        let asked = RecordedRequest {
+        let request = RecordedRequest {
             target: format!("{}{query}", call.url.path()),
             authorization: call.authorization.unwrap().expose().to_owned(),
             body: call.body.map(<[u8]>::to_vec),
         };
-        self.asked.lock().unwrap().push(asked.clone());
-        (self.answers)(&asked)
+        self.requests.lock().unwrap().push(request.clone());
+        (self.answers)(&request)
     }
 
     fn stream(
@@ -55,7 +55,7 @@ impl RetryingClient for FakeLink {
         _: Duration,
         _: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, NetError> {
-        unreachable!("runs do not follow")
+        unreachable!("runs open no persistent connection")
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::lines::one_line;
-use super::{Endpoint, Page, Platform, PlatformFault, Record, Settings, Stream, Why};
+use super::{Endpoint, FaultReason, Page, Platform, PlatformFault, Record, Settings, Stream};
 
 /// The prefix of tags of our rules. Other rules are never changed.
 const TAG_PREFIX: &str = "brain:";
@@ -62,7 +62,7 @@ struct PlatformRule {
     tag: String,
 }
 
-/// The changes that bring the platform's rules in line.
+/// The changes that make the platform's rules equal to the configured ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct RuleChanges {
     /// Ids of our obsolete rules.
@@ -71,28 +71,29 @@ struct RuleChanges {
     add: Vec<usize>,
 }
 
-/// Computes the changes. Correct rules of ours stay. A foreign rule with the same value is used as
-/// it is, because the platform accepts a value only once.
-fn plan(configured_rules: &[Rule], known: &[PlatformRule]) -> RuleChanges {
+/// Computes the changes. Our rules that are still correct stay. A foreign rule with the value of
+/// one of ours is used as it is, because the platform accepts a value only once.
+fn plan_changes(configured_rules: &[Rule], platform_rules: &[PlatformRule]) -> RuleChanges {
     let is_ours = |tag: &str| {
         tag.strip_prefix(TAG_PREFIX)
             .is_some_and(|rest| matches!(rest, "own" | "mentions") || rest.starts_with("search:"))
     };
-    let same = |rule: &Rule, known: &PlatformRule| {
-        known.value == rule.value && (known.tag == rule.tag || !is_ours(&known.tag))
+    let matches = |rule: &Rule, other: &PlatformRule| {
+        other.value == rule.value && (other.tag == rule.tag || !is_ours(&other.tag))
     };
-    // A search may equal another rule, and the platform accepts a value only once.
-    let first = |nth: usize| {
+    // Two configured rules may have the same value, which the platform accepts only once.
+    let is_first = |nth: usize| {
         configured_rules[..nth].iter().all(|rule| rule.value != configured_rules[nth].value)
     };
-    let stands = |known: &PlatformRule| {
-        (0..configured_rules.len()).any(|nth| first(nth) && same(&configured_rules[nth], known))
+    let is_current = |other: &PlatformRule| {
+        (0..configured_rules.len())
+            .any(|nth| is_first(nth) && matches(&configured_rules[nth], other))
     };
-    let stale = |known: &&PlatformRule| is_ours(&known.tag) && !stands(known);
-    let missing = |rule: &Rule| !known.iter().any(|known| same(rule, known));
-    let delete = known.iter().filter(stale).map(|known| known.id.clone()).collect();
+    let is_stale = |other: &&PlatformRule| is_ours(&other.tag) && !is_current(other);
+    let is_missing = |rule: &Rule| !platform_rules.iter().any(|other| matches(rule, other));
+    let delete = platform_rules.iter().filter(is_stale).map(|rule| rule.id.clone()).collect();
     let add = (0..configured_rules.len())
-        .filter(|&nth| first(nth) && missing(&configured_rules[nth]))
+        .filter(|&nth| is_first(nth) && is_missing(&configured_rules[nth]))
         .collect();
     RuleChanges { delete, add }
 }
@@ -116,14 +117,14 @@ impl Rules {
         platform: &mut Platform<'_>,
         configured_rules: Vec<Rule>,
     ) -> Result<Self, PlatformFault> {
-        let known = known(platform)?;
-        let RuleChanges { delete, add } = plan(&configured_rules, &known);
+        let platform_rules = read_rules(platform)?;
+        let RuleChanges { delete, add } = plan_changes(&configured_rules, &platform_rules);
         if !delete.is_empty() {
             let body = json!({"delete": {"ids": delete}});
             platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&body))?;
         }
         let mut rules = Self { configured_rules, by_id: HashMap::new(), refused: Vec::new() };
-        rules.note(&known);
+        rules.record_ids(&platform_rules);
         if !add.is_empty() {
             let new: Vec<Value> = add
                 .iter()
@@ -131,15 +132,15 @@ impl Rules {
                 .collect();
             let body =
                 platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;
-            rules.note(&read(body.get("data")));
+            rules.record_ids(&parse_rules(body.get("data")));
             let errors = body.get("errors").and_then(Value::as_array);
             rules.refused = errors.into_iter().flatten().map(describe_rejection).collect();
         }
         Ok(rules)
     }
 
-    fn note(&mut self, known: &[PlatformRule]) {
-        for PlatformRule { id, value, .. } in known {
+    fn record_ids(&mut self, platform_rules: &[PlatformRule]) {
+        for PlatformRule { id, value, .. } in platform_rules {
             if let Some(nth) = self.configured_rules.iter().position(|rule| rule.value == *value) {
                 self.by_id.insert(id.clone(), nth);
             }
@@ -180,7 +181,7 @@ impl Rules {
 const PATH: [&str; 4] = ["tweets", "search", "stream", "rules"];
 
 /// Reads the platform's rules.
-fn known(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, PlatformFault> {
+fn read_rules(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, PlatformFault> {
     let (mut all, mut next) = (Vec::new(), None::<String>);
     for _ in 0..MAX_PAGES {
         let mut parameters = vec![("max_results", "1000")];
@@ -190,7 +191,7 @@ fn known(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, PlatformFault
         if let Some(fault) = platform.incomplete(&body) {
             return Err(fault);
         }
-        all.extend(read(body.get("data")));
+        all.extend(parse_rules(body.get("data")));
         let token =
             body.get("meta").and_then(|meta| meta.get("next_token")?.as_str()).map(str::to_owned);
         if token.is_none() || token == next {
@@ -201,7 +202,7 @@ fn known(platform: &mut Platform<'_>) -> Result<Vec<PlatformRule>, PlatformFault
     Ok(all)
 }
 
-fn read(data: Option<&Value>) -> Vec<PlatformRule> {
+fn parse_rules(data: Option<&Value>) -> Vec<PlatformRule> {
     let text = |rule: &Value, name| Some(rule.get(name)?.as_str()?.to_owned());
     let rule = |rule: &Value| {
         let tag = text(rule, "tag").unwrap_or_default();
@@ -214,9 +215,9 @@ fn read(data: Option<&Value>) -> Vec<PlatformRule> {
 fn describe_rejection(error: &Value) -> String {
     let text = |name| error.get(name).and_then(Value::as_str);
     let details = error.get("details").and_then(|all| all.get(0)?.as_str());
-    let what = text("detail").or(details).or(text("title")).unwrap_or("not taken");
+    let reason = text("detail").or(details).or(text("title")).unwrap_or("not accepted");
     let value = text("value").map(|value| format!("`{value}`: ")).unwrap_or_default();
-    one_line(&format!("{value}{what}"), MAX_MESSAGE_CHARS)
+    one_line(&format!("{value}{reason}"), MAX_MESSAGE_CHARS)
 }
 
 /// A message of the connection.
@@ -252,7 +253,7 @@ pub fn message(line: &[u8]) -> Message {
             .filter_map(|rule| Some((text(rule, "id")?, text(rule, "tag").unwrap_or_default())));
         return Message::Post(Box::new(post), rules.collect());
     }
-    // Errors beside a post concern related objects; without a post, they concern the connection.
+    // With a post, errors concern related objects. Without one, they concern the connection.
     match body.get("errors").and_then(|errors| errors.get(0)) {
         Some(error) => Message::Ending(describe_rejection(error)),
         None => Message::Unknown,
@@ -262,7 +263,7 @@ pub fn message(line: &[u8]) -> Message {
 /// Splits received bytes into lines. Skips lines that are too long.
 #[derive(Debug, Default)]
 pub struct LineSplitter {
-    begun: Vec<u8>,
+    partial: Vec<u8>,
     skipping: bool,
 }
 
@@ -272,14 +273,14 @@ impl LineSplitter {
         let mut lines = Vec::new();
         for part in bytes.split_inclusive(|&byte| byte == b'\n') {
             if !self.skipping {
-                self.begun.extend_from_slice(part);
+                self.partial.extend_from_slice(part);
             }
-            if self.begun.len() > MAX_LINE_BYTES {
-                self.begun = Vec::new();
+            if self.partial.len() > MAX_LINE_BYTES {
+                self.partial = Vec::new();
                 self.skipping = true;
             }
             if part.ends_with(b"\n") {
-                let line = std::mem::take(&mut self.begun);
+                let line = std::mem::take(&mut self.partial);
                 if !std::mem::take(&mut self.skipping) {
                     lines.push(line);
                 }
@@ -295,10 +296,10 @@ pub enum ConnectionEnd {
     /// It broke, fell silent, or the platform ended it.
     Network,
     /// The platform refused it, for this reason.
-    Refused(Why),
+    Refused(FaultReason),
 }
 
-/// The delay before the next attempt, as the platform's documentation requires.
+/// Computes the delay before the next attempt, as the platform's documentation requires.
 #[derive(Debug, Default)]
 pub struct Backoff {
     network: Duration,
@@ -317,8 +318,8 @@ impl Backoff {
 
     /// Returns the delay after an attempt, given how it ended and how long it lasted. `now` is Unix
     /// seconds.
-    pub fn after(&mut self, ended: ConnectionEnd, lived: Duration, now: i64) -> Duration {
-        let was_good = lived >= Self::GOOD;
+    pub fn after(&mut self, ended: ConnectionEnd, duration: Duration, now: i64) -> Duration {
+        let was_good = duration >= Self::GOOD;
         if was_good {
             *self = Self::default();
         }
@@ -330,23 +331,29 @@ impl Backoff {
                 self.network = (self.network + Self::NETWORK.0).min(Self::NETWORK.1);
                 self.network
             }
-            ConnectionEnd::Refused(Why::Unreachable) => {
+            ConnectionEnd::Refused(FaultReason::Unreachable) => {
                 self.after(ConnectionEnd::Network, Duration::ZERO, now)
             }
-            ConnectionEnd::Refused(Why::RateLimited(reset)) => {
+            ConnectionEnd::Refused(FaultReason::RateLimited(reset)) => {
                 self.limited = doubled(self.limited, Self::LIMITED);
                 let until = u64::try_from(reset.saturating_sub(now)).unwrap_or(0);
                 self.limited.max(Duration::from_secs(until).min(Self::LIMITED.1))
             }
-            ConnectionEnd::Refused(Why::TooManyConnections) => {
+            ConnectionEnd::Refused(FaultReason::TooManyConnections) => {
                 self.limited = doubled(self.limited, Self::LIMITED);
                 self.limited
             }
             ConnectionEnd::Refused(
-                Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped,
+                FaultReason::Unauthorized
+                | FaultReason::PaymentRequired
+                | FaultReason::Forbidden
+                | FaultReason::UsageCapped,
             ) => Self::HOUR,
             ConnectionEnd::Refused(
-                Why::NotFound | Why::InvalidRequest | Why::ServerError | Why::Unreadable,
+                FaultReason::NotFound
+                | FaultReason::InvalidRequest
+                | FaultReason::ServerError
+                | FaultReason::Unreadable,
             ) => {
                 self.http = doubled(self.http, Self::HTTP);
                 self.http

@@ -1,8 +1,8 @@
 //! The collector's journal, `journal.jsonl`: new posts, deletions, alerts and enrichments in order.
 //!
-//! It avoids reading all post files to find new ones. A line is written before the change that it
-//! describes, so after a crash it may appear twice; readers deduplicate. Lines cut short by a crash
-//! are skipped.
+//! With it, new posts are found without reading all post files. A line is written before its
+//! change, so after a crash it may appear twice; readers deduplicate. Readers also skip a line that
+//! a crash cut short.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -62,7 +62,7 @@ pub struct Entry {
     pub at: String,
     /// The event.
     #[serde(flatten)]
-    pub noted: JournalEvent,
+    pub event: JournalEvent,
 }
 
 /// The journal of a collector's directory.
@@ -78,18 +78,18 @@ impl Journal {
         Self { path: dir.join("journal.jsonl") }
     }
 
-    /// Appends events durably. First ends a last line that a crash cut short.
+    /// Appends events durably. First adds the missing line end after a crash.
     ///
     /// # Errors
     /// The I/O error with its path.
-    pub fn append(&self, at: i64, noted: &[JournalEvent]) -> Result<(), DataFault> {
-        if noted.is_empty() {
+    pub fn append(&self, at: i64, events: &[JournalEvent]) -> Result<(), DataFault> {
+        if events.is_empty() {
             return Ok(());
         }
         let at = rfc3339(at);
-        let lines: String = noted
+        let lines: String = events
             .iter()
-            .map(|noted| line(&Entry { at: at.clone(), noted: noted.clone() }))
+            .map(|event| line(&Entry { at: at.clone(), event: event.clone() }))
             .collect();
         disk::append(&self.path, &lines, true)
     }
@@ -101,10 +101,10 @@ impl Journal {
     /// If the file cannot be read.
     pub fn since(&self, since: i64) -> Result<Vec<Entry>, DataFault> {
         let Some(file) = self.open()? else { return Ok(Vec::new()) };
-        let mut found = self.backwards(file, since).map_err(disk::fault(&self.path))?;
+        let mut found = self.read_backwards(file, since).map_err(disk::fault(&self.path))?;
         found.reverse();
         let mut seen = HashSet::new();
-        found.retain(|entry| seen.insert(entry.noted.clone()));
+        found.retain(|entry| seen.insert(entry.event.clone()));
         Ok(found)
     }
 
@@ -119,26 +119,26 @@ impl Journal {
         let mut entries = Vec::new();
         for stream in Stream::ALL {
             for id in data.ids(&format!("tweets/{}", stream.as_str()))? {
-                let Some(post) = readable(data.post(stream, &id))? else { continue };
+                let Some(post) = skip_damaged(data.post(stream, &id))? else { continue };
                 let at = [COLLECTED_AT, LAST_UPDATED]
                     .iter()
                     .find_map(|name| post.instant(name))
                     .unwrap_or(0);
                 let author_id = post.author_id().map(str::to_owned);
-                let noted = JournalEvent::Post {
+                let event = JournalEvent::Post {
                     id: id.to_string(),
                     stream: stream.as_str().to_owned(),
                     author_id,
                 };
-                entries.push((at, Entry { at: rfc3339(at), noted }));
+                entries.push((at, Entry { at: rfc3339(at), event }));
             }
         }
         for id in data.ids("deletions")? {
-            let Some(deletion) = readable(data.deletion(&id))? else { continue };
+            let Some(deletion) = skip_damaged(data.deletion(&id))? else { continue };
             let at = parse_instant(&deletion.detected_at, false).unwrap_or(0);
             entries.push((
                 at,
-                Entry { at: rfc3339(at), noted: JournalEvent::Deletion { id: id.to_string() } },
+                Entry { at: rfc3339(at), event: JournalEvent::Deletion { id: id.to_string() } },
             ));
         }
         entries.sort_by_key(|(at, _)| *at);
@@ -155,37 +155,37 @@ impl Journal {
         }
     }
 
-    /// Returns the entries at or after `since`, newest first. Stops at the first block without any,
-    /// so a clock that was set back a little hides nothing.
-    fn backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
+    /// Returns the entries at or after `since`, newest first. Stops at the first block without
+    /// such an entry, so a few entries out of order hide nothing.
+    fn read_backwards(&self, mut file: File, since: i64) -> io::Result<Vec<Entry>> {
         let mut found = Vec::new();
         // The end of the line that began before the current block.
-        let mut rest = Vec::new();
+        let mut line_end = Vec::new();
         let mut end = file.metadata()?.len();
         while end > 0 {
             let begin = end.saturating_sub(BLOCK);
             let mut block = Vec::new();
             file.seek(SeekFrom::Start(begin))?;
             Read::by_ref(&mut file).take(end - begin).read_to_end(&mut block)?;
-            block.append(&mut rest);
+            block.append(&mut line_end);
             // The first line of a block may have begun before it.
-            let whole = match begin {
+            let first_line = match begin {
                 0 => 0,
                 _ => block.iter().position(|b| *b == b'\n').map_or(block.len(), |at| at + 1),
             };
-            let lines = block.get(whole..).unwrap_or_default().split(|b| *b == b'\n').rev();
+            let lines = block.get(first_line..).unwrap_or_default().split(|b| *b == b'\n').rev();
             let entries: Vec<Entry> =
                 lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-            let read = entries.len();
-            let young =
+            let entry_count = entries.len();
+            let is_recent =
                 |entry: &Entry| parse_instant(&entry.at, false).is_some_and(|at| at >= since);
             let before = found.len();
-            found.extend(entries.into_iter().filter(young));
-            if read > 0 && found.len() == before {
+            found.extend(entries.into_iter().filter(is_recent));
+            if entry_count > 0 && found.len() == before {
                 break;
             }
-            block.truncate(whole);
-            (rest, end) = (block, begin);
+            block.truncate(first_line);
+            (line_end, end) = (block, begin);
         }
         Ok(found)
     }
@@ -197,7 +197,7 @@ fn line(entry: &Entry) -> String {
 }
 
 /// Treats a damaged file, which was moved aside, as missing.
-fn readable<T>(read: Result<Option<T>, DataFault>) -> Result<Option<T>, DataFault> {
+fn skip_damaged<T>(read: Result<Option<T>, DataFault>) -> Result<Option<T>, DataFault> {
     match read {
         Err(fault) if fault.is_damage() => Ok(None),
         other => other,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn ids(entries: &[Entry]) -> Vec<String> {
-        let id = |entry: &Entry| match &entry.noted {
+        let id = |entry: &Entry| match &entry.event {
             JournalEvent::Post { id, .. }
             | JournalEvent::Deletion { id }
             | JournalEvent::Alert { id, .. } => id.clone(),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_comes_back_in_order_and_once() {
+    fn events_are_returned_in_order_and_once() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         assert_eq!(journal.since(0).unwrap(), []);
@@ -249,13 +249,13 @@ mod tests {
         journal.append(T0 + 2, &[]).unwrap();
         let all = journal.since(T0).unwrap();
         assert_eq!(ids(&all), ["1", "2", "2", "1", "key"]);
-        assert_eq!((&all[2].noted, all[2].at.as_str()), (&alert, "2026-11-21T10:30:45.124Z"));
+        assert_eq!((&all[2].event, all[2].at.as_str()), (&alert, "2026-11-21T10:30:45.124Z"));
         assert_eq!(ids(&journal.since(T0 + 1).unwrap()), ["2", "1", "1", "key"]);
         assert_eq!(journal.since(T0 + 3).unwrap(), []);
     }
 
     #[test]
-    fn lines_cut_short_and_lines_that_are_none_are_left_out() {
+    fn invalid_lines_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         journal.append(T0, &[post(1)]).unwrap();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_journal_is_read_across_its_blocks() {
+    fn a_long_journal_is_read_in_blocks() {
         let dir = tempfile::tempdir().unwrap();
         let journal = Journal::new(dir.path());
         let posts: Vec<JournalEvent> = (0..5000).map(post).collect();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_was_lost_is_made_of_the_files() {
+    fn a_missing_journal_is_rebuilt_from_the_files() {
         let dir = tempfile::tempdir().unwrap();
         let (data, journal) = (Data::new(dir.path()), Journal::new(dir.path()));
         data.prepare().unwrap();
@@ -310,7 +310,7 @@ mod tests {
         let entries = journal.since(0).unwrap();
         assert_eq!(ids(&entries), ["1", "2", "2"]);
         assert_eq!(
-            entries[2].noted,
+            entries[2].event,
             JournalEvent::Deletion { id: PostId::parse("2").unwrap().to_string() }
         );
         assert_eq!(entries[1].at, rfc3339(T0 + 2));

@@ -1,11 +1,11 @@
 //! The collector: pulls posts from a social platform, and detects deletions and fast growth.
 //!
-//! It stores posts as files and reports event lines. It does not interpret posts and knows no
-//! pages. Clock, network and settings are injected; calls block.
+//! It stores posts as files and reports event lines. It does not interpret posts and does not
+//! use pages. Clock, network and settings are injected; calls block.
 //!
 //! `record`, `metrics`, `velocity`, `deletion`, `reserve` and `lines` are pure rules. `disk` has
-//! file primitives, `data` the directory, `journal` the events, `state` what one run leaves to the
-//! next. `platform` is the API, `run` one run, `filtered` the persistent connection.
+//! file primitives, `data` the directory, `journal` the events, `state` the state
+//! between runs. `platform` is the API, `run` one run, `filtered_stream` the persistent connection.
 
 mod data;
 pub mod deletion;
@@ -32,7 +32,7 @@ pub use heartbeat::{COLLECTOR_VERSION, Heartbeat};
 pub use journal::{Entry, Journal, JournalEvent};
 pub use lines::{Line, preview};
 pub use metrics::{parse_metrics, post_metrics};
-pub use platform::{Expansions, Page, Platform, PlatformFault, Why};
+pub use platform::{Expansions, FaultReason, Page, Platform, PlatformFault};
 pub use record::{
     AUTHOR, COLLECTED_AT, LAST_UPDATED, MEDIA, PostId, Record, SEARCHES, Stream, UserId,
 };

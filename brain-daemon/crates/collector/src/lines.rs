@@ -70,7 +70,7 @@ impl fmt::Display for Line {
             Self::Own(total, new) => write!(f, "OWN_TWEETS:{total} ({new} new)"),
             Self::Mentions(total, new) => write!(f, "MENTIONS:{total} ({new} new)"),
             Self::Deletion { id, author, preview: text } => {
-                write!(f, "DELETION_DETECTED:{id}:{}:{}", name(author), preview(text))
+                write!(f, "DELETION_DETECTED:{id}:{}:{}", author_field(author), preview(text))
             }
             Self::Velocity { id, old, new, minutes } => {
                 write!(
@@ -104,12 +104,12 @@ pub fn preview(text: &str) -> String {
 /// Returns at most `max` characters of a text on one line. A run of line breaks and control
 /// characters becomes one space.
 pub(super) fn one_line(text: &str, max: usize) -> String {
-    let mut steered = false;
+    let mut last_was_unsafe = false;
     let plain = text.chars().filter_map(|c| {
-        let (was, now) = (steered, is_unsafe(c));
-        steered = now;
-        match now {
-            true => (!was).then_some(' '),
+        let (was_unsafe, is_unsafe) = (last_was_unsafe, is_unsafe(c));
+        last_was_unsafe = is_unsafe;
+        match is_unsafe {
+            true => (!was_unsafe).then_some(' '),
             false => Some(c),
         }
     });
@@ -128,7 +128,7 @@ fn is_unsafe(c: char) -> bool {
 }
 
 /// Formats an author as a field: no colons, one line.
-fn name(author: &str) -> String {
+fn author_field(author: &str) -> String {
     preview(author).replace(':', " ")
 }
 

@@ -40,14 +40,14 @@ pub struct Watch {
     /// The time of writing, or of arrival if unknown.
     start: i64,
     checks: Vec<Check>,
-    told: Vec<Alert>,
+    reported: Vec<Alert>,
 }
 
 impl Watch {
     /// Starts watching a post.
     #[must_use]
     pub fn new(id: PostId, mentions: Vec<String>, start: i64) -> Self {
-        Self { id, mentions, start, checks: Vec::new(), told: Vec::new() }
+        Self { id, mentions, start, checks: Vec::new(), reported: Vec::new() }
     }
 
     /// Returns whether a check is due. A late check replaces all missed ones.
@@ -69,8 +69,8 @@ impl Watch {
     pub fn record_check(&mut self, now: i64, metrics: Option<Metrics>) -> Vec<Alert> {
         self.checks.push(Check { at: now, metrics });
         let mut new = metrics.map(|metrics| alerts(&metrics)).unwrap_or_default();
-        new.retain(|alert| self.told.iter().all(|told| told.name != alert.name));
-        self.told.extend(new.iter().cloned());
+        new.retain(|alert| self.reported.iter().all(|reported| reported.name != alert.name));
+        self.reported.extend(new.iter().cloned());
         new
     }
 
@@ -84,7 +84,7 @@ impl Watch {
             .map(|check| json!({"at": rfc3339(check.at), "metrics": check.metrics}))
             .collect();
         let alerts: Vec<Value> = self
-            .told
+            .reported
             .iter()
             .map(|alert| json!({"alert": alert.name, "message": alert.message}))
             .collect();
@@ -115,7 +115,7 @@ impl Watch {
     }
 }
 
-/// Detects more replies than likes, or more quotes than reposts. Counts below 5 are chance.
+/// Detects more replies than likes, or more quotes than reposts. Ignores counts below 5.
 #[must_use]
 pub fn alerts(metrics: &Metrics) -> Vec<Alert> {
     let mut alerts = Vec::new();
@@ -143,7 +143,7 @@ mod tests {
         Watch::new(PostId::parse("17").unwrap(), vec!["ann".into()], START)
     }
 
-    fn numbers(likes: u64, reposts: u64, replies: u64, quotes: u64) -> Metrics {
+    fn metrics(likes: u64, reposts: u64, replies: u64, quotes: u64) -> Metrics {
         Metrics {
             like_count: likes,
             retweet_count: reposts,
@@ -153,39 +153,39 @@ mod tests {
     }
 
     #[test]
-    fn each_boundary_on_both_sides() {
+    fn alert_bounds_are_exact() {
         let names =
             |metrics| alerts(&metrics).into_iter().map(|alert| alert.name).collect::<Vec<_>>();
         for (metrics, expected) in [
-            (numbers(0, 0, 4, 4), vec![]),
-            (numbers(0, 9, 5, 5), vec!["reply_ratio"]),
-            (numbers(4, 9, 5, 0), vec!["reply_ratio"]),
-            (numbers(5, 9, 5, 0), vec![]),
-            (numbers(9, 0, 0, 5), vec!["quote_ratio"]),
-            (numbers(9, 4, 0, 5), vec!["quote_ratio"]),
-            (numbers(9, 5, 0, 5), vec![]),
-            (numbers(0, 0, 5, 5), vec!["reply_ratio", "quote_ratio"]),
+            (metrics(0, 0, 4, 4), vec![]),
+            (metrics(0, 9, 5, 5), vec!["reply_ratio"]),
+            (metrics(4, 9, 5, 0), vec!["reply_ratio"]),
+            (metrics(5, 9, 5, 0), vec![]),
+            (metrics(9, 0, 0, 5), vec!["quote_ratio"]),
+            (metrics(9, 4, 0, 5), vec!["quote_ratio"]),
+            (metrics(9, 5, 0, 5), vec![]),
+            (metrics(0, 0, 5, 5), vec!["reply_ratio", "quote_ratio"]),
         ] {
             assert_eq!(names(metrics), expected, "{metrics:?}");
         }
     }
 
     #[test]
-    fn it_is_looked_at_four_times_within_a_minute() {
+    fn a_post_is_checked_four_times_in_its_first_minute() {
         let mut watch = watch();
-        let mut looked = Vec::new();
+        let mut checked = Vec::new();
         for now in (START..START + 120_000).step_by(1000) {
             if watch.is_due(now) {
-                looked.push((now - START) / 1000);
-                assert!(watch.record_check(now, Some(numbers(1, 0, 0, 0))).is_empty());
-                assert_eq!(watch.is_over(), looked.len() == 4);
+                checked.push((now - START) / 1000);
+                assert!(watch.record_check(now, Some(metrics(1, 0, 0, 0))).is_empty());
+                assert_eq!(watch.is_over(), checked.len() == 4);
             }
         }
-        assert_eq!(looked, [15, 30, 45, 60]);
+        assert_eq!(checked, [15, 30, 45, 60]);
     }
 
     #[test]
-    fn a_look_that_is_late_stands_for_those_before() {
+    fn a_late_check_replaces_missed_ones() {
         let mut watch = watch();
         assert!(watch.is_due(START + 50_000));
         watch.record_check(START + 50_000, None);
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn an_alert_is_told_once_and_kept() {
+    fn an_alert_is_reported_once_and_stored() {
         let mut watch = watch();
         assert_eq!(
-            watch.record_check(START + 15_000, Some(numbers(1, 0, 6, 0)))[0].name,
+            watch.record_check(START + 15_000, Some(metrics(1, 0, 6, 0)))[0].name,
             "reply_ratio"
         );
-        assert!(watch.record_check(START + 30_000, Some(numbers(2, 0, 9, 0))).is_empty());
+        assert!(watch.record_check(START + 30_000, Some(metrics(2, 0, 9, 0))).is_empty());
         assert!(watch.record_check(START + 45_000, None).is_empty());
         let result = watch.result(&json!({"ann": ["people/ann"]}));
         assert_eq!(result["per_minute"], json!({"likes": 4.0, "replies": 18.0, "quotes": 0.0}));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_is_no_growth() {
+    fn without_checks_there_is_no_growth() {
         assert_eq!(watch().result(&Value::Null)["per_minute"], Value::Null);
     }
 }

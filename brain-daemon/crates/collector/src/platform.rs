@@ -1,7 +1,7 @@
 //! Client of the platform's API, version 2.
 //!
-//! Sends the bearer token to the configured host only. Answers are untrusted: either vocabulary of
-//! fields, HTML, or nothing.
+//! Sends the bearer token to the configured host only. Answers are untrusted. They may use either
+//! vocabulary of fields, or be HTML or empty.
 
 mod answer;
 mod fault;
@@ -17,19 +17,19 @@ use super::deletion::{Verdict, verdict};
 use super::{Account, Endpoint, PostId, Rates, Record, UserId};
 use brain_net::{HttpRequest, HttpResponse, RetryingClient};
 
-pub use fault::{PlatformFault, Why};
+pub use fault::{FaultReason, PlatformFault};
 
 /// Posts per page of a timeline or search.
 const PAGE_SIZE: &str = "100";
 /// Requested fields of a post. The platform answers in the vocabulary of the request.
-const POST_FIELDS: &str = "created_at,author_id,public_metrics,conversation_id,in_reply_to_user_id,referenced_tweets,entities,\
-    attachments,lang,note_tweet,withheld,edit_controls";
+const POST_FIELDS: &str = "created_at,author_id,public_metrics,conversation_id,in_reply_to_user_id,\
+    referenced_tweets,entities,attachments,lang,note_tweet,withheld,edit_controls";
 /// Requested fields of authors.
 const USER_FIELDS: &str = "username,name,verified,public_metrics";
 /// Requested fields of media.
 const MEDIA_FIELDS: &str = "url,preview_image_url,type,alt_text";
 /// Consecutive lookups without an answer after which lookups end.
-const MAX_SILENT_LOOKUPS: u32 = 3;
+const MAX_UNANSWERED_LOOKUPS: u32 = 3;
 
 /// The requested related objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Page {
     pub posts: Vec<Record>,
     /// The token of the next page.
     pub next: Option<String>,
-    /// Why the page is incomplete, although it has posts.
+    /// The reason if the page has posts but is incomplete.
     pub incomplete: Option<PlatformFault>,
 }
 
@@ -55,9 +55,9 @@ impl Page {
     /// Parses a page from a successful answer, or one post of the persistent connection.
     ///
     /// # Errors
-    /// [`Why::Unreadable`].
+    /// [`FaultReason::Unreadable`].
     pub fn read(body: &[u8]) -> Result<Self, PlatformFault> {
-        page(readable(body)?)
+        page(parse_object(body)?)
     }
 }
 
@@ -91,7 +91,7 @@ pub struct Platform<'a> {
     /// The current time, in Unix milliseconds.
     now: &'a dyn Fn() -> i64,
     /// Consecutive lookups without an answer.
-    silent: u32,
+    unanswered_lookups: u32,
 }
 
 impl<'a> Platform<'a> {
@@ -104,7 +104,7 @@ impl<'a> Platform<'a> {
         rates: Rates,
         now: &'a dyn Fn() -> i64,
     ) -> Self {
-        Self { link, base, token, rates, requests: 0, now, silent: 0 }
+        Self { link, base, token, rates, requests: 0, now, unanswered_lookups: 0 }
     }
 
     /// `GET /2/users/me`: returns the token's account.
@@ -116,7 +116,7 @@ impl<'a> Platform<'a> {
         answer::account(&body).ok_or_else(|| self.no_account(&body))
     }
 
-    /// `GET /2/users/by/username/:username`.
+    /// `GET /2/users/by/username/:username`: returns the account with this handle.
     ///
     /// # Errors
     /// The platform's fault; `NotFound` if the account does not exist.
@@ -126,14 +126,14 @@ impl<'a> Platform<'a> {
         if let Some(account) = answer::account(&body) {
             return Ok(account);
         }
-        match fault::account_trouble(&body, handle, self.token.expose()) {
+        match fault::account_fault(&body, handle, self.token.expose()) {
             Some(fault) => Err(PlatformFault { hint: "check `collector.handle`".into(), ..fault }),
             None => Err(self.no_account(&body)),
         }
     }
 
     fn no_account(&self, body: &Map<String, Value>) -> PlatformFault {
-        PlatformFault::unreadable_saying("it names no account", body, self.token.expose())
+        PlatformFault::unreadable_with_message("it contains no account", body, self.token.expose())
     }
 
     /// Returns a page of `GET /2/users/:id/tweets`; `next` is the token from the previous page.
@@ -146,7 +146,7 @@ impl<'a> Platform<'a> {
         with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
-        self.of_user(Endpoint::Timeline, user, "tweets", with, next)
+        self.user_page(Endpoint::Timeline, user, "tweets", with, next)
     }
 
     /// Returns a page of `GET /2/users/:id/mentions`.
@@ -159,7 +159,7 @@ impl<'a> Platform<'a> {
         with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
-        self.of_user(Endpoint::Mentions, user, "mentions", with, next)
+        self.user_page(Endpoint::Mentions, user, "mentions", with, next)
     }
 
     /// Returns a page of `GET /2/tweets/search/recent`, limited to posts after `since` if given.
@@ -179,7 +179,7 @@ impl<'a> Platform<'a> {
         parameters.extend(next.map(|token| ("next_token", token)));
         let body =
             self.ask(Endpoint::Search, &["tweets", "search", "recent"], &parameters, None)?;
-        self.listed(body)
+        self.complete_page(body)
     }
 
     /// `GET /2/tweets/:id`: checks whether a post exists.
@@ -190,24 +190,29 @@ impl<'a> Platform<'a> {
         let url = self.url(&["tweets", id.as_str()], &[]);
         let answer = match self.send(Endpoint::Lookup, &url, None) {
             Ok(answer) => answer,
-            Err(fault) if fault.why == Why::Unreachable && self.silent < MAX_SILENT_LOOKUPS - 1 => {
-                self.silent += 1;
+            Err(fault)
+                if fault.reason == FaultReason::Unreachable
+                    && self.unanswered_lookups < MAX_UNANSWERED_LOOKUPS - 1 =>
+            {
+                self.unanswered_lookups += 1;
                 return Ok(Verdict::Unknown);
             }
-            Err(fault) if fault.why == Why::Unreadable => return Ok(Verdict::Unknown),
+            Err(fault) if fault.reason == FaultReason::Unreadable => return Ok(Verdict::Unknown),
             Err(fault) => return Err(fault),
         };
-        self.silent = 0;
+        self.unanswered_lookups = 0;
         match answer.status {
             200 | 404 => Ok(verdict(id, answer.status, &answer.body)),
             _ => {
-                let fault = self.refused(Endpoint::Lookup, &answer);
-                let for_all = matches!(
-                    fault.why,
-                    Why::RateLimited(_) | Why::UsageCapped | Why::TooManyConnections
-                ) || fault.why.ends_the_run()
-                    || fault::is_for_all(&fault);
-                if for_all { Err(fault) } else { Ok(Verdict::Unknown) }
+                let fault = self.refusal(Endpoint::Lookup, &answer);
+                let affects_all = matches!(
+                    fault.reason,
+                    FaultReason::RateLimited(_)
+                        | FaultReason::UsageCapped
+                        | FaultReason::TooManyConnections
+                ) || fault.reason.ends_the_run()
+                    || fault::affects_all_requests(&fault);
+                if affects_all { Err(fault) } else { Ok(Verdict::Unknown) }
             }
         }
     }
@@ -223,39 +228,39 @@ impl<'a> Platform<'a> {
             (200 | 404, Verdict::Deleted(_)) => Ok(None),
             (200, Verdict::Alive) => Ok(Page::read(&answer.body)?.posts.pop()),
             (200, _) => Err(PlatformFault::unreadable(
-                "it has neither the post nor a proof that it is gone",
+                "it neither contains the post nor says that it is gone",
             )),
-            _ => Err(self.refused(Endpoint::Lookup, &answer)),
+            _ => Err(self.refusal(Endpoint::Lookup, &answer)),
         }
     }
 
-    fn of_user(
+    fn user_page(
         &mut self,
         endpoint: Endpoint,
         user: &UserId,
-        what: &str,
+        collection: &str,
         with: Expansions,
         next: Option<&str>,
     ) -> Result<Page, PlatformFault> {
         let mut parameters = vec![("max_results", PAGE_SIZE)];
         parameters.extend(with.parameters());
         parameters.extend(next.map(|token| ("pagination_token", token)));
-        let body = self.ask(endpoint, &["users", user.as_str(), what], &parameters, None)?;
-        // The page is empty, and its errors say why.
+        let body = self.ask(endpoint, &["users", user.as_str(), collection], &parameters, None)?;
+        // Without data, the errors say what is wrong with the account.
         if !body.contains_key("data")
-            && let Some(fault) = fault::account_trouble(&body, user.as_str(), self.token.expose())
+            && let Some(fault) = fault::account_fault(&body, user.as_str(), self.token.expose())
         {
             return Err(fault);
         }
-        self.listed(body)
+        self.complete_page(body)
     }
 
     /// Parses a page of a timeline or search. Without `meta` it is incomplete: the platform also
     /// answers 200 with only `errors` or `{}`, which does not mean "no posts".
     ///
     /// # Errors
-    /// [`Why::Unreadable`] if the page is incomplete and has no posts.
-    fn listed(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
+    /// [`FaultReason::Unreadable`] if the page is incomplete and has no posts.
+    fn complete_page(&self, body: Map<String, Value>) -> Result<Page, PlatformFault> {
         let incomplete = self.incomplete(&body);
         let page = page(body)?;
         match incomplete {
@@ -278,7 +283,7 @@ impl<'a> Platform<'a> {
             segments.pop_if_empty().push("2").extend(path);
         }
         let encoded = |text: &str| -> String {
-            // A space is `%20`, which is unambiguous; commas between names are kept.
+            // A space is `%20`, never `+`. Commas between field names stay.
             form_urlencoded::byte_serialize(text.as_bytes())
                 .collect::<String>()
                 .replace('+', "%20")
@@ -304,9 +309,9 @@ impl<'a> Platform<'a> {
         let url = self.url(path, parameters);
         let answer = self.send(endpoint, &url, body)?;
         match answer.status {
-            200 => readable(&answer.body),
-            201 if body.is_some() => readable(&answer.body),
-            _ => Err(self.refused(endpoint, &answer)),
+            200 => parse_object(&answer.body),
+            201 if body.is_some() => parse_object(&answer.body),
+            _ => Err(self.refusal(endpoint, &answer)),
         }
     }
 
@@ -317,39 +322,39 @@ impl<'a> Platform<'a> {
         url: &Url,
         body: Option<&Value>,
     ) -> Result<HttpResponse, PlatformFault> {
-        self.may(endpoint)?;
+        self.check_reserve(endpoint)?;
         self.requests += 1;
         let body = body.map(Value::to_string);
-        let fields = if body.is_some() { 2 } else { 1 };
+        let header_count = if body.is_some() { 2 } else { 1 };
         let bearer = Secret::new(format!("Bearer {}", self.token.expose()));
         let call = HttpRequest {
             url,
             body: body.as_ref().map(String::as_bytes),
             headers: &[("accept", "application/json"), ("content-type", "application/json")]
-                [..fields],
+                [..header_count],
             authorization: Some(&bearer),
             public: false,
             is_complete: |_| false,
         };
         let host = self.base.host_str().unwrap_or_default();
         let answer =
-            self.link.call(&call).map_err(|trouble| PlatformFault::of_trouble(host, &trouble))?;
-        self.note(endpoint, &answer);
+            self.link.call(&call).map_err(|error| PlatformFault::from_network(host, &error))?;
+        self.record_rate_limit(endpoint, &answer);
         Ok(answer)
     }
 
     /// Checks that the reserve allows a request.
     ///
     /// # Errors
-    /// [`Why::RateLimited`].
-    pub fn may(&self, endpoint: Endpoint) -> Result<(), PlatformFault> {
-        let free = self.rates.may(endpoint, (self.now)().div_euclid(1000));
-        free.map_err(|reset| PlatformFault::of_reserve(endpoint.as_str(), reset))
+    /// [`FaultReason::RateLimited`].
+    pub fn check_reserve(&self, endpoint: Endpoint) -> Result<(), PlatformFault> {
+        let allowed = self.rates.check(endpoint, (self.now)().div_euclid(1000));
+        allowed.map_err(|reset| PlatformFault::at_reserve(endpoint.as_str(), reset))
     }
 
     /// Records the rate limit of an answer.
-    pub fn note(&mut self, endpoint: Endpoint, answer: &HttpResponse) {
-        self.rates.note(
+    pub fn record_rate_limit(&mut self, endpoint: Endpoint, answer: &HttpResponse) {
+        self.rates.record(
             endpoint,
             answer.header("x-rate-limit-remaining"),
             answer.header("x-rate-limit-reset"),
@@ -358,12 +363,12 @@ impl<'a> Platform<'a> {
     }
 
     /// Interprets a refusal. A rate limit blocks the endpoint, whatever the headers say.
-    pub fn refused(&mut self, endpoint: Endpoint, answer: &HttpResponse) -> PlatformFault {
+    pub fn refusal(&mut self, endpoint: Endpoint, answer: &HttpResponse) -> PlatformFault {
         let now = (self.now)().div_euclid(1000);
-        let fault = PlatformFault::of_answer(answer, now, self.token.expose());
-        match fault.why {
-            Why::RateLimited(_) => PlatformFault {
-                why: Why::RateLimited(self.rates.record_exhausted(endpoint, now)),
+        let fault = PlatformFault::from_response(answer, now, self.token.expose());
+        match fault.reason {
+            FaultReason::RateLimited(_) => PlatformFault {
+                reason: FaultReason::RateLimited(self.rates.record_exhausted(endpoint, now)),
                 ..fault
             },
             _ => fault,
@@ -372,17 +377,16 @@ impl<'a> Platform<'a> {
 }
 
 /// Parses the object of a successful answer.
-fn readable(body: &[u8]) -> Result<Map<String, Value>, PlatformFault> {
-    answer::object(body).ok_or_else(|| PlatformFault::unreadable("it is no JSON object"))
+fn parse_object(body: &[u8]) -> Result<Map<String, Value>, PlatformFault> {
+    answer::object(body).ok_or_else(|| PlatformFault::unreadable("it is not a JSON object"))
 }
 
-/// Parses a page. A problem with a successful status is an error.
+/// Parses a page. A body that reports a failure is an error, whatever its HTTP status.
 fn page(body: Map<String, Value>) -> Result<Page, PlatformFault> {
     if !body.contains_key("data")
         && body.get("status").and_then(Value::as_u64).is_some_and(|status| status >= 400)
     {
-        return Err(PlatformFault::unreadable("it says that it failed, with status 200"));
+        return Err(PlatformFault::unreadable("it reports a failure with status 200"));
     }
-    answer::page(body)
-        .ok_or_else(|| PlatformFault::unreadable("what should be posts is something else"))
+    answer::page(body).ok_or_else(|| PlatformFault::unreadable("`data` is not a list of posts"))
 }

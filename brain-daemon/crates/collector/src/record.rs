@@ -1,4 +1,4 @@
-//! A post as stored: all fields of the platform's answer and our own. No I/O.
+//! A stored post: all fields of the platform's answer and the collector's own. No I/O.
 
 use std::fmt;
 
@@ -33,8 +33,8 @@ fn is_id(text: &str) -> bool {
     (1..=MAX_ID_DIGITS).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The common part of both kinds of ids.
-macro_rules! digits {
+/// Implements parsing and printing of an id.
+macro_rules! digit_id {
     ($id:ident) => {
         impl $id {
             /// Parses an id.
@@ -58,8 +58,8 @@ macro_rules! digits {
     };
 }
 
-digits!(PostId);
-digits!(UserId);
+digit_id!(PostId);
+digit_id!(UserId);
 
 impl Ord for PostId {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_needs_an_id_that_is_text_and_keeps_what_it_does_not_know() {
+    fn a_record_needs_a_text_id_and_keeps_unknown_fields() {
         for bad in [json!([]), json!({}), json!({"id": 17}), json!({"id": "x"}), json!(null)] {
             assert!(Record::new(bad.clone()).is_none(), "{bad}");
         }

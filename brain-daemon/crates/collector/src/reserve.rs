@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// An endpoint with this many requests left, or fewer, is not used.
+/// The number of requests that are left unused in each rate limit window.
 pub const RESERVE: u64 = 2;
 /// Maximum length of a rate limit window, in seconds, plus one for the platform's clock.
 pub const WINDOW_S: i64 = 901;
 
-/// An endpoint, as far as it has its own rate limit.
+/// An endpoint with its own rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Endpoint {
     /// `GET /2/users/me`.
@@ -71,7 +71,7 @@ impl Rates {
     ///
     /// # Errors
     /// The Unix second of the reset.
-    pub fn may(&self, endpoint: Endpoint, now: i64) -> Result<(), i64> {
+    pub fn check(&self, endpoint: Endpoint, now: i64) -> Result<(), i64> {
         match self.0.get(endpoint.as_str()) {
             Some(allowance) if allowance.remaining <= RESERVE && now < allowance.reset => {
                 Err(allowance.reset.min(now.saturating_add(WINDOW_S)))
@@ -81,7 +81,7 @@ impl Rates {
     }
 
     /// Records the headers of an answer. Missing or invalid headers change nothing.
-    pub fn note(&mut self, endpoint: Endpoint, remaining: Option<&str>, reset: Option<&str>) {
+    pub fn record(&mut self, endpoint: Endpoint, remaining: Option<&str>, reset: Option<&str>) {
         let remaining = remaining.and_then(|text| text.trim().parse().ok());
         let reset = reset.and_then(|text| text.trim().parse().ok());
         if let (Some(remaining), Some(reset)) = (remaining, reset) {
@@ -110,8 +110,8 @@ impl Rates {
         reset
     }
 
-    /// Takes over newer limits of `endpoints` from `other`.
-    pub fn take(&mut self, endpoints: &[Endpoint], other: &Self) {
+    /// Copies the limits of `endpoints` from `other`.
+    pub fn merge(&mut self, endpoints: &[Endpoint], other: &Self) {
         for endpoint in endpoints {
             if let Some(allowance) = other.0.get(endpoint.as_str()) {
                 self.0.insert(endpoint.as_str().to_owned(), *allowance);
@@ -132,14 +132,14 @@ mod tests {
 
     const NOW: i64 = 1_795_257_000;
 
-    fn noted(remaining: &str, reset: i64) -> Rates {
+    fn rates_with(remaining: &str, reset: i64) -> Rates {
         let mut rates = Rates::default();
-        rates.note(Endpoint::Timeline, Some(remaining), Some(&reset.to_string()));
+        rates.record(Endpoint::Timeline, Some(remaining), Some(&reset.to_string()));
         rates
     }
 
     #[test]
-    fn the_last_two_requests_are_left_and_the_reset_is_honoured() {
+    fn requests_stop_at_the_reserve_until_the_reset() {
         for (remaining, reset, free) in [
             ("3", NOW + 60, Ok(())),
             ("2", NOW + 60, Err(NOW + 60)),
@@ -151,15 +151,15 @@ mod tests {
             ("0", NOW + 86_400, Err(NOW + WINDOW_S)),
             ("0", i64::MAX, Err(NOW + WINDOW_S)),
         ] {
-            let rates = noted(remaining, reset);
-            assert_eq!(rates.may(Endpoint::Timeline, NOW), free, "{remaining} until {reset}");
-            assert_eq!(rates.may(Endpoint::Mentions, NOW), Ok(()), "another endpoint");
+            let rates = rates_with(remaining, reset);
+            assert_eq!(rates.check(Endpoint::Timeline, NOW), free, "{remaining} until {reset}");
+            assert_eq!(rates.check(Endpoint::Mentions, NOW), Ok(()), "another endpoint");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_leaves_what_is_known() {
-        let known = noted("17", NOW + 60);
+    fn invalid_headers_change_nothing() {
+        let known = rates_with("17", NOW + 60);
         for (remaining, reset) in [
             (None, None),
             (Some("3"), None),
@@ -168,34 +168,34 @@ mod tests {
             (Some("1"), Some("soon")),
         ] {
             let mut rates = known.clone();
-            rates.note(Endpoint::Timeline, remaining, reset);
+            rates.record(Endpoint::Timeline, remaining, reset);
             assert_eq!(rates, known, "{remaining:?} {reset:?}");
         }
     }
 
     #[test]
-    fn a_refusal_holds_the_endpoint_whatever_it_says_is_left() {
-        let mut rates = noted("39999", NOW + 60);
+    fn a_429_blocks_the_endpoint_whatever_remains() {
+        let mut rates = rates_with("39999", NOW + 60);
         assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + 60);
-        assert_eq!(rates.may(Endpoint::Timeline, NOW + 59), Err(NOW + 60));
-        assert_eq!(rates.may(Endpoint::Timeline, NOW + 60), Ok(()));
-        for mut rates in [Rates::default(), noted("5", NOW), noted("5", NOW + 86_400)] {
+        assert_eq!(rates.check(Endpoint::Timeline, NOW + 59), Err(NOW + 60));
+        assert_eq!(rates.check(Endpoint::Timeline, NOW + 60), Ok(()));
+        for mut rates in [Rates::default(), rates_with("5", NOW), rates_with("5", NOW + 86_400)] {
             assert_eq!(rates.record_exhausted(Endpoint::Timeline, NOW), NOW + WINDOW_S);
-            assert_eq!(rates.may(Endpoint::Timeline, NOW), Err(NOW + WINDOW_S));
+            assert_eq!(rates.check(Endpoint::Timeline, NOW), Err(NOW + WINDOW_S));
         }
     }
 
     #[test]
-    fn a_wrong_clock_holds_an_endpoint_for_one_window_and_no_longer() {
-        let mut rates = noted("0", NOW + 365 * 86_400);
+    fn a_wrong_clock_blocks_an_endpoint_for_one_window() {
+        let mut rates = rates_with("0", NOW + 365 * 86_400);
         rates.clamp_resets(NOW);
-        assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S - 1), Err(NOW + WINDOW_S));
-        assert_eq!(rates.may(Endpoint::Timeline, NOW + WINDOW_S), Ok(()));
+        assert_eq!(rates.check(Endpoint::Timeline, NOW + WINDOW_S - 1), Err(NOW + WINDOW_S));
+        assert_eq!(rates.check(Endpoint::Timeline, NOW + WINDOW_S), Ok(()));
     }
 
     #[test]
-    fn they_are_kept_under_the_paths_of_the_platform() {
-        let rates = noted("2", NOW);
+    fn limits_are_stored_by_path() {
+        let rates = rates_with("2", NOW);
         let json = serde_json::to_value(&rates).unwrap();
         assert_eq!(
             json,

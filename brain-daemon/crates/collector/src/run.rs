@@ -33,15 +33,15 @@ const STORAGE: &str = "storage";
 
 /// Receives the events of a run.
 pub trait RunListener {
-    /// Receives an event line as it happens. Alerts precede the file that suppresses their
-    /// repetition.
+    /// Receives an event line. An alert arrives before the file that prevents its repetition is
+    /// written.
     fn line(&self, line: &Line);
 
     /// Receives a new post after it was stored.
     fn new_post(&self, stream: Stream, post: &Record);
 
-    /// Receives the progress in requests. Returning `false` ends the run at the next safe point.
-    fn goes_on(&self, done: u64, total: u64) -> bool;
+    /// Receives the progress, in requests. `false` ends the run at the next safe point.
+    fn should_continue(&self, done: u64, total: u64) -> bool;
 }
 
 /// The inputs of a run. A file lock allows one run per directory.
@@ -58,8 +58,8 @@ pub struct Run<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// The lock of the directory. Unlocked explicitly, because a starting child process briefly has a
-/// copy of the handle.
+/// The lock of the directory. It is released explicitly, because a child process that is being
+/// started briefly has a copy of the handle.
 struct Lock(File);
 
 impl Drop for Lock {
@@ -76,10 +76,10 @@ pub type RunResult = Result<CollectorRun, DataFault>;
 enum StopCause {
     /// The platform refuses all further requests.
     Refused(PlatformFault),
-    /// No stream got an answer. Reason and message of the first.
+    /// No stream got an answer. Has the reason and message of the first stream.
     Unanswered(&'static str, String),
     /// The daemon is stopping.
-    Asked,
+    Stopping,
     /// A file cannot be read or written.
     Disk(DataFault),
 }
@@ -91,7 +91,7 @@ impl From<DataFault> for StopCause {
 }
 
 /// A post seen in this run.
-struct Observed {
+struct ObservedPost {
     id: PostId,
     author: String,
     metrics: Map<String, Value>,
@@ -101,17 +101,17 @@ struct Observed {
 struct RunState<'a> {
     settings: &'a Settings,
     clock: &'a dyn Clock,
-    sink: &'a dyn RunListener,
+    listener: &'a dyn RunListener,
     data: &'a Data,
     journal: &'a Journal,
     platform: Platform<'a>,
     /// Whether the platform rejected the requested related objects.
-    bare: bool,
+    without_expansions: bool,
     /// All posts of this run.
     present: HashSet<PostId>,
     /// Posts with metrics.
-    observed: Vec<Observed>,
-    /// New states of complete streams; empty until all missing posts are decided.
+    observed: Vec<ObservedPost>,
+    /// New states of complete streams; empty until all missing posts were looked up.
     streams: BTreeMap<String, StreamState>,
     report: CollectorRun,
     /// Completed steps and known steps.
@@ -120,24 +120,24 @@ struct RunState<'a> {
 }
 
 impl Run<'_> {
-    /// Runs.
+    /// Pulls the streams once.
     ///
     /// # Errors
     /// If the directory is unusable or locked by another run (`WouldBlock`).
-    pub fn go(&self, sink: &dyn RunListener) -> RunResult {
+    pub fn execute(&self, listener: &dyn RunListener) -> RunResult {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         data.prepare()?;
         let _lock = self.lock()?;
         let (state, damage) = State::load(&data)?;
-        // Only an interrupted run leaves temporary files, and finding them reads large directories.
+        // Only an interrupted run leaves temporary files. To find them, large directories are read.
         let ended =
             state.last_report.as_ref().filter(|last| last.reason.as_deref() != Some(STORAGE));
         if damage.is_some() || state.last_started != ended.map(|last| last.started_at.clone()) {
             data.remove_leftovers();
         }
         journal.rebuild(&data)?;
-        let damage = damage
-            .map(|damage| format!("{damage}; what is missing is known again from the next run on"));
+        let damage =
+            damage.map(|damage| format!("{damage}; the next run rebuilds the missing state"));
         let mut warnings: Vec<String> = damage.into_iter().collect();
         if self.settings.redact && !state.redacted {
             redact_all(&data, &mut warnings)?;
@@ -150,14 +150,14 @@ impl Run<'_> {
             state.redacted = self.settings.redact;
             state.rate_limits = rates.clone();
         })?;
-        sink.line(&Line::Start(rfc3339(started)));
+        listener.line(&Line::Start(rfc3339(started)));
         let now = || self.clock.now();
-        let mut work = RunState::begin(self, sink, &data, &journal, rates, &now);
+        let mut run_state = RunState::begin(self, listener, &data, &journal, rates, &now);
         // The same time as in the state, which identifies an unfinished run.
-        work.report = CollectorRun { warnings, ..new_report(rfc3339(started)) };
-        work.total = 2 + self.settings.searches.len() as u64;
-        let ended = work.all(&state);
-        work.end(ended)
+        run_state.report = CollectorRun { warnings, ..new_report(rfc3339(started)) };
+        run_state.total = 2 + self.settings.searches.len() as u64;
+        let ended = run_state.pull_and_compare(&state);
+        run_state.end(ended)
     }
 
     /// Locks the directory. The kernel releases the lock if the process dies.
@@ -170,7 +170,7 @@ impl Run<'_> {
             Err(TryLockError::WouldBlock) => {
                 let error = io::Error::new(
                     io::ErrorKind::WouldBlock,
-                    "another run of the collector is at work here",
+                    "another run of the collector uses this directory",
                 );
                 Err(disk::fault(&path)(error))
             }
@@ -183,7 +183,7 @@ impl<'a> RunState<'a> {
     /// Creates the state of a new run.
     fn begin(
         run: &Run<'a>,
-        sink: &'a dyn RunListener,
+        listener: &'a dyn RunListener,
         data: &'a Data,
         journal: &'a Journal,
         rates: Rates,
@@ -192,11 +192,11 @@ impl<'a> RunState<'a> {
         Self {
             settings: run.settings,
             clock: run.clock,
-            sink,
+            listener,
             data,
             journal,
             platform: Platform::new(run.link, run.base, run.token, rates, now),
-            bare: false,
+            without_expansions: false,
             present: HashSet::new(),
             observed: Vec::new(),
             streams: BTreeMap::new(),
@@ -207,7 +207,7 @@ impl<'a> RunState<'a> {
     }
 
     /// Pulls, looks up missing posts and tracks metrics.
-    fn all(&mut self, state: &State) -> Result<(), StopCause> {
+    fn pull_and_compare(&mut self, state: &State) -> Result<(), StopCause> {
         let pulled = self.pull_all()?;
         if let Some((reason, message)) = pull::unanswered(&pulled) {
             return Err(StopCause::Unanswered(reason, message));
@@ -226,19 +226,19 @@ impl<'a> RunState<'a> {
             other => other,
         };
         let at = rfc3339(self.clock.now());
-        let sink = self.sink;
+        let listener = self.listener;
         let (ended, reason) = match ended {
             Ok(()) => (self.save_state(&at, None), None),
             Err(StopCause::Refused(fault)) => {
                 let (reason, message) =
-                    (fault.why.as_str(), format!("{}; {}", fault.message, fault.hint));
+                    (fault.reason.as_str(), format!("{}; {}", fault.message, fault.hint));
                 (self.save_state(&at, Some((reason, message))), Some(reason))
             }
             Err(StopCause::Unanswered(reason, message)) => {
                 (self.save_state(&at, Some((reason, message))), Some(reason))
             }
-            Err(StopCause::Asked) => {
-                let message = "the daemon is stopping; the next run does all of it".to_owned();
+            Err(StopCause::Stopping) => {
+                let message = "the daemon is stopping; the next run starts over".to_owned();
                 (self.save_state(&at, Some(("stopped", message))), Some("stopped"))
             }
             Err(StopCause::Disk(fault)) => {
@@ -248,7 +248,7 @@ impl<'a> RunState<'a> {
                 (Err(fault), None)
             }
         };
-        sink.line(&match (&ended, reason) {
+        listener.line(&match (&ended, reason) {
             (Ok(report), None) => Line::Complete {
                 at,
                 stored: report.tweets_stored,
@@ -276,8 +276,9 @@ impl<'a> RunState<'a> {
         State::change(self.data, |state| {
             state.last_run = Some(at.to_owned());
             state.last_report = Some(self.report.clone());
-            let of_others = std::mem::replace(&mut state.rate_limits, self.platform.rates.clone());
-            state.rate_limits.take(&STREAM_ENDPOINTS, &of_others);
+            let stored_rates =
+                std::mem::replace(&mut state.rate_limits, self.platform.rates.clone());
+            state.rate_limits.merge(&STREAM_ENDPOINTS, &stored_rates);
             state.streams.append(&mut self.streams);
         })?;
         Ok(self.report)
@@ -286,13 +287,16 @@ impl<'a> RunState<'a> {
     /// Completes a step. Fails if the run must end.
     fn step(&mut self) -> Result<(), StopCause> {
         let total = self.total.max(self.done);
-        let goes_on = self.sink.goes_on(self.done, total);
+        let should_continue = self.listener.should_continue(self.done, total);
         self.done += 1;
-        if goes_on { Ok(()) } else { Err(StopCause::Asked) }
+        if should_continue { Ok(()) } else { Err(StopCause::Stopping) }
     }
 
     /// Turns a damaged file into a warning and `None`.
-    fn readable<T>(&mut self, read: Result<Option<T>, DataFault>) -> Result<Option<T>, DataFault> {
+    fn warn_if_damaged<T>(
+        &mut self,
+        read: Result<Option<T>, DataFault>,
+    ) -> Result<Option<T>, DataFault> {
         match read {
             Err(fault) if fault.is_damage() => {
                 self.report.warnings.push(fault.to_string());

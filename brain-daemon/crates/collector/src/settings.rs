@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_ask_for_names_and_keep_everything() {
+    fn defaults_request_names_and_redact_nothing() {
         let settings = settings(&[]);
         assert_eq!(
             (settings.platform_api.as_str(), settings.dir),

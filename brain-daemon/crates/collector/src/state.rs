@@ -1,4 +1,4 @@
-//! The state that one run leaves to the next: `data/state.json`.
+//! The state between runs: `data/state.json`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Data, DataFault, PostId, Rates, Stream, disk};
 
-/// Locked from reading to writing.
+/// Locked while the state is read, changed and written.
 static STATE_LOCK: Mutex<()> = Mutex::new(());
 
 /// The collected account.
@@ -24,7 +24,7 @@ pub struct Account {
 /// The state of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamState {
-    /// Posts of the last complete pull, and undecided ones; newest first.
+    /// Posts of the last complete pull, and missing posts that were not decided; newest first.
     #[serde(default)]
     pub ids: Vec<String>,
     /// The platform's token for older posts.
@@ -66,8 +66,8 @@ impl State {
     pub fn load(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
-            Err(what) => {
-                (Self::default(), Some(disk::move_aside(&data.state_file(), &what).to_string()))
+            Err(damage) => {
+                (Self::default(), Some(disk::move_aside(&data.state_file(), &damage).to_string()))
             }
         })
     }
@@ -79,9 +79,9 @@ impl State {
     pub fn peek(data: &Data) -> Result<(Self, Option<String>), DataFault> {
         Ok(match Self::read(data)? {
             Ok(state) => (state, None),
-            Err(what) => (
+            Err(damage) => (
                 Self::default(),
-                Some(format!("{} is damaged ({what})", data.state_file().display())),
+                Some(format!("{} is damaged ({damage})", data.state_file().display())),
             ),
         })
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_comes_back_as_it_was_left() {
+    fn a_saved_state_is_loaded() {
         let dir = tempfile::tempdir().unwrap();
         let data = Data::new(dir.path());
         data.prepare().unwrap();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_is_a_first_run_and_kept_aside() {
+    fn a_damaged_state_is_moved_aside_and_empty() {
         let dir = tempfile::tempdir().unwrap();
         let data = Data::new(dir.path());
         data.prepare().unwrap();

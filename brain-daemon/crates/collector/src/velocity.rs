@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_boundary_on_both_sides() {
+    fn alert_bounds_are_exact() {
         for (old, new, alert) in [
             (45, 90, false),
             (49, 98, false),

@@ -6,7 +6,7 @@ use brain_protocol::Fault;
 use super::{Config, invalid};
 
 impl Config {
-    /// Checks everything that one key alone does not show.
+    /// Checks the rules that involve several keys.
     pub(super) fn check(&self) -> Result<(), Fault> {
         self.check_schedule()?;
         self.check_vision_model()?;
@@ -20,16 +20,15 @@ impl Config {
         if let Some((one, other, minute)) = schedule::find_conflict(&jobs) {
             let (hour, minute) = (minute / 60, minute % 60);
             let message = format!(
-                "{one} and {other} would both begin at {hour:02}:{minute:02}; \
-                 one minute is for one job"
+                "{one} and {other} would both start at {hour:02}:{minute:02}; \
+                 only one job can start in a minute"
             );
             return Err(invalid(message)
                 .hint(format!("change one of {one}.at, {one}.every and {other}_at")));
         }
         if schedule::is_full(&jobs) && self.backup.dir.is_some() {
-            let message =
-                "collector begins in every minute, and leaves none in which backup could begin";
-            return Err(invalid(message.into()).hint("let collector.every be 2m or more"));
+            let message = "collector starts in every minute, so backup could never start";
+            return Err(invalid(message.into()).hint("set collector.every to 2m or more"));
         }
         Ok(())
     }
@@ -40,9 +39,9 @@ impl Config {
         if has_model || !self.collector.images {
             return Ok(());
         }
-        let message = "collector.images needs a model that reads pictures, and there is none";
+        let message = "collector.images needs a model that reads pictures, but none is configured";
         Err(invalid(message.into()).hint(
-            "set llm.provider and llm.vision_model, or take collector.images away; \
+            "set llm.provider and llm.vision_model, or remove collector.images; \
              see docs/models.md",
         ))
     }
@@ -54,11 +53,12 @@ impl Config {
         };
         match self.voice.callers.iter().find(|caller| !is_complete(caller)) {
             None => Ok(()),
-            Some(caller) => Err(invalid(format!("voice.callers: \"{caller}\" is nobody's number"))
-                .hint(
-                    "write it with its country, such as +4915112345678; \
+            Some(caller) => {
+                Err(invalid(format!("voice.callers: \"{caller}\" is not a full number")).hint(
+                    "write it with its country code, such as +4915112345678; \
                      names at the provider begin with client: or sip:",
-                )),
+                ))
+            }
         }
     }
 
@@ -68,6 +68,6 @@ impl Config {
             return Ok(());
         }
         Err(invalid("collector.outbound needs collector.stream, which is off".into())
-            .hint("set collector.stream = true, or take collector.outbound away"))
+            .hint("set collector.stream = true, or remove collector.outbound"))
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Each key of `config.toml` has a default and can be overridden by `BRAIN_<SECTION>_<KEY>`.
 //! `sections` declares every key once: its type, rule, default and description. The error for
-//! unknown keys, `brain config show` and a test of the documentation come from there. `rules` turns
-//! text into values and `loader` reads file and environment. `checks` compares keys with each
-//! other. Values are parsed once, when they are loaded.
+//! unknown keys, `brain config show` and a test of the documentation use them. `rules` turns text
+//! into values and `loader` reads file and environment. `checks` compares keys with each other.
+//! Values are parsed once, when they are loaded.
 
 mod checks;
 mod loader;
@@ -243,5 +243,5 @@ impl Config {
 
 fn invalid(message: String) -> Fault {
     Fault::new(FaultCode::InvalidConfig, message)
-        .hint("`brain config check FILE` looks again; `brain config show` lists all keys")
+        .hint("check again with `brain config check FILE`; `brain config show` lists all keys")
 }

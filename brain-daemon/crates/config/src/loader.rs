@@ -1,7 +1,7 @@
 //! Reads the keys from `config.toml` and the environment, and records their texts and origins.
 //!
-//! This is not a library because figment keeps origins but no descriptions, confique keeps
-//! descriptions but no origins, and neither names the known key nearest to an unknown one.
+//! No library does this: figment keeps origins but no descriptions, confique keeps descriptions but
+//! no origins, and neither suggests the nearest known key for an unknown one.
 
 use std::path::{Path, PathBuf};
 
@@ -84,10 +84,10 @@ impl<'a> Loader<'a> {
         Ok(Self { path, file, env, entries: Vec::new() })
     }
 
-    /// Returns the value of `key`: that of the environment, else of the file, else its default.
+    /// Returns the value of `key` from the environment, else from the file, else its default.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] if one of them breaks the rule, even one that is overridden.
+    /// [`FaultCode::InvalidConfig`] if one of these values breaks the rule, even an overridden one.
     pub(super) fn read<T>(
         &mut self,
         key: &'static Key,
@@ -95,7 +95,7 @@ impl<'a> Loader<'a> {
     ) -> Result<T, Fault> {
         let name = format!("{}.{}", key.section, key.name);
         let parse = |text: &str, place: &str| {
-            (rule.parse)(text).map_err(|why| invalid(format!("{place}: {why}")))
+            (rule.parse)(text).map_err(|reason| invalid(format!("{place}: {reason}")))
         };
         let mut entry = Entry { key, text: key.default.to_owned(), origin: Origin::Default };
         let mut value = parse(key.default, &format!("the default of {name}"))?;
@@ -112,7 +112,7 @@ impl<'a> Loader<'a> {
         Ok(value)
     }
 
-    /// Takes the text of `key` out of the file.
+    /// Removes `key` from the table of the file, and returns its text.
     fn take(&mut self, key: &Key, form: Form) -> Result<Option<String>, Fault> {
         let (place, section) = (self.path.display(), key.section);
         let table = match self.file.get_mut(section) {

@@ -16,7 +16,7 @@ const MAX_MILLIONTHS: u64 = 100_000_000_000;
 /// The TOML types that a key accepts besides strings, whole numbers and booleans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// No other.
+    /// No other type.
     Scalar,
     /// Floating-point numbers.
     Decimal,
@@ -34,7 +34,7 @@ impl Form {
             toml::Value::Integer(n) => n.to_string(),
             toml::Value::Boolean(b) => b.to_string(),
             toml::Value::Float(n) if self == Self::Decimal => n.to_string(),
-            // The rule refuses what cannot be JSON.
+            // The rule refuses the empty text of values that cannot be JSON.
             toml::Value::Array(texts) if self == Self::Texts => {
                 serde_json::to_string(texts).unwrap_or_default()
             }
@@ -113,7 +113,7 @@ pub(super) fn word<T: Copy>(
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            format!("\"{text}\" is none of {}", words.join(", "))
+            format!("\"{text}\" is not one of {}", words.join(", "))
         })
     })
 }
@@ -211,9 +211,9 @@ pub(super) fn base_url() -> Rule<impl Fn(&str) -> Result<Option<String>, String>
 pub(super) fn safe_url() -> Rule<impl Fn(&str) -> Result<String, String>> {
     scalar(|text| match text {
         "" => Err("it is empty".into()),
-        _ if !is_safe(text) => Err(format!(
-            "\"{text}\" would get a token that anybody on the way can read; write https://"
-        )),
+        _ if !is_safe(text) => {
+            Err(format!("\"{text}\" would receive a token without encryption; write https://"))
+        }
         _ => parse_base_url(text),
     })
 }
@@ -229,7 +229,7 @@ pub(super) fn http_url() -> Rule<impl Fn(&str) -> Result<Option<HttpUrl>, String
     })
 }
 
-/// Returns whether nobody on the way can read what is sent to an address.
+/// Returns whether requests to an address are encrypted, or stay on this machine.
 fn is_safe(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| match url.host() {
         _ if url.scheme() == "https" => true,

@@ -1,11 +1,11 @@
 //! `ask`: answers a question from the pages, with citations; and `costs`.
 //!
-//! Reads what `search` finds for the same caller. `passages` builds the prompt, `sieve`
-//! processes the answer, `model` opens the language model.
+//! An answer uses only pages that `search` finds for the same caller. `passages` builds the
+//! prompt, `answer_filter` processes the answer, and `model` opens the language model.
 
+mod answer_filter;
 mod model;
 mod passages;
-mod sieve;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use brain_protocol::{
     Ask, AskReply, Citation, Costs, CostsReply, Fault, FaultCode, Hit, Search, Spending, usd,
 };
 
+use self::answer_filter::AnswerFilter;
 use self::model::model_fault;
 use self::passages::{Passage, SYSTEM};
-use self::sieve::Sieve;
 use crate::search::instant;
 use crate::{Caller, Environment, Progress, SearchService};
 use brain_costs::{Budget, CostError};
@@ -26,13 +26,13 @@ use brain_store::Store;
 pub use model::LanguageModels;
 
 /// Maximum number of pages read for a question.
-const MAX_LIMIT: u32 = 50;
+const MAX_PAGES: u32 = 50;
 /// Maximum tokens of an answer, with room for models that think first.
-const TOKENS: u32 = 4000;
+const MAX_ANSWER_TOKENS: u32 = 4000;
 /// Maximum time to wait for an overloaded service.
-const BUSY: Duration = Duration::from_secs(30);
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(30);
 /// Maximum number of calls that `costs` lists.
-const MAX_CALLS: u32 = 1000;
+const MAX_LISTED_CALLS: u32 = 1000;
 
 /// Answers to questions, with citations.
 pub struct AskService {
@@ -60,14 +60,14 @@ impl AskService {
         progress: &dyn Progress,
     ) -> Result<AskReply, Fault> {
         if request.question.trim().is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "there is no question")
+            return Err(Fault::new(FaultCode::Usage, "the question is empty")
                 .hint("give one: `brain ask \"who runs the analytical engine?\"`"));
         }
-        let found = self.search.search(
+        let results = self.search.search(
             caller,
             Search {
                 query: request.question.clone(),
-                limit: request.limit.clamp(1, MAX_LIMIT),
+                limit: request.limit.clamp(1, MAX_PAGES),
                 source: request.source.clone(),
                 page_type: None,
                 tags: Vec::new(),
@@ -76,7 +76,7 @@ impl AskService {
                 explain: false,
             },
         )?;
-        let asked = AskReply {
+        let unanswered = AskReply {
             question: request.question.clone(),
             answer: None,
             partial: false,
@@ -86,100 +86,100 @@ impl AskService {
             hint: None,
             model: None,
             cost: Spending::default(),
-            degraded: found.degraded,
+            degraded: results.degraded,
         };
         // Without passages no call is made.
-        if found.hits.is_empty() {
-            return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
+        if results.hits.is_empty() {
+            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
-            let hint = "no language model is configured, so these are the passages; with llm.provider and llm.model set in the \
-                        configuration (`brain config path`) they become an answer";
-            return Ok(AskReply { passages: found.hits, hint: Some(hint.into()), ..asked });
+            let hint = "no language model is configured, so only the passages are shown; to get answers, \
+                        set llm.provider and llm.model in the configuration (`brain config path`)";
+            return Ok(AskReply { passages: results.hits, hint: Some(hint.into()), ..unanswered });
         };
-        let passages = self.passages(caller, found.hits)?;
+        let passages = self.passages(caller, results.hits)?;
         if passages.is_empty() {
-            return Ok(AskReply { hint: Some(NOTHING.into()), ..asked });
+            return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let budget = Budget::new(
             request.max_cost.unwrap_or_else(|| self.env.config.llm.max_cost.millionths()),
         );
-        let said = self.say(&model, &request.question, &passages, &budget, progress)?;
+        let answer = self.stream_answer(&model, &request.question, &passages, &budget, progress)?;
         let citations =
-            said.used.iter().filter_map(|number| citation(*number, &passages)).collect();
-        let is_uncited = said.used.is_empty() && !said.text.is_empty();
-        let hint = said.problem.or_else(|| is_uncited.then(|| UNCITED.into()));
+            answer.cited.iter().filter_map(|number| citation(*number, &passages)).collect();
+        let is_uncited = answer.cited.is_empty() && !answer.text.is_empty();
+        let hint = answer.problem.or_else(|| is_uncited.then(|| UNCITED_HINT.into()));
         Ok(AskReply {
-            answer: Some(said.text),
-            partial: said.is_partial,
+            answer: Some(answer.text),
+            partial: answer.is_partial,
             citations,
-            unknown: said.unknown,
+            unknown: answer.unknown,
             passages: passages.into_iter().map(|passage| passage.hit).collect(),
             hint,
             model: Some(model.name().to_owned()),
             cost: budget.spent(),
-            ..asked
+            ..unanswered
         })
     }
 
     /// Asks the model and streams its answer to `progress`.
-    fn say(
+    fn stream_answer(
         &self,
         model: &Model,
-        asked: &str,
+        question: &str,
         passages: &[Passage],
         budget: &Budget,
         progress: &dyn Progress,
-    ) -> Result<Said, Fault> {
-        let text = passages::prompt(asked, passages);
-        let question = Question {
+    ) -> Result<ModelAnswer, Fault> {
+        let prompt = passages::prompt(question, passages);
+        let request = Question {
             purpose: "ask",
             system: SYSTEM,
-            text: &text,
+            text: &prompt,
             temperature: Some(0.2),
-            max_tokens: TOKENS,
-            max_retry_wait: BUSY,
+            max_tokens: MAX_ANSWER_TOKENS,
+            max_retry_wait: MAX_BUSY_WAIT,
             ..Question::default()
         };
-        let mut sieve = Sieve::new(passages.len());
+        let mut filter = AnswerFilter::new(passages.len());
         let mut text = String::new();
-        let mut hear = |piece: &str| {
-            let piece = sieve.push(piece);
+        let mut on_text = |piece: &str| {
+            let piece = filter.push(piece);
             if !piece.is_empty() {
                 progress.text(&piece);
                 text.push_str(&piece);
             }
         };
-        let goes_on = || progress.at(0, 0) && !self.env.stop.is_cancelled();
-        let reply = model.stream(&question, Some(budget), &mut hear, &goes_on);
-        let rest = sieve.end();
-        if !rest.text.is_empty() {
-            progress.text(&rest.text);
-            text.push_str(&rest.text);
+        let should_continue = || progress.at(0, 0) && !self.env.stop.is_cancelled();
+        let reply = model.stream(&request, Some(budget), &mut on_text, &should_continue);
+        let tail = filter.end();
+        if !tail.text.is_empty() {
+            progress.text(&tail.text);
+            text.push_str(&tail.text);
         }
         text.truncate(text.trim_end().len());
         let problem = match reply {
             Err(fault) if text.is_empty() => return Err(ask_fault(&fault, budget)),
             Err(fault) => {
-                Some(format!("the answer is not whole: {}; {}", fault.message, fault.hint))
+                Some(format!("the answer is incomplete: {}; {}", fault.message, fault.hint))
             }
             Ok(Reply { finish: Finish::Length, .. }) if text.is_empty() => {
                 return Err(ask_fault(&ModelError::truncated(), budget));
             }
-            Ok(Reply { finish: Finish::Length, .. }) => Some(
-                "the answer was cut at its length: a narrower question has a shorter one".into(),
-            ),
-            // An answer with only an unknown part is valid.
-            Ok(_) if text.is_empty() && rest.unknown.is_none() => {
+            Ok(Reply { finish: Finish::Length, .. }) => {
+                Some("the answer was cut at its maximum length: ask a narrower question".into())
+            }
+            // An answer may only say what the passages do not answer.
+            Ok(_) if text.is_empty() && tail.unknown.is_none() => {
                 return Err(ask_fault(&ModelError::empty(model.name()), budget));
             }
             Ok(_) => None,
         };
-        Ok(Said {
+        Ok(ModelAnswer {
             is_partial: problem.is_some(),
             text,
-            used: rest.used,
-            unknown: rest.unknown,
+            cited: tail.cited,
+            unknown: tail.unknown,
             problem,
         })
     }
@@ -187,22 +187,24 @@ impl AskService {
     pub(crate) fn costs(&self, request: &Costs) -> Result<CostsReply, Fault> {
         let since = instant(request.since.as_deref(), false)?;
         let until = instant(request.until.as_deref(), true)?;
-        let limit = request.limit.min(MAX_CALLS) as usize;
+        let limit = request.limit.min(MAX_LISTED_CALLS) as usize;
         self.models.ledger.read(since, until, limit).map_err(|fault| cost_fault(&fault))
     }
 }
 
-const NOTHING: &str =
-    "no page has anything on this; other words may find some: `brain search \"…\"`";
-const UNCITED: &str = "the answer names no passage of yours for what it says: take it as the model's own words, and look at the passages";
+const NO_PAGES_HINT: &str = "no page matches the question; try other words: `brain search \"…\"`";
+const UNCITED_HINT: &str = "the answer cites none of your passages: it may be the model's own \
+    knowledge, so compare it with the passages";
 
-/// A model's answer.
-struct Said {
+/// A model's filtered answer.
+struct ModelAnswer {
     text: String,
     /// Numbers of the cited passages, ascending.
-    used: Vec<u32>,
+    cited: Vec<u32>,
+    /// The part of the question that the passages do not answer.
     unknown: Option<String>,
     is_partial: bool,
+    /// Why it is incomplete.
     problem: Option<String>,
 }
 
@@ -228,11 +230,18 @@ fn ask_fault(fault: &ModelError, budget: &Budget) -> Fault {
                 0 => format!("not asked: {}", fault.message),
                 // A gateway failed, so the model may have worked and charged.
                 actual => {
-                    format!("not asked again: {} ({} USD may be spent already)", fault.message, usd(actual))
+                    format!(
+                        "not asked again: {} ({} USD may be spent already)",
+                        fault.message,
+                        usd(actual)
+                    )
                 }
             },
         )
-        .hint("allow more with `--max-cost USD` or llm.max_cost, or read fewer pages with `--limit N`"),
+        .hint(
+            "allow more with `--max-cost USD` or llm.max_cost, or read fewer pages with `--limit \
+               N`",
+        ),
         _ if spent.actual > 0 => {
             let mut fault = model_fault(fault);
             fault.message.push_str(&format!(" (it counts as {} USD)", usd(spent.actual)));
@@ -247,5 +256,5 @@ fn cost_fault(fault: &CostError) -> Fault {
         CostError::OverBudget { .. } => FaultCode::OverBudget,
         CostError::Ledger { .. } => FaultCode::Io,
     };
-    Fault::new(code, fault.to_string()).hint("see what is at that place; `brain doctor` checks it")
+    Fault::new(code, fault.to_string()).hint("check that file; see `brain doctor`")
 }

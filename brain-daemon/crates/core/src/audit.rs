@@ -225,7 +225,7 @@ mod tests {
             cache_bytes: 4 << 20,
             min_free_bytes,
             now: clock.now(),
-            fresh_id: 7,
+            new_store_id: 7,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
         let store = Store::open(&dir.join("store"), &options, Box::new(|_| {})).unwrap();

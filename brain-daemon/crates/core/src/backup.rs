@@ -1,4 +1,4 @@
-//! `backup`: a copy of the store while everything goes on, and reading such a copy back.
+//! `backup`: copies the store while the daemon works, and verifies such copies.
 
 pub(crate) mod export;
 pub(crate) mod restore;
@@ -20,8 +20,8 @@ impl BackupService {
         progress: &dyn Progress,
     ) -> Result<BackupReply, Fault> {
         let target = absolute(&request.path)?;
-        let sound = self.back_up_to(&target, progress)?;
-        Ok(reply("written", &target, &sound))
+        let report = self.back_up_to(&target, progress)?;
+        Ok(reply("written", &target, &report))
     }
 
     /// Copies the store to `target` and reads the copy back.
@@ -30,11 +30,12 @@ impl BackupService {
         target: &Path,
         progress: &dyn Progress,
     ) -> Result<VerifyReport, Fault> {
-        let heard = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let sound =
-            self.store.back_up(target, self.env.clock.now(), &heard).map_err(target_fault)?;
-        tracing::info!(file = %target.display(), pages = sound.pages, bytes = sound.bytes, "backup written");
-        Ok(sound)
+        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let report =
+            self.store.back_up(target, self.env.clock.now(), &on_progress).map_err(target_fault)?;
+        let (pages, bytes) = (report.pages, report.bytes);
+        tracing::info!(file = %target.display(), pages, bytes, "backup written");
+        Ok(report)
     }
 
     pub(crate) fn backup_verify(
@@ -44,45 +45,46 @@ impl BackupService {
         progress: &dyn Progress,
     ) -> Result<BackupReply, Fault> {
         let path = absolute(&request.path)?;
-        let heard = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let sound = verify(&path, &heard).map_err(backup_fault)?;
-        Ok(reply("sound", &path, &sound))
+        let on_progress = |done, total| progress.at(done, total) && !self.env.stop.is_cancelled();
+        let report = verify(&path, &on_progress).map_err(backup_fault)?;
+        Ok(reply("sound", &path, &report))
     }
 }
 
-/// Reads the backup `file` back, without a brain: what is in it, and its sources with a directory
+/// Verifies the backup `file`, without a brain. Returns the reply, and the sources with a directory
 /// outside of the home.
 ///
 /// # Errors
-/// Why it is no sound backup.
+/// The reason why the file is no sound backup.
 pub fn verify_backup(file: &Path) -> Result<(BackupReply, Vec<(String, String)>), Fault> {
-    let sound = verify(file, &|_, _| true).map_err(backup_fault)?;
-    Ok((reply("sound", file, &sound), sound.directories))
+    let report = verify(file, &|_, _| true).map_err(backup_fault)?;
+    Ok((reply("sound", file, &report), report.directories))
 }
 
-/// The answer about a file that was read back.
-pub(crate) fn reply(status: &str, path: &Path, sound: &VerifyReport) -> BackupReply {
+/// Builds the reply about a verified backup.
+pub(crate) fn reply(status: &str, path: &Path, report: &VerifyReport) -> BackupReply {
     let mut warnings = Vec::new();
-    if sound.schema < SCHEMA {
+    if report.schema < SCHEMA {
         warnings.push(format!(
-            "it has schema {}, older than this program's {SCHEMA}: it is migrated when it is restored",
-            sound.schema
+            "it has schema {}, older than this program's {SCHEMA}: \
+             it is migrated when it is restored",
+            report.schema
         ));
     }
     BackupReply {
         status: status.into(),
         path: path.display().to_string(),
-        bytes: sound.bytes,
-        schema: sound.schema as u32,
-        pages: sound.pages,
-        deleted: sound.deleted,
-        versions: sound.versions,
-        made_at: sound.made_at.map(rfc3339),
+        bytes: report.bytes,
+        schema: report.schema as u32,
+        pages: report.pages,
+        deleted: report.deleted,
+        versions: report.versions,
+        made_at: report.made_at.map(rfc3339),
         warnings,
     }
 }
 
-/// A failure of a file that is meant as a backup: the brain itself is well.
+/// Turns a failure to read a backup into a fault. The store of the brain is not affected.
 pub(crate) fn backup_fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(what) => {
@@ -98,7 +100,7 @@ pub(crate) fn backup_fault(error: StoreError) -> Fault {
     }
 }
 
-/// A failure to write a file that the caller named.
+/// Turns a failure to write the requested file into a fault.
 pub(crate) fn target_fault(error: StoreError) -> Fault {
     match error {
         StoreError::ReadOnly(_) => Fault::from(error)
@@ -109,7 +111,7 @@ pub(crate) fn target_fault(error: StoreError) -> Fault {
     }
 }
 
-/// The path as it was sent: from the root.
+/// Returns the path of a request. Refuses a relative one.
 pub(crate) fn absolute(path: &str) -> Result<PathBuf, Fault> {
     let path = PathBuf::from(path);
     match path.is_absolute() {

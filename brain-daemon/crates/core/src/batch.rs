@@ -1,5 +1,5 @@
-//! Many files at once: read on all cores while the ones before are stored, in batches that share a
-//! commit.
+//! Reads files on all cores, and stores them in batches with one commit each. While one batch is
+//! stored, the next one is read.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -9,24 +9,24 @@ use brain_protocol::{Fault, ImportFailure, Slug};
 
 use brain_base::threads::lower_priority;
 
-/// Files that share a commit. The rows by which pages are found lie all over their tables, and a
-/// commit writes each leaf that it touched once: the more files, the fewer leaves for each. But a
-/// capture waits for a batch that is being stored, a quarter of a second in the middle of 100,000.
+/// Files in one commit. A commit writes each leaf of a table once, however many rows of it changed,
+/// so large batches write less. But a capture waits while a batch is stored: about 250 ms with
+/// 100,000 pages.
 pub(crate) const BATCH: usize = 2000;
-/// Bytes of files that share a commit: bounds the memory. A text of nothing but links takes 35
-/// times its length, and two batches are in memory at a time.
+/// Bytes of files in one commit, to limit the memory. A text that is all links takes 35 times its
+/// length, and two batches are in memory at the same time.
 const BATCH_BYTES: u64 = 4_000_000;
-/// How many failures a reply names.
+/// The maximum number of failures that a reply names.
 const MAX_NAMED: usize = 1000;
-/// How many files that meet on one slug are named beside each of them.
+/// The maximum number of other files with the same slug that a failure names.
 const MAX_OTHERS: usize = 5;
 
-/// Files that could not be taken in.
+/// Files that could not be stored.
 #[derive(Debug, Default)]
 pub(crate) struct Failures {
-    /// The first ones.
+    /// The first failures.
     pub(crate) named: Vec<ImportFailure>,
-    /// How many there are.
+    /// The number of all failures.
     pub(crate) total: u64,
 }
 
@@ -39,11 +39,11 @@ impl Failures {
     }
 }
 
-/// Gives `store` what `read` makes of the items, a batch at a time and in their order. While one
-/// batch is stored the next one is read.
+/// Calls `read` for each item, and `store` with the results of each batch, in the order of the
+/// items. While one batch is stored, the next one is read.
 ///
 /// # Errors
-/// The first one of `store`; nothing is read or stored after it.
+/// The first error of `store`. Nothing is read or stored after it.
 pub(crate) fn in_batches<I: Sync, O: Send>(
     items: &[I],
     bytes: impl Fn(&I) -> u64,
@@ -54,7 +54,7 @@ pub(crate) fn in_batches<I: Sync, O: Send>(
     std::thread::scope(|scope| {
         let (send, batches_read) = sync_channel(0);
         scope.spawn(move || {
-            // Nobody takes it when the work has ended early.
+            // Sending fails after an error of `store`.
             batches.into_iter().all(|batch| send.send(on_all_cores(batch, read)).is_ok())
         });
         for batch in batches_read {
@@ -64,7 +64,7 @@ pub(crate) fn in_batches<I: Sync, O: Send>(
     })
 }
 
-/// Cuts the items into batches of [`BATCH`] items and about [`BATCH_BYTES`] at the most.
+/// Cuts the items into batches of at most [`BATCH`] items and about [`BATCH_BYTES`] bytes.
 fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
     let (mut out, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (i, item) in items.iter().enumerate() {
@@ -80,8 +80,9 @@ fn cut<I>(items: &[I], size: impl Fn(&I) -> u64) -> Vec<&[I]> {
     out
 }
 
-/// Why the file at `path` cannot have `slug`, when it is not alone among `all` that would have it.
-pub(crate) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
+/// Returns why the file at `path` cannot have `slug`, if other files would get the same slug. `all`
+/// are the paths of all files with that slug.
+pub(crate) fn slug_conflict(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
     let others: Vec<&str> =
         all.iter().copied().filter(|other| *other != path).take(MAX_OTHERS).collect();
     if others.is_empty() {
@@ -94,7 +95,7 @@ pub(crate) fn meets(path: &str, slug: &Slug, all: &[&str]) -> Option<String> {
     Some(format!("it would have the slug \"{slug}\", and so would {}{more}", others.join(", ")))
 }
 
-/// What `work` makes of each item, in their order.
+/// Calls `work` for each item on all cores. Returns the results in the order of the items.
 pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O + Sync) -> Vec<O> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
@@ -104,13 +105,13 @@ pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O
         for _ in 0..threads {
             scope.spawn(|| {
                 lower_priority();
-                let mut mine = Vec::new();
+                let mut own_results = Vec::new();
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(item) = items.get(i) else { break };
-                    mine.push((i, work(item)));
+                    own_results.push((i, work(item)));
                 }
-                results.lock().unwrap_or_else(PoisonError::into_inner).extend(mine);
+                results.lock().unwrap_or_else(PoisonError::into_inner).extend(own_results);
             });
         }
     });
@@ -126,7 +127,7 @@ mod tests {
     use brain_protocol::FaultCode;
 
     #[test]
-    fn batches_come_in_order_and_stop_at_the_first_failure() {
+    fn batches_keep_the_order_and_stop_at_the_first_failure() {
         let items: Vec<u64> = (0..4234).collect();
         let mut seen = Vec::new();
         in_batches(

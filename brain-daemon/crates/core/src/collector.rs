@@ -24,7 +24,7 @@ use std::time::Instant;
 use brain_protocol::{Fault, FaultCode, StreamStatus};
 use tokio::sync::Notify;
 
-use crate::index::Follower;
+use crate::index::IndexFollower;
 use crate::{Environment, IngestService, LanguageModels, PageService, SyncService};
 use brain_base::clock::rfc3339;
 use brain_base::secrets::FoundSecret;
@@ -33,17 +33,17 @@ use brain_store::Store;
 
 pub(crate) use health::CollectorHealth;
 
-/// The name of the token's secret.
+/// The name of the secret that is the token.
 const TOKEN: &str = "platform-bearer-token";
 
 /// The collector of this process.
 #[derive(Default)]
 pub(crate) struct CollectorState {
     /// The active operation and its start, in Unix milliseconds.
-    at_work: Mutex<Option<(&'static str, i64)>>,
-    /// The last attempt of a scheduled run, in Unix milliseconds. Failed starts are recorded
-    /// nowhere else.
-    tried: Mutex<Option<i64>>,
+    active: Mutex<Option<(&'static str, i64)>>,
+    /// The last attempt of a scheduled run, in Unix milliseconds. A run that could not begin is
+    /// recorded only here.
+    last_attempt: Mutex<Option<i64>>,
     /// The status of the persistent connection.
     stream: Mutex<Option<StreamStatus>>,
     /// Wakes the pattern worker after new posts.
@@ -57,24 +57,24 @@ struct DirectoryGuard<'a>(&'a CollectorState);
 
 impl Drop for DirectoryGuard<'_> {
     fn drop(&mut self) {
-        *self.0.at_work.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.active.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
 impl CollectorState {
-    /// Takes the directory for `what`.
+    /// Reserves the directory for `operation`.
     ///
     /// # Errors
     /// `busy`, naming the active operation.
-    fn begin(&self, what: &'static str, now: i64) -> Result<DirectoryGuard<'_>, Fault> {
-        let mut at_work = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((other, since)) = *at_work {
+    fn begin(&self, operation: &'static str, now: i64) -> Result<DirectoryGuard<'_>, Fault> {
+        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((other, since)) = *active {
             let message =
-                format!("the collector is busy: {other} is at work since {}", rfc3339(since));
+                format!("the collector is busy: {other} has been running since {}", rfc3339(since));
             return Err(Fault::new(FaultCode::Busy, message)
-                .hint("wait for its end; `brain collector status` shows it"));
+                .hint("wait until it ends; `brain collector status` shows its state"));
         }
-        *at_work = Some((what, now));
+        *active = Some((operation, now));
         Ok(DirectoryGuard(self))
     }
 
@@ -88,7 +88,7 @@ impl CollectorState {
 pub struct CollectorService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
-    pub(crate) index: Arc<Follower>,
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) pages: Arc<PageService>,
     pub(crate) sync: Arc<SyncService>,
     pub(crate) ingest: Arc<IngestService>,
@@ -102,7 +102,7 @@ impl CollectorService {
     pub(crate) fn new(
         env: Environment,
         store: Arc<Store>,
-        index: Arc<Follower>,
+        index: Arc<IndexFollower>,
         pages: Arc<PageService>,
         sync: Arc<SyncService>,
         ingest: Arc<IngestService>,
@@ -137,7 +137,7 @@ impl CollectorService {
         Settings::from_config(&self.env.config, &self.env.home)
     }
 
-    /// Reads the bearer token. Read each time, so that a new one needs no restart.
+    /// Reads the bearer token. It is not cached, so a new token needs no restart.
     fn platform_token(&self) -> Result<Option<FoundSecret>, Fault> {
         let file = self.env.config.platform_token_file(&self.env.home);
         Ok(self.env.secrets.find(TOKEN, file.as_deref())?)
@@ -145,17 +145,17 @@ impl CollectorService {
 
     /// Adds the account found by setup to settings without one.
     fn with_account(settings: Settings, state: &State) -> Settings {
-        let known = state.user.as_ref();
-        // The stored account belongs to another handle.
-        let known = known.filter(|user| {
-            let named = settings.handle.as_ref();
-            named.is_none_or(|handle| handle.eq_ignore_ascii_case(&user.username))
+        let stored = state.user.as_ref();
+        // Ignores a stored account with another handle than the configured one.
+        let stored = stored.filter(|user| {
+            let configured = settings.handle.as_ref();
+            configured.is_none_or(|handle| handle.eq_ignore_ascii_case(&user.username))
         });
-        // The stored handle belongs to another id.
-        let known =
-            known.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
-        let user_id = settings.user_id.clone().or_else(|| UserId::parse(&known?.id));
-        let handle = settings.handle.clone().or_else(|| Some(known?.username.clone()));
+        // Ignores a stored account with another id than the configured one.
+        let stored =
+            stored.filter(|user| settings.user_id.as_ref().is_none_or(|id| id.as_str() == user.id));
+        let user_id = settings.user_id.clone().or_else(|| UserId::parse(&stored?.id));
+        let handle = settings.handle.clone().or_else(|| Some(stored?.username.clone()));
         Settings { user_id, handle, ..settings }
     }
 }
@@ -170,5 +170,5 @@ fn data_fault(fault: &DataFault) -> Fault {
         _ => FaultCode::Io,
     };
     Fault::new(code, fault.to_string())
-        .hint("look at that file and its disk; `collector.dir` moves the collector elsewhere")
+        .hint("check the file and its disk, or set `collector.dir` to another directory")
 }

@@ -1,17 +1,17 @@
 //! `connect test`: walks through an AI client's connection to a tool endpoint, step by step.
 //!
-//! Like a client, it knows only the address and how to authenticate. So it finds what a client
-//! would stumble over, even if the endpoint is this brain behind a tunnel. Remote text is
-//! untrusted: it is cut and cleaned for the report. Remote addresses must be public.
+//! Like a client, the test knows only the address and how to authenticate. So it finds the problems
+//! of a client, even if the endpoint is this brain behind a tunnel. Remote text is untrusted: the
+//! report cuts and cleans it. Remote addresses must be public.
 //!
-//! `discover` finds the authorization server, `enter` gets a token, `rpc` speaks MCP, `speak`
-//! uses it, and `answer` words unexpected answers.
+//! `discover` finds the authorization server, `authorize` gets a token, `rpc` sends MCP requests,
+//! `session_checks` checks the replies, and `explain` describes failures.
 
-mod answer;
+mod authorize;
 mod discover;
-mod enter;
+mod explain;
 mod rpc;
-mod speak;
+mod session_checks;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use brain_protocol::{ConnectReport, ConnectTest, Fault, FaultCode};
 use url::{Host, Url};
 
 use crate::Environment;
-use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
 use brain_access::Access;
 use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 
@@ -27,8 +27,8 @@ use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 struct Target<'a> {
     net: &'a dyn HttpClient,
     url: Url,
-    /// The endpoint as typed, because clients compare texts.
-    typed: String,
+    /// The endpoint as the caller wrote it, because clients compare texts.
+    url_text: String,
     /// This brain's issuer. Its host is trusted like the endpoint.
     issuer: String,
 }
@@ -44,13 +44,13 @@ impl Target<'_> {
         self.url.origin().ascii_serialization()
     }
 
-    /// Returns whether a discovered address must be public: the owner named neither its host nor
-    /// this machine.
-    fn is_strange(&self, url: &Url) -> bool {
+    /// Returns whether a discovered address must be public. Exceptions are the hosts of endpoint
+    /// and issuer, and this machine if the endpoint is on it.
+    fn must_be_public(&self, url: &Url) -> bool {
         let issuer = Url::parse(&self.issuer).ok();
-        let named = [Some(&self.url), issuer.as_ref()];
-        let same = named.into_iter().flatten().any(|known| known.host() == url.host());
-        !(same || self.is_local() && is_loopback(url))
+        let trusted = [Some(&self.url), issuer.as_ref()];
+        let is_trusted = trusted.into_iter().flatten().any(|trusted| trusted.host() == url.host());
+        !(is_trusted || self.is_local() && is_loopback(url))
     }
 
     /// Reads `url`.
@@ -60,7 +60,7 @@ impl Target<'_> {
             body: None,
             headers: &[("accept", "application/json")],
             authorization: None,
-            public: self.is_strange(url),
+            public: self.must_be_public(url),
             is_complete: |_| false,
         })
     }
@@ -76,7 +76,7 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The test of an AI client's way to a tool endpoint.
+/// Tests the connection of an AI client to a tool endpoint.
 pub struct ConnectService {
     pub(crate) env: Environment,
     pub(crate) access: Arc<Access>,
@@ -94,39 +94,41 @@ impl ConnectService {
         let target = Target {
             net: &*self.env.net,
             url,
-            typed: request.url.clone(),
+            url_text: request.url.clone(),
             issuer: self.access.issuer(),
         };
-        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
-        let arrived = self.walk(&target, request, &mut steps).is_some();
+        let mut steps = Steps { clock: &*self.env.clock, results: Vec::new() };
+        let has_passed = self.run_steps(&target, request, &mut steps).is_some();
         Ok(ConnectReport {
             url: request.url.clone(),
-            status: if arrived { "passed" } else { "failed" }.into(),
-            steps: steps.taken,
+            status: if has_passed { "passed" } else { "failed" }.into(),
+            steps: steps.results,
         })
     }
 
-    fn walk(
+    fn run_steps(
         &self,
         target: &Target<'_>,
         request: &ConnectTest,
         steps: &mut Steps<'_>,
     ) -> Option<()> {
-        steps.take("reach", || discover::reach(target))?;
-        let metadata = steps.take("challenge", || discover::challenge(target))?;
-        let issuer = steps.take("resource", || discover::resource(target, &metadata))?;
-        let server = steps.take("server", || discover::server(target, &issuer))?;
-        let pass = steps.take("authorize", || self.enter(target, &server, &request.credentials))?;
-        let mut session = steps.take("greet", || speak::greet(target, &pass))?;
-        steps.take("tools", || speak::tools(&mut session))?;
-        steps.take("search", || speak::search(&mut session))
+        steps.run("reach", || discover::reach(target))?;
+        let metadata = steps.run("challenge", || discover::challenge(target))?;
+        let issuer = steps.run("resource", || discover::resource(target, &metadata))?;
+        let server = steps.run("server", || discover::server(target, &issuer))?;
+        let token =
+            steps.run("authorize", || self.authorize(target, &server, &request.credentials))?;
+        let mut session = steps.run("greet", || session_checks::greet(target, &token))?;
+        steps.run("tools", || session_checks::tools(&mut session))?;
+        steps.run("search", || session_checks::search(&mut session))
     }
 }
 
 /// Parses the endpoint.
 fn endpoint(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
-        let hint = "type it as into a client, for example https://brain.example.org/mcp or http://127.0.0.1:3131/mcp";
+        let hint = "enter it as in a client, for example https://brain.example.org/mcp or \
+                    http://127.0.0.1:3131/mcp";
         Err(Fault::new(
             FaultCode::InvalidRequest,
             format!("this is not the address of an endpoint: {why}"),
@@ -140,13 +142,13 @@ fn endpoint(text: &str) -> Result<Url, Fault> {
         return refuse("it begins with neither https:// nor http://");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refuse("a name or password stands before the host");
+        return refuse("it has a user name or password");
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return refuse("something stands behind its path; a token never belongs there");
+        return refuse("it has a query or fragment; a token never belongs there");
     }
     if text.len() > 2000 || !text.bytes().all(|b| b.is_ascii_graphic()) {
-        return refuse("it has characters that no address has, or too many");
+        return refuse("it is too long, or has invalid characters");
     }
     Ok(url)
 }
@@ -181,20 +183,21 @@ mod tests {
     }
 
     #[test]
-    fn only_hosts_that_the_owner_named_may_be_inside() {
+    fn only_trusted_hosts_may_be_private() {
         let net = Client::new();
         let at = |url: &str| Target {
             net: &net,
             url: Url::parse(url).unwrap(),
-            typed: url.into(),
+            url_text: url.into(),
             issuer: "https://brain.example.org".into(),
         };
-        let strange = |from: &str, to: &str| at(from).is_strange(&Url::parse(to).unwrap());
-        assert!(!strange("https://other.example/mcp", "https://other.example/x"));
-        assert!(!strange("https://other.example/mcp", "https://brain.example.org/x"));
-        assert!(!strange("http://127.0.0.1:3131/mcp", "http://localhost:8765/x"));
-        assert!(strange("https://other.example/mcp", "http://127.0.0.1:3131/x"));
-        assert!(strange("https://other.example/mcp", "http://169.254.169.254/x"));
-        assert!(strange("http://127.0.0.1:3131/mcp", "https://third.example/x"));
+        let must_be_public =
+            |from: &str, to: &str| at(from).must_be_public(&Url::parse(to).unwrap());
+        assert!(!must_be_public("https://other.example/mcp", "https://other.example/x"));
+        assert!(!must_be_public("https://other.example/mcp", "https://brain.example.org/x"));
+        assert!(!must_be_public("http://127.0.0.1:3131/mcp", "http://localhost:8765/x"));
+        assert!(must_be_public("https://other.example/mcp", "http://127.0.0.1:3131/x"));
+        assert!(must_be_public("https://other.example/mcp", "http://169.254.169.254/x"));
+        assert!(must_be_public("http://127.0.0.1:3131/mcp", "https://third.example/x"));
     }
 }

@@ -56,14 +56,14 @@ impl Brain {
     ) -> Result<DoctorReply, Fault> {
         if request.fix && self.env.home.is_here() {
             self.files.replay_outbox();
-            // What cannot be mended shows in the checks.
+            // The checks report what cannot be repaired.
             if let Err(fault) = self.pages.purge_due().and_then(|_| self.files.flush_outbox()) {
                 tracing::warn!(%fault, "doctor");
             }
             self.index.flush();
             self.close_socket_to_others();
         }
-        let checks = self.examine(CHECKS, DEADLINE);
+        let checks = self.run_checks(CHECKS, DEADLINE);
         let count = |status| checks.iter().filter(|c| c.status == status).count() as u32;
         let (failed, warned) = (count(CheckStatus::Fail), count(CheckStatus::Warn));
         let status = match (failed, warned) {
@@ -75,8 +75,8 @@ impl Brain {
         Ok(DoctorReply { status: status.into(), health_score, checks })
     }
 
-    /// Runs checks side by side; each has until `deadline` from now.
-    fn examine(
+    /// Runs checks in parallel. Each one must end within `deadline`.
+    fn run_checks(
         self: &Arc<Self>,
         checks: &[(&'static str, Look)],
         deadline: Duration,
@@ -90,7 +90,7 @@ impl Brain {
                 let thread = std::thread::Builder::new().name("doctor".into());
                 let started = thread.spawn(move || {
                     let found = look(&brain);
-                    // Whoever has the answer may close the brain.
+                    // The receiver of the finding may close the brain.
                     drop(brain);
                     let _ = answer.send(found);
                 });
@@ -115,7 +115,7 @@ impl Brain {
             .collect()
     }
 
-    /// Gives the socket that this daemon made the mode that it was made with.
+    /// Restores the mode of the socket if this daemon created it.
     fn close_socket_to_others(&self) {
         let path = self.env.config.socket(&self.env.home);
         let ours = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
@@ -131,7 +131,7 @@ impl Brain {
     }
 }
 
-/// A check's finding; or why there is none.
+/// Builds the result of a check from its finding, or from the reason why there is none.
 fn check(name: &str, finding: Result<Result<Finding, Fault>, String>) -> Check {
     let (status, message, hint) = match finding {
         Ok(Ok(finding)) => finding,
@@ -141,7 +141,7 @@ fn check(name: &str, finding: Result<Result<Finding, Fault>, String>) -> Check {
     Check { name: name.into(), status, message, hint }
 }
 
-/// A path as it is typed into a shell.
+/// Returns a path, quoted for a shell if necessary.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
@@ -213,7 +213,7 @@ mod tests {
         let shown = brain.status(&all).unwrap();
         assert_eq!(shown.workers, brain.workers.list());
         assert!(shown.degraded[0].contains("the worker \"ingest\" failed"), "{shown:?}");
-        // It works again, but the failure is not long ago.
+        // The worker works again, but its failure is recent.
         brain.workers.set("ingest", WorkerState::Waiting);
         assert_eq!(installation::workers(&brain).unwrap().0, CheckStatus::Warn);
         brain.workers.clear_failure("ingest");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_hangs_is_a_finding_and_holds_nobody_up() {
+    fn a_check_that_hangs_is_a_finding_and_delays_no_other() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
@@ -231,7 +231,7 @@ mod tests {
             std::thread::sleep(Duration::from_secs(600));
             ok("never")
         };
-        // Long enough for a defect to be told, also on a busy machine.
+        // Long enough for the other checks, also on a busy machine.
         let deadline = Duration::from_secs(3);
         let breaks: Look = |_| panic!("a defect");
         let looks = [
@@ -240,7 +240,7 @@ mod tests {
             ("broken", breaks),
             ("clock", installation::clock),
         ];
-        let checks = brain.examine(&looks, deadline);
+        let checks = brain.run_checks(&looks, deadline);
         let states: Vec<_> = checks.iter().map(|c| (c.name.as_str(), c.status)).collect();
         let (fail, ok) = (CheckStatus::Fail, CheckStatus::Ok);
         assert_eq!(states, [("slow", fail), ("slower", fail), ("broken", fail), ("clock", ok)]);

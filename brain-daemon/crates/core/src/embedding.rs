@@ -64,7 +64,7 @@ pub(super) struct VectorResults {
     pub(super) span: f32,
     /// The share of the question that the model can read, 0 to 1:
     /// [`brain_embed::Embedder::coverage`].
-    pub(super) read: f32,
+    pub(super) coverage: f32,
     /// Why results are missing or incomplete, for `degraded`. `None` without a configured provider.
     pub(super) degradation: Option<Degradation>,
 }
@@ -92,7 +92,7 @@ impl Degradation {
             (None, why) => {
                 format!(
                     "search by meaning: {}",
-                    why.unwrap_or("the embedding model cannot be asked now")
+                    why.unwrap_or("the embedding model is not available now")
                 )
             }
         }

@@ -1,4 +1,4 @@
-//! What all services share.
+//! The values that all services share.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use brain_config::Config;
 
 use crate::EventLines;
 
-/// The surroundings of a service. Clones share everything.
+/// The shared values of the services. Clones share them.
 #[derive(Clone)]
 pub struct Environment {
     /// The home directory.
@@ -30,6 +30,6 @@ pub struct Environment {
     pub net: Arc<dyn HttpClient>,
     /// The output of event lines.
     pub lines: Arc<dyn EventLines>,
-    /// Cancelled when the daemon stops: long work ends at its next safe place.
+    /// Cancelled when the daemon stops: long work ends at its next safe point.
     pub stop: CancellationToken,
 }

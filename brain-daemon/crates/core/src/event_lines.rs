@@ -1,4 +1,4 @@
-//! Where the collector's event lines go: standard output, which has nothing else on it.
+//! Writes the collector's event lines to standard output, which has no other content.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,26 +8,26 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// Whoever reads has this long to make room for a line.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a line waits for a reader of standard output.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where the event lines of every run of the collector go.
+/// Receives the event lines of all collector runs.
 pub trait EventLines: Send + Sync {
-    /// One line, without its end.
+    /// Writes a line. `line` has no line end.
     fn emit(&self, line: &str);
 }
 
-/// Standard output. Nobody need read it: what a line tells of is in files, too, and no run waits
-/// for a reader who does not come.
+/// Standard output. It needs no reader, because files have the same events. A run waits at most
+/// once for a reader that does not read.
 #[derive(Debug, Default)]
 pub struct StandardOutput {
-    /// The last line found no room: the next one is not waited for.
-    full: AtomicBool,
+    /// Whether the last line timed out. Then the next line does not wait.
+    is_stalled: AtomicBool,
 }
 
 impl EventLines for StandardOutput {
     fn emit(&self, line: &str) {
-        // One line at a time.
+        // The lock keeps lines of several threads apart.
         let out = io::stdout().lock();
         self.write(out.as_fd(), line);
     }
@@ -35,37 +35,38 @@ impl EventLines for StandardOutput {
 
 impl StandardOutput {
     fn write(&self, out: BorrowedFd<'_>, line: &str) {
-        let patience = if self.full.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
-        let full = write_within(out, format!("{line}\n").as_bytes(), patience) == Err(Errno::AGAIN);
-        if full && !self.full.swap(full, Ordering::Relaxed) {
+        let was_stalled = self.is_stalled.load(Ordering::Relaxed);
+        let timeout = if was_stalled { Duration::ZERO } else { WRITE_TIMEOUT };
+        let bytes = format!("{line}\n");
+        let is_stalled = write_within(out, bytes.as_bytes(), timeout) == Err(Errno::AGAIN);
+        if is_stalled && !self.is_stalled.swap(is_stalled, Ordering::Relaxed) {
             tracing::warn!(
-                "nobody reads standard output: event lines are left out until somebody does"
+                "standard output has no reader; event lines are dropped until it has one"
             );
         }
-        self.full.store(full, Ordering::Relaxed);
+        self.is_stalled.store(is_stalled, Ordering::Relaxed);
     }
 }
 
-/// Writes `bytes` when there is room for them.
+/// Writes `bytes`, and waits at most `timeout` for room in the pipe.
 ///
 /// # Errors
-/// `EAGAIN` when there was none for so long; what the system says, when nobody is at the other end
-/// any more.
-fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], patience: Duration) -> Result<(), Errno> {
-    let until = Instant::now() + patience;
+/// `EAGAIN` after the timeout. Another error of the system, such as `EPIPE` if the reader has closed
+/// the pipe.
+fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], timeout: Duration) -> Result<(), Errno> {
+    let deadline = Instant::now() + timeout;
     while !bytes.is_empty() {
-        let left = until.saturating_duration_since(Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
         match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], Some(&left)) {
             Ok(0) => return Err(Errno::AGAIN),
             Err(Errno::INTR) => continue,
             other => other?,
         };
-        // A pipe that is writable has room for a page of memory, which no line is longer than: this
-        // does not block.
+        // A writable pipe has room for a page of memory. No line is longer, so this does not block.
         match rustix::io::write(out, bytes) {
             Ok(written) => bytes = &bytes[written..],
-            Err(Errno::INTR | Errno::AGAIN) if Instant::now() < until => {}
+            Err(Errno::INTR | Errno::AGAIN) if Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }
     }
@@ -81,26 +82,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_that_nobody_reads_holds_nobody_up_and_gets_lines_again_when_somebody_does() {
+    fn lines_are_dropped_while_a_pipe_has_no_reader() {
         let (mut reader, writer) = io::pipe().unwrap();
         let out = StandardOutput::default();
         out.write(writer.as_fd(), "first");
-        let (done, ended) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             // More than any pipe of an unprivileged process holds.
             (0..300).for_each(|_| out.write(writer.as_fd(), &"x".repeat(4000)));
-            done.send((out, writer)).unwrap();
+            sender.send((out, writer)).unwrap();
         });
-        let (out, writer) = ended.recv_timeout(Duration::from_secs(60)).unwrap();
-        assert!(out.full.load(Ordering::Relaxed));
-        let mut kept = vec![0; 64 * 4001];
-        let read = reader.read(&mut kept).unwrap();
+        let (out, writer) = receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert!(out.is_stalled.load(Ordering::Relaxed));
+        let mut buffer = vec![0; 64 * 4001];
+        let read = reader.read(&mut buffer).unwrap();
         assert!(
-            kept[..read].starts_with(b"first\nxxx") && kept[..read].ends_with(b"x\n"),
+            buffer[..read].starts_with(b"first\nxxx") && buffer[..read].ends_with(b"x\n"),
             "whole lines only"
         );
         out.write(writer.as_fd(), "last");
-        assert!(!out.full.load(Ordering::Relaxed));
+        assert!(!out.is_stalled.load(Ordering::Relaxed));
         drop(writer);
         let mut rest = Vec::new();
         reader.read_to_end(&mut rest).unwrap();
@@ -108,12 +109,12 @@ mod tests {
     }
 
     #[test]
-    fn whoever_went_away_is_no_reason_to_stop() {
+    fn a_closed_pipe_and_a_file_are_no_failure() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
         let out = StandardOutput::default();
         out.write(writer.as_fd(), "to nobody");
-        assert!(!out.full.load(Ordering::Relaxed));
+        assert!(!out.is_stalled.load(Ordering::Relaxed));
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"before\n").unwrap();
         let file = OwnedFd::from(file);

@@ -1,8 +1,8 @@
-//! The outbox: bringing files in line with the store.
+//! Writes the files of pages, in the order of the outbox.
 //!
-//! Every change of a page leaves a row in the same transaction. Whoever made the change brings the
-//! file in line before answering; what a crash or a full disk left is done at the next start and by
-//! the minute.
+//! Every change of a page adds an outbox row in the same transaction. The file is written before
+//! the client gets its reply. Rows that a crash or a full disk left are processed at the next start
+//! and every minute.
 
 pub(crate) mod read_only;
 pub(crate) mod recovery;
@@ -26,31 +26,31 @@ use brain_store::{Content, FileRecord, FileState, PageRecord, Reader, Store, Sto
 
 const STRIPES: usize = 64;
 
-/// Locks by page, so that two changes of one page cannot write its file in the wrong order; and
-/// what failed.
+/// The state of file writes. It has locks by page, so that two changes of one page cannot write its
+/// file in the wrong order.
 pub(crate) struct Outbox {
     stripes: [Mutex<()>; STRIPES],
     failing: Mutex<HashMap<u64, Failure>>,
-    /// Pages whose file was not looked at yet after an end without a flush.
+    /// Pages whose file was not checked yet after an unclean end.
     pub(crate) recovering: Mutex<HashSet<u64>>,
-    /// Saves of other programs that were kept as versions.
+    /// Saves of other programs that became versions.
     pub(crate) kept: Mutex<Vec<KeptSave>>,
     /// The default source's directory.
     default_tree: Arc<Tree>,
-    /// The other sources' directories, as they were when they were last asked for.
+    /// The directories of the other sources, when they were last used.
     trees: Mutex<HashMap<String, Arc<Tree>>>,
 }
 
-/// Why a page's file is not as the store says.
+/// The reason why the file of a page was not written.
 #[derive(Debug, Clone)]
 struct Failure {
     message: String,
-    /// Another program's work stands in its place.
-    foreign: bool,
+    /// Whether another program's file is at its path.
+    is_foreign: bool,
 }
 
 impl Outbox {
-    /// For a brain whose default source is at `pages`.
+    /// Creates the state for a brain with its default source at `pages`.
     pub(crate) fn new(pages: PathBuf) -> Self {
         Self {
             stripes: std::array::from_fn(|_| Mutex::new(())),
@@ -63,14 +63,14 @@ impl Outbox {
     }
 }
 
-/// A page's file after an attempt.
+/// The result of an attempt to write the file of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct FileReport {
-    /// Whether it is as it should be.
+    /// Whether the file has the content of the page.
     pub(crate) written: bool,
-    /// Where it is, or would be.
+    /// The path of the file, even if it was not written.
     pub(crate) path: PathBuf,
-    /// Why it is not written.
+    /// The reason why it was not written.
     pub(crate) problem: Option<String>,
 }
 
@@ -111,12 +111,12 @@ impl FileService {
         }
     }
 
-    /// Brings the file of a page in line with the store.
-    pub(crate) fn agree(&self, source: &SourceId, record: &PageRecord) -> FileReport {
+    /// Writes, moves or removes the file of a page, as its outbox row says.
+    pub(crate) fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
         let mut path = self.file_place(source, &record.source_path);
-        let problem = match self.agree_by_id(record.id) {
-            Ok(place) => {
-                path = place.unwrap_or(path);
+        let problem = match self.update_file_by_id(record.id) {
+            Ok(written) => {
+                path = written.unwrap_or(path);
                 None
             }
             Err(problem) => {
@@ -127,7 +127,7 @@ impl FileService {
         FileReport { written: problem.is_none(), path, problem }
     }
 
-    /// Where the file of a page is, or would be.
+    /// Returns the path of the file of a page, even if there is no file.
     pub(crate) fn file_place(&self, source: &SourceId, path: &str) -> PathBuf {
         if source.as_str() == SourceId::DEFAULT {
             return self.outbox.default_tree.place(path);
@@ -139,15 +139,15 @@ impl FileService {
         }
     }
 
-    /// Does what the page's outbox row asks for; the place when it was asked for.
-    fn agree_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
+    /// Processes the outbox row of a page. Returns the path of its file, or `None` without a row.
+    fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
         let _turn = stripe.lock().unwrap_or_else(PoisonError::into_inner);
-        let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.foreign);
+        let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.is_foreign);
         let recovering = self.recovering().contains(&id);
-        let outcome = self.try_agree(id, was_foreign, recovering);
-        // Whose the file is has been decided, unless it could not be looked at.
-        if recovering && !matches!(&outcome, Err(failure) if !failure.foreign) {
+        let outcome = self.try_update_file(id, was_foreign, recovering);
+        // The check after an unclean end is done, unless the file could not be read.
+        if recovering && !matches!(&outcome, Err(failure) if !failure.is_foreign) {
             self.recovering().remove(&id);
         }
         let mut failing = self.failing();
@@ -172,68 +172,73 @@ impl FileService {
         self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `strict`: the file that is there may never have been ours. `recovering`: it may be torn.
-    fn try_agree(
+    /// Processes the outbox row of a page. With `strict`, the file at its path may never have been
+    /// written by brain. With `recovering`, it may be torn.
+    fn try_update_file(
         &self,
         id: u64,
         strict: bool,
         recovering: bool,
     ) -> Result<Option<PathBuf>, Failure> {
-        let other = |e: &dyn std::fmt::Display| Failure { message: e.to_string(), foreign: false };
-        let reader = self.store.read(Visibility::All).map_err(|e| other(&e))?;
-        let Some(row) = reader.outbox_row(id).map_err(|e| other(&e))? else { return Ok(None) };
-        let Some(tree) = self.tree(&reader, &row.source).map_err(|e| other(&e))? else {
-            // The source was removed: its files are none of our business any more.
+        let failure =
+            |e: &dyn std::fmt::Display| Failure { message: e.to_string(), is_foreign: false };
+        let reader = self.store.read(Visibility::All).map_err(|e| failure(&e))?;
+        let Some(row) = reader.outbox_row(id).map_err(|e| failure(&e))? else { return Ok(None) };
+        let Some(tree) = self.tree(&reader, &row.source).map_err(|e| failure(&e))? else {
+            // The source was removed, so brain does not touch its files any more.
             self.store.file_done(id, row.seq);
             return Ok(None);
         };
-        // A directory that is gone may be a disk that is not mounted: making it anew would hide
-        // that.
+        // A missing directory may be on a disk that is not mounted. To create it would hide that.
         if row.source != SourceId::DEFAULT && !tree.root().is_dir() {
-            return Err(other(&format!(
+            return Err(failure(&format!(
                 "the directory of source \"{}\", {}, is not there",
                 row.source,
                 tree.root().display()
             )));
         }
         if row.source == SourceId::DEFAULT && !self.home.is_here() {
-            return Err(other(&crate::moved_home::moved_home(&self.home)));
+            return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
         }
         let place = tree.place(&row.path);
-        let told = |e: std::io::Error| other(&format!("{}: {e}", place.display()));
+        let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", place.display()));
         let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
         let own = OwnContents { digests: &row.ours, torn: &torn, recovering };
         if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
-            let page = reader.by_id_even_deleted(id).map_err(|e| other(&e))?;
+            let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
             let Some((_, _, record)) = page else { return Ok(None) };
-            let content = reader.content(&record).map_err(|e| other(&e))?;
+            let content = reader.content(&record).map_err(|e| failure(&e))?;
             let text = page::file_text(&content.frontmatter, &content.body);
             tree.recover(&row.path, &text, &own, row.want == FileState::Trashed, id)
-                .map_err(told)?;
+                .map_err(io_failure)?;
         }
         let done = match row.want {
             FileState::Present => {
-                let page = reader.by_id_even_deleted(id).map_err(|e| other(&e))?;
+                let page = reader.by_id_even_deleted(id).map_err(|e| failure(&e))?;
                 let Some((_, _, record)) = page else { return Ok(None) };
-                let content = reader.content(&record).map_err(|e| other(&e))?;
-                let source = SourceId::parse(row.source.as_str()).map_err(|e| other(&e))?;
-                let known = reader.file(&source, &row.path).map_err(|e| other(&e))?;
-                // In a source's own `.trash` other programs keep things, too; a new page has
-                // nothing there.
+                let content = reader.content(&record).map_err(|e| failure(&e))?;
+                let source = SourceId::parse(row.source.as_str()).map_err(|e| failure(&e))?;
+                let known = reader.file(&source, &row.path).map_err(|e| failure(&e))?;
+                // Other programs also use the `.trash` of a source, and a new page has no file in
+                // it.
                 let trashed = source.as_str() == SourceId::DEFAULT
                     || known.as_ref().is_some_and(FileRecord::is_trashed);
                 let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
                 drop(reader);
-                // Its author's own bytes (CRLF, a byte order mark) are better than ours.
+                // A file with the same text may have other bytes (CRLF, a byte order mark). The
+                // author's bytes stay.
                 match synced
-                    && tree.keep(&row.path, |bytes| says(bytes, &content)).map_err(|e| other(&e))?
+                    && tree
+                        .keep(&row.path, |bytes| has_text(bytes, &content))
+                        .map_err(|e| failure(&e))?
                 {
                     true => Ok(Outcome::Done),
                     false => {
                         let text = page::file_text(&content.frontmatter, &content.body);
                         let put = tree.put(&row.path, &text, &own, id);
                         if matches!(put, Ok(Outcome::Done)) && trashed {
-                            tree.remove_trashed_copy(&row.path, &text, &own, id).map_err(told)?;
+                            tree.remove_trashed_copy(&row.path, &text, &own, id)
+                                .map_err(io_failure)?;
                         }
                         put
                     }
@@ -257,26 +262,26 @@ impl FileService {
             }
             Ok(Outcome::Foreign) => Err(Failure {
                 message: format!(
-                    "{0} was written by another program and left as it is; `brain put <slug>{1} --file {0}` takes it in",
+                    "{0} was written by another program and left as it is; \
+                     `brain put <slug>{1} --file {0}` takes it in",
                     place.display(),
                     self.source_flag(&row.source)
                 ),
-                foreign: true,
+                is_foreign: true,
             }),
             Ok(Outcome::Emptied) => Err(Failure {
                 message: format!(
-                    "{0} was emptied by another program, which may be about to write it, and was left as it is; \
-                     `rm {0}` and `brain doctor --fix` write the page there",
+                    "{0} was emptied by another program, which may be about to write it, and was \
+                     left as it is; `rm {0}` and `brain doctor --fix` write the page there",
                     place.display()
                 ),
-                foreign: true,
+                is_foreign: true,
             }),
-            Err(e) => Err(told(e)),
+            Err(e) => Err(io_failure(e)),
         }
     }
 
-    /// Does everything that is left in the outbox; returns how many files could not be brought in
-    /// line.
+    /// Processes all outbox rows. Returns the number of files that could not be written.
     pub fn replay_outbox(&self) -> usize {
         let ids = match self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
             Ok(ids) => ids,
@@ -285,15 +290,14 @@ impl FileService {
                 return 0;
             }
         };
-        // The ids are in order: with very many failures a plain look through them would take
-        // minutes.
+        // The ids are sorted. A linear search would take minutes with very many failures.
         self.failing().retain(|id, _| ids.binary_search(id).is_ok());
         self.recovering().retain(|id| ids.binary_search(id).is_ok());
         let mut failed = 0;
         for &id in ids.iter().take_while(|_| !self.stop.is_cancelled()) {
-            // One that damage keeps from being read is not to stop the others.
-            let agreed = self.store.with_damage_report(|| Ok(self.agree_by_id(id).is_ok()));
-            failed += usize::from(!agreed.unwrap_or(false));
+            // A page that cannot be read because of damage must not stop the others.
+            let updated = self.store.with_damage_report(|| Ok(self.update_file_by_id(id).is_ok()));
+            failed += usize::from(!updated.unwrap_or(false));
         }
         if !ids.is_empty() {
             tracing::info!(files = ids.len(), failed, "outbox replayed");
@@ -301,19 +305,19 @@ impl FileService {
         failed
     }
 
-    /// Makes written files durable and drops their outbox rows, for a timer: nobody waits for it.
+    /// Flushes written files to disk, and drops their outbox rows. For a timer.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If the flush fails.
     pub fn flush_outbox(&self) -> Result<(), Fault> {
         self.keep_saves();
         Ok(self.store.flush_done_files(|| self.sync_files())?)
     }
 
-    /// Puts on the disk itself what was written below the sources' directories.
+    /// Flushes the files below the directories of all sources.
     fn sync_files(&self) -> std::io::Result<()> {
         if !self.home.is_here() {
-            return Err(std::io::Error::other(crate::moved_home::moved_home(&self.home)));
+            return Err(std::io::Error::other(crate::moved_home::moved_home_message(&self.home)));
         }
         let reader = self.store.read(Visibility::All).map_err(std::io::Error::other)?;
         for (id, _) in reader.sources().map_err(std::io::Error::other)? {
@@ -321,7 +325,7 @@ impl FileService {
                 continue;
             };
             match tree.sync() {
-                // Nothing was written where nothing can be opened.
+                // A directory that cannot be opened has no new files.
                 Err(e)
                     if e.kind() == std::io::ErrorKind::PermissionDenied
                         && id.as_str() != SourceId::DEFAULT => {}
@@ -331,22 +335,22 @@ impl FileService {
         Ok(())
     }
 
-    /// Whether any file could not be written when it was last tried.
+    /// Returns whether the last attempt to write any file failed.
     pub fn has_failing_files(&self) -> bool {
         !self.failing().is_empty()
     }
 
-    /// Whether the file of this page could not be written when it was last tried.
+    /// Returns whether the last attempt to write the file of this page failed.
     pub(crate) fn is_failing(&self, id: u64) -> bool {
         self.failing().contains_key(&id)
     }
 
-    /// The pages whose file could not be written when it was last tried.
+    /// Returns the pages for which the last attempt to write their file failed.
     pub(crate) fn failing_ids(&self) -> HashSet<u64> {
         self.failing().keys().copied().collect()
     }
 
-    /// How many files failed, and why one of them did.
+    /// Returns the message of one failed file, with the number of the others.
     pub(crate) fn failing_files(&self) -> Option<String> {
         let failing = self.failing();
         let (first, others) = (failing.values().next()?, failing.len() - 1);
@@ -354,7 +358,7 @@ impl FileService {
         Some(format!("{}{more}", first.message))
     }
 
-    /// What a command about a page of this source has to say.
+    /// Returns the flag `--source` for a command about a page of this source, if it is needed.
     fn source_flag(&self, source: &str) -> String {
         match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
             Ok(sources) if preferred(&sources).as_str() == source => String::new(),
@@ -362,20 +366,20 @@ impl FileService {
         }
     }
 
-    /// Forgets failures of pages that have no row any more.
+    /// Forgets failures of pages without an outbox row.
     pub(crate) fn forget_failures(&self) {
         if let Ok(ids) = self.store.read(Visibility::All).and_then(|reader| reader.outbox()) {
             self.failing().retain(|id, _| ids.binary_search(id).is_ok());
         }
     }
 
-    /// The directories that were written to.
+    /// Returns the directories that brain has written to.
     pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
         let others = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
         std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()
     }
 
-    /// The directory of a source, if it is registered.
+    /// Returns the directory of a source, if it is registered.
     fn tree(&self, reader: &Reader, source: &str) -> Result<Option<Arc<Tree>>, StoreError> {
         if source == SourceId::DEFAULT {
             return Ok(Some(Arc::clone(&self.outbox.default_tree)));
@@ -383,7 +387,7 @@ impl FileService {
         let found = reader.sources()?.into_iter().find(|(id, _)| id.as_str() == source);
         let Some(path) = found.and_then(|(_, record)| record.path) else { return Ok(None) };
         let mut trees = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
-        // The same name may have been registered anew, elsewhere.
+        // The same name may have been registered again with another directory.
         match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
             Some(tree) => Ok(Some(Arc::clone(tree))),
             None => {
@@ -395,8 +399,8 @@ impl FileService {
     }
 }
 
-/// Whether a file with these bytes is read as a page with this text.
-fn says(bytes: &[u8], content: &Content) -> bool {
+/// Returns whether a file with these bytes has the content of this page.
+fn has_text(bytes: &[u8], content: &Content) -> bool {
     page::decode_text(bytes).ok().and_then(|text| page::Document::parse(text).ok()).is_some_and(
         |document| {
             document.frontmatter.raw() == content.frontmatter && document.body == content.body

@@ -89,13 +89,13 @@ impl IdeaService {
         let store = RunStore::at(self.env.home.ideas());
         let Some(id) = &request.resume else {
             let run = self.new_run(caller, request)?;
-            let _held = self
+            let _guard = self
                 .active_idea_runs
                 .take(&run.run_id)
                 .ok_or_else(|| already_running(&run.run_id))?;
             return self.make_ideas(caller, request, run, &store, progress);
         };
-        let _held = self.active_idea_runs.take(id).ok_or_else(|| already_running(id))?;
+        let _guard = self.active_idea_runs.take(id).ok_or_else(|| already_running(id))?;
         let mut run = store.run(id)?;
         if !is_visible(caller, &run) {
             return Err(no_run(id));
@@ -139,7 +139,8 @@ impl IdeaService {
             }
             // Without the ledger, paid calls are refused as well.
             Err(error) => {
-                tracing::warn!(%error, run = run.run_id, "what a killed run had asked last is not known");
+                tracing::warn!(%error, run = run.run_id, "cannot read the open calls of a killed \
+                                        run");
             }
         }
     }
@@ -168,8 +169,8 @@ fn check(request: &Ideas) -> Result<(), Fault> {
     if request.resume.is_none() {
         let question = request.question.trim();
         if question.is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "there is no question").hint(format!(
-                "brain {name} \"how could …?\"; `brain {name} --list-runs` shows former ones"
+            return Err(Fault::new(FaultCode::Usage, "the question is empty").hint(format!(
+                "brain {name} \"how could …?\"; `brain {name} --list-runs` lists former runs"
             )));
         }
         let length = question.chars().count();
@@ -177,7 +178,7 @@ fn check(request: &Ideas) -> Result<(), Fault> {
             let message =
                 format!("the question has {length} characters, more than {MAX_QUESTION_CHARS}");
             return Err(Fault::new(FaultCode::Usage, message)
-                .hint("put the matter into a page, and ask about it in a few sentences"));
+                .hint("write the details to a page, and ask about it in a few sentences"));
         }
     }
     let bounds = [
@@ -204,7 +205,7 @@ fn is_visible(caller: &Caller, run: &Run) -> bool {
 fn already_running(run_id: &str) -> Fault {
     Fault::new(
         FaultCode::Conflict,
-        format!("the run \"{}\" is under way already", run_id.escape_debug()),
+        format!("the run \"{}\" is already running", run_id.escape_debug()),
     )
-    .hint("wait for its end, or end the command that began it")
+    .hint("wait until it ends, or stop the command that started it")
 }

@@ -1,9 +1,8 @@
-//! Keeping the full-text index in step with the store.
+//! Keeps the full-text index up to date with the store.
 //!
-//! The index is derived: it knows up to which change it has seen the store. At start it catches up
-//! from there, in the background when that takes long; from then on every commit is pushed to it
-//! before anybody is told that the commit happened. So a search that starts after an acknowledged
-//! write sees it.
+//! The index records the sequence number of the last change in it. At start it gets the later
+//! changes, in the background if they are many. From then on, every commit is pushed to the index
+//! before the commit is acknowledged. So a search after an acknowledged write finds it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,18 +18,19 @@ use brain_config::Config;
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
 use brain_store::{Change, CommitHook, Reader, Store, StoreError};
 
-/// Changes that are caught up with before the daemon is ready; more than these go on behind it.
+/// The maximum number of changes that are indexed before the daemon is ready. More changes are
+/// indexed in the background.
 const CATCH_UP_AT_START: u64 = 1000;
-/// Pages read from the store at once.
+/// Pages that are read from the store at the same time.
 const BATCH: usize = 500;
-/// How long the feeder rests after the store failed it.
-const RETRY: Duration = Duration::from_secs(1);
-/// How far the index may be behind while pages are fed to it in bulk: two batches, so that it has
-/// work while one is stored.
+/// The pause of the feeder after a failure of the store.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The maximum number of changes that wait for the index during a bulk write: two batches, so that
+/// the index has work while one is stored.
 const BACKLOG: usize = 2 * crate::batch::BATCH;
 
-/// The index and what feeds it.
-pub(crate) struct Follower {
+/// The index, and the thread that feeds it.
+pub(crate) struct IndexFollower {
     shared: Arc<Shared>,
     feeder: Mutex<Option<JoinHandle<()>>>,
 }
@@ -38,33 +38,33 @@ pub(crate) struct Follower {
 #[derive(Default)]
 struct Shared {
     index: OnceLock<Index>,
-    /// Commits are pushed as they happen. Before that the feeder finds them in the store.
-    live: AtomicBool,
-    /// A search finds everything that was stored before this start.
-    whole: AtomicBool,
+    /// Whether commits are pushed to the index. Before that, the feeder reads them from the store.
+    is_live: AtomicBool,
+    /// Whether a search finds everything that was stored before this start.
+    is_complete: AtomicBool,
     stop: AtomicBool,
     fed: AtomicU64,
     to_feed: AtomicU64,
-    /// Why the feeder gave up.
+    /// The last failure of the feeder.
     problem: Mutex<Option<String>>,
     rebuilt: Mutex<Option<String>>,
 }
 
-impl Follower {
+impl IndexFollower {
     pub(crate) fn new() -> Self {
         Self { shared: Arc::default(), feeder: Mutex::default() }
     }
 
-    /// What the store calls after each commit.
+    /// Returns the hook that the store calls after each commit.
     pub(crate) fn hook(&self) -> CommitHook {
         let shared = Arc::clone(&self.shared);
         Box::new(move |changes| {
-            if shared.live.load(Ordering::Acquire)
+            if shared.is_live.load(Ordering::Acquire)
                 && let Some(index) = shared.index.get()
             {
-                for some in changes.chunk_by(|one, next| one.bulk == next.bulk) {
-                    let bulk = some.first().is_some_and(|change| change.bulk);
-                    push(index, some, bulk);
+                for group in changes.chunk_by(|one, next| one.bulk == next.bulk) {
+                    let bulk = group.first().is_some_and(|change| change.bulk);
+                    push(index, group, bulk);
                 }
             }
         })
@@ -85,7 +85,7 @@ impl Follower {
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {
-            tracing::warn!(reason, "the index is built anew");
+            tracing::warn!(reason, "the index is rebuilt");
             *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some(reason.clone());
         }
@@ -104,7 +104,7 @@ impl Follower {
                 tracing::error!(%error, "the index cannot follow the store");
                 *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some(error.to_string());
-                std::thread::sleep(RETRY);
+                std::thread::sleep(RETRY_PAUSE);
             }
             *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
         };
@@ -120,34 +120,34 @@ impl Follower {
         self.shared.index.get()
     }
 
-    /// Lets every search from now on see at once what was stored before.
+    /// Makes all stored pages visible to the next searches.
     pub(crate) fn settle(&self) {
         if let Some(index) = self.get() {
             index.settle();
         }
     }
 
-    /// The same when what this gives is dropped.
-    pub(crate) fn settle_at_end(&self) -> Settle<'_> {
-        Settle(self)
+    /// Returns a guard that settles the index when it is dropped.
+    pub(crate) fn settle_at_end(&self) -> SettleGuard<'_> {
+        SettleGuard(self)
     }
 
-    /// Why a search that begins now, in these sources or in all, may leave pages out that are in
-    /// the store, if it does.
+    /// Returns why a search in these sources, or in all, may not find the newest pages, if it may
+    /// not.
     pub(crate) fn catching_up(&self, sources: Option<&[SourceId]>) -> Option<String> {
         self.get()
             .is_some_and(|index| index.leaves_out(sources))
             .then(|| "an import or a sync is at work: its newest pages are not found yet".into())
     }
 
-    /// Why search may show less than there is, if it may.
+    /// Returns why searches may be incomplete, if they may be.
     pub(crate) fn degraded(&self) -> Option<String> {
         if let Some(problem) =
             self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
         {
             return Some(format!("the index does not follow the store: {problem}"));
         }
-        if !self.shared.whole.load(Ordering::Acquire) {
+        if !self.shared.is_complete.load(Ordering::Acquire) {
             let (fed, all) = (
                 self.shared.fed.load(Ordering::Relaxed),
                 self.shared.to_feed.load(Ordering::Relaxed),
@@ -159,38 +159,38 @@ impl Follower {
             .map(|p| format!("the index on disk is not kept up: {p}"))
     }
 
-    /// The same for `caller`: who sees some sources only is not told how much there is of others.
+    /// Returns the same for `caller`. Restricted callers get no counts.
     pub(crate) fn degraded_for(&self, caller: &Caller) -> Option<String> {
         let degraded = self.degraded()?;
         Some(if caller.sees_all() { degraded } else { "the index is not complete just now".into() })
     }
 
-    /// Why the index was built anew at this start, if it was.
+    /// Returns why the index was rebuilt at this start, if it was.
     pub(crate) fn rebuilt(&self) -> Option<String> {
         self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How many changes are not in the index on disk, about.
+    /// Returns the approximate number of changes that are not in the index on disk.
     pub(crate) fn behind(&self) -> u64 {
         let shared = &self.shared;
-        let to_come = match shared.live.load(Ordering::Acquire) {
+        let not_fed = match shared.is_live.load(Ordering::Acquire) {
             true => 0,
             false => {
                 let all = shared.to_feed.load(Ordering::Relaxed);
                 all.saturating_sub(shared.fed.load(Ordering::Relaxed)).max(1)
             }
         };
-        self.get().map_or(0, Index::behind) + to_come
+        self.get().map_or(0, Index::behind) + not_fed
     }
 
-    /// Lets the index come closer before more is pushed in bulk.
+    /// Waits until the index is at most [`BACKLOG`] changes behind.
     pub(crate) fn wait(&self) {
         if let Some(index) = self.get() {
             index.wait_below(BACKLOG);
         }
     }
 
-    /// Puts on disk what is only in memory.
+    /// Writes the part of the index that is in memory to disk.
     pub(crate) fn flush(&self) {
         if let Some(Err(error)) = self.get().map(Index::flush) {
             tracing::warn!(%error, "index not written");
@@ -198,16 +198,16 @@ impl Follower {
     }
 }
 
-/// Settles the index when it is dropped: see [`Follower::settle_at_end`].
-pub(crate) struct Settle<'a>(&'a Follower);
+/// Settles the index when it is dropped: see [`IndexFollower::settle_at_end`].
+pub(crate) struct SettleGuard<'a>(&'a IndexFollower);
 
-impl Drop for Settle<'_> {
+impl Drop for SettleGuard<'_> {
     fn drop(&mut self) {
         self.0.settle();
     }
 }
 
-impl Drop for Follower {
+impl Drop for IndexFollower {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(feeder) = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -217,8 +217,8 @@ impl Drop for Follower {
 }
 
 impl Shared {
-    /// Pushes every change after `seq`, moving it along, then goes live. In bulk, searches need not
-    /// see them before that.
+    /// Pushes all changes after `seq` and advances it. From then on, commits are pushed. With
+    /// `bulk`, searches see the changes only at the end.
     fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -233,7 +233,7 @@ impl Shared {
                 index.wait_below(BACKLOG);
             }
         }
-        // The last step is taken on the writer's thread, where no commit can come between.
+        // The last changes are pushed on the writer's thread, so no commit can be missed.
         let (shared, reader, from) = (Arc::clone(self), store.reader_factory(), *seq);
         store.write(move |_| {
             let mut seq = from;
@@ -244,17 +244,17 @@ impl Shared {
                 }
                 seq = last;
             }
-            shared.live.store(true, Ordering::Release);
+            shared.is_live.store(true, Ordering::Release);
             Ok(())
         })?;
         if let Some(index) = self.index.get().filter(|_| bulk) {
             index.settle();
         }
-        self.whole.store(true, Ordering::Release);
+        self.is_complete.store(true, Ordering::Release);
         Ok(())
     }
 
-    /// Pushes a batch of changes after `seq`; the sequence number of the last one.
+    /// Pushes a batch of changes after `seq`. Returns the sequence number of the last one.
     fn push_after(&self, reader: &Reader, seq: u64, bulk: bool) -> Result<u64, StoreError> {
         let changes = reader.changes_after(seq, BATCH)?;
         let Some(last) = changes.last().map(|change| change.seq) else { return Ok(seq) };
@@ -266,7 +266,7 @@ impl Shared {
     }
 }
 
-/// A failure of the index. The pages themselves are safe in the store.
+/// Turns a failure of the index into a fault. The pages in the store are safe.
 pub(crate) fn index_fault(error: &IndexError) -> Fault {
     Fault::new(FaultCode::Io, error.to_string())
         .hint("`brain stop`; the next command starts anew and rebuilds what is damaged")

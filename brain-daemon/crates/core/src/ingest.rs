@@ -19,7 +19,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::FileService;
-use crate::index::Follower;
+use crate::index::IndexFollower;
 use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use brain_base::clock::Clock;
@@ -129,7 +129,7 @@ impl Queue {
 /// The ingest queue, and its jobs.
 pub struct IngestService {
     pub(crate) store: Arc<Store>,
-    pub(crate) index: Arc<Follower>,
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Arc<FileService>,
     pub(crate) dedup: Arc<Dedup>,
@@ -141,7 +141,7 @@ impl IngestService {
     /// Creates the service.
     pub(crate) fn new(
         store: Arc<Store>,
-        index: Arc<Follower>,
+        index: Arc<IndexFollower>,
         clock: Arc<dyn Clock>,
         files: Arc<FileService>,
         dedup: Arc<Dedup>,

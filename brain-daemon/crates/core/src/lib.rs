@@ -51,10 +51,10 @@ use brain_config::Config;
 use brain_net::HttpClient;
 use brain_store::{SourceRecord, Store};
 
-pub use provenance::{STAMPS, is_from_outside};
+pub use provenance::{INGEST_KEYS, is_from_outside};
 
-use index::Follower;
-use text_budget::{TextBudget, text_of};
+use index::IndexFollower;
+use text_budget::{TextBudget, text_bytes};
 
 pub use ask::{AskService, LanguageModels};
 pub use audit::Audit;
@@ -81,30 +81,30 @@ pub use tunnel::TunnelService;
 pub use voice::TELEPHONE;
 pub use voice::VoiceService;
 
-/// Hears how far long work is, and says whether to go on.
+/// Receives the progress of long work, and decides whether it goes on.
 pub trait Progress: Sync {
-    /// `done` of `total` units are through. `false` means that nobody waits any more: stop at the
-    /// next safe place.
+    /// Reports that `done` of `total` units are finished. Returns `false` if the caller is gone:
+    /// the work then stops at its next safe point.
     fn at(&self, done: u64, total: u64) -> bool;
 
-    /// A line of what is going on.
+    /// Reports a line of text for the user.
     fn line(&self, _line: &str) {}
 
-    /// The next piece of an answer in prose.
+    /// Reports the next piece of an answer in prose.
     fn text(&self, _text: &str) {}
 }
 
-/// For callers that do not care.
-pub struct Silent;
+/// Ignores all progress.
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl Progress for NoProgress {
     fn at(&self, _done: u64, _total: u64) -> bool {
         true
     }
 }
 
-/// What a brain takes from outside besides time.
-pub struct Outside {
+/// Dependencies of a brain on the world outside, except the clock.
+pub struct ExternalDependencies {
     /// The source of secrets' random bytes.
     pub random: Arc<dyn Random>,
     /// The environment's variables, for secrets.
@@ -156,7 +156,7 @@ pub struct Brain {
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
     store: Arc<Store>,
-    index: Arc<Follower>,
+    index: Arc<IndexFollower>,
     text: Arc<TextBudget>,
     started: Instant,
 }
@@ -178,7 +178,7 @@ impl Brain {
             moved_home::check_home(&self.env.home)?;
         }
         let began = Instant::now();
-        let permit = self.text.take(text_of(&request));
+        let permit = self.text.take(text_bytes(&request));
         let result = self.dispatch(caller, request, progress);
         drop(permit);
         let took_us = began.elapsed().as_micros() as u64;
@@ -257,7 +257,7 @@ impl Brain {
             Request::JobList(r) => self.ingest.job_list(&r).map(Reply::Jobs),
             Request::JobShow(r) => self.ingest.job_show(caller, &r).map(Reply::Job),
             Request::JobRetry(r) => self.ingest.job_retry(&r).map(Reply::JobRetry),
-            // The door does the rest.
+            // The socket handles the rest of the session.
             Request::Mcp(_) => Ok(Reply::Mcp(McpReply)),
             Request::ConnectTest(r) => self.connect.test(&r).map(Reply::ConnectTest),
             Request::CollectorSetup(r) => {
@@ -305,30 +305,30 @@ impl Brain {
         &self.env.config
     }
 
-    /// The time that everything here goes by, in Unix milliseconds.
+    /// Returns the time of the brain's clock, in Unix milliseconds.
     #[must_use]
     pub fn now(&self) -> i64 {
         self.env.clock.now()
     }
 
-    /// Waits until a text of `bytes` may be worked on; see [`TextPermit`]. Blocks.
+    /// Waits for a share of the text budget; see [`TextPermit`]. Blocks.
     pub fn text_permit(&self, bytes: usize) -> TextPermit<'_> {
         self.text.take(bytes)
     }
 
-    /// The places of this brain.
+    /// The home directory.
     #[must_use]
     pub fn home(&self) -> &Home {
         &self.env.home
     }
 
-    /// Asks long work to stop at its next safe place.
+    /// Asks long work to stop at its next safe point.
     pub fn begin_stop(&self) {
         self.env.stop.cancel();
     }
 
-    /// Puts everything that is derived on disk, so that the next start has nothing to catch up
-    /// with. Never needed for safety.
+    /// Writes derived data to disk, so that the next start has nothing to catch up with. Without
+    /// this call, no data is lost.
     pub fn settle(&self) {
         if let Err(fault) = self.audit.close().and_then(|()| self.access.write_last_use()) {
             tracing::warn!(%fault, "the last calls are missing in the audit");
@@ -342,8 +342,8 @@ impl Brain {
     }
 }
 
-/// The source that is meant when somebody who sees these names none: the preferred one, else the
-/// default one; for who sees only one, that one.
+/// Returns the source of a request that names none. `sources` are the sources that the caller can
+/// see. The preferred one comes first, then the only one, then the default one.
 fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     let chosen = sources.iter().find(|(_, record)| record.preferred);
     match (chosen, sources) {
@@ -352,32 +352,34 @@ fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
     }
 }
 
-/// A page as it is named in a command that somebody is to type: with its source, when the request
-/// named it.
-fn typed(page: &PageRef) -> String {
+/// Returns the page as an argument for a command in a hint. It includes the source if the request
+/// named one.
+fn page_argument(page: &PageRef) -> String {
     match &page.source {
         Some(source) => format!("{} --source {source}", page.slug),
         None => page.slug.to_string(),
     }
 }
 
-/// What the index of this store is marked with.
+/// Returns the mark of an index that belongs to this store.
 fn index_mark(store: &Store) -> String {
     format!("{:016x}", store.id())
 }
 
-/// "No such page", with the way to find it.
+/// Returns the fault for a missing page, with a hint how to search for it.
 fn no_page(source: &SourceId, slug: &Slug) -> Fault {
-    let place = if source.as_str() == SourceId::DEFAULT {
+    let in_source = if source.as_str() == SourceId::DEFAULT {
         String::new()
     } else {
         format!(" in source \"{source}\"")
     };
-    Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{place}")).hint(format!(
-        "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
-        slug.name().replace(['-', '_'], " "),
-        first_part(slug)
-    ))
+    Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{in_source}")).hint(
+        format!(
+            "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
+            slug.name().replace(['-', '_'], " "),
+            first_part(slug)
+        ),
+    )
 }
 
 fn first_part(slug: &Slug) -> &str {

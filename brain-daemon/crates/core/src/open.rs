@@ -15,44 +15,45 @@ use brain_store::{Reader, Store, StoreOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::embedding::{Meaning, combine_hooks};
-use crate::index::Follower;
+use crate::index::IndexFollower;
 use crate::ingest::Queue;
 use crate::pages::dedup::Dedup;
 use crate::text_budget::TextBudget;
 use crate::{
     AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
-    Environment, FileService, IdeaService, IngestService, LanguageModels, Outside, PageService,
-    SearchService, SourceService, StandardOutput, SyncService, TunnelService, VoiceService,
-    index_mark,
+    Environment, ExternalDependencies, FileService, IdeaService, IngestService, LanguageModels,
+    PageService, SearchService, SourceService, StandardOutput, SyncService, TunnelService,
+    VoiceService, index_mark,
 };
 
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
     ///
     /// # Errors
-    /// When the home cannot be used, the store is locked, damaged or newer; each with the way out.
+    /// If the home cannot be used, or the store is locked, damaged or newer. Each fault has a hint.
     pub fn open(
         home: Home,
         config: Config,
         clock: Arc<dyn Clock>,
-        fresh_id: u64,
+        new_store_id: u64,
     ) -> Result<Self, Fault> {
         let variables = Box::new(|name: &str| std::env::var(name).ok());
         let (random, net) = (Arc::new(SystemRandom), Arc::new(brain_net::Client::new()));
         let lines = Arc::new(StandardOutput::default());
-        Self::open_with(home, config, clock, fresh_id, Outside { random, variables, net, lines })
+        let dependencies = ExternalDependencies { random, variables, net, lines };
+        Self::open_with(home, config, clock, new_store_id, dependencies)
     }
 
-    /// Opens the brain at `home` with everything else that comes from outside.
+    /// Opens the brain at `home` with these external dependencies.
     ///
     /// # Errors
-    /// As [`Brain::open`].
+    /// The same as for [`Brain::open`].
     pub fn open_with(
         home: Home,
         config: Config,
         clock: Arc<dyn Clock>,
-        fresh_id: u64,
-        outside: Outside,
+        new_store_id: u64,
+        outside: ExternalDependencies,
     ) -> Result<Self, Fault> {
         home.prepare().map_err(|e| home_fault(&home, &e))?;
         let path = home.clone();
@@ -62,10 +63,10 @@ impl Brain {
             cache_bytes: config.store.cache_mb * 1_000_000,
             min_free_bytes: config.store.min_free_mb * 1_000_000,
             now,
-            fresh_id,
+            new_store_id,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
-        let (index, meaning) = (Arc::new(Follower::new()), Meaning::new());
+        let (index, meaning) = (Arc::new(IndexFollower::new()), Meaning::new());
         let hook = combine_hooks(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
@@ -98,7 +99,7 @@ impl Brain {
     fn compose(
         env: &Environment,
         store: &Arc<Store>,
-        index: &Arc<Follower>,
+        index: &Arc<IndexFollower>,
         meaning: Meaning,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
@@ -236,8 +237,8 @@ fn access_settings(config: &Config, home: &Home) -> brain_access::Settings {
     }
 }
 
-/// Refuses a store without a single change in a home that knows of some: a repair may have gone
-/// back to where the file began, and to go on would look like a lost brain.
+/// Refuses an empty store in a home with files of pages or an index. A repair may have reset the
+/// store, and the owner must decide what to do.
 fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     if store.read_through(Reader::counts)?.seq > 0 {
         return Ok(());
@@ -252,9 +253,9 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         None if is_repaired()? => match files() {
             0 => return Ok(()),
             files => {
-                // The next start finds a store that was repaired already.
+                // The next start would not notice the repair.
                 if let Err(error) = store.mark_lost() {
-                    tracing::warn!(%error, "that the store is lost is not noted");
+                    tracing::warn!(%error, "the mark of a lost store was not written");
                 }
                 format!(
                     "{} has {files} pages, and the store had to be repaired",
@@ -265,9 +266,11 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         None => return Ok(()),
     };
     let store = store.path().display();
-    Err(Fault::new(FaultCode::StoreDamaged, format!("{store} came up empty, but {what}")).hint(format!(
-        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; without a backup, move \
-         {} and {} away as well, and take the pages in from there: `brain import DIR`",
+    let message = format!("{store} came up empty, but {what}");
+    Err(Fault::new(FaultCode::StoreDamaged, message).hint(format!(
+        "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; \
+         without a backup, move {} and {} away as well, and take the pages in from there: \
+         `brain import DIR`",
         home.index().display(),
         home.pages().display()
     )))

@@ -1,4 +1,4 @@
-//! Reading a page and its former versions, and going back to one.
+//! Operations on single pages. This file: reading a page, its versions, and reverting to one.
 
 pub(crate) mod broken_links;
 pub(crate) mod capture;
@@ -18,10 +18,10 @@ use brain_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::pages::capture::Outcome;
+use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
 use crate::write_page::{stored_document, written_page};
-use crate::{Caller, FileService, no_page, typed};
+use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_page::{self as page, hex};
 use brain_store::{Content, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged};
@@ -79,23 +79,23 @@ impl PageService {
         let now = self.clock.now();
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;
-        let named = request.page;
-        let slug = named.slug.clone();
+        let page_ref = request.page;
+        let slug = page_ref.slug.clone();
         if record.version == request.version {
             let message = format!("version {} of \"{slug}\" is the present one", request.version);
             return Err(Fault::new(FaultCode::Conflict, message)
-                .hint(format!("see `brain history {}`", typed(&named))));
+                .hint(format!("see `brain history {}`", page_argument(&page_ref))));
         }
-        // Checked here for the reply; the writer looks again.
-        version(&reader, &record, &named, request.version)?;
+        // Fails early if there is no such version. The writer checks again.
+        version(&reader, &record, &page_ref, request.version)?;
         drop(reader);
-        let (place, number) = (source.clone(), request.version);
+        let (target, number) = (source.clone(), request.version);
         let outcome = self.store.write(move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
             let kept = draft
                 .version(record.id, number)?
-                .ok_or_else(|| no_version(&record, &named, number))?;
+                .ok_or_else(|| no_version(&record, &page_ref, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
             let present = unless_damaged(draft.content(&record))?;
@@ -103,44 +103,44 @@ impl PageService {
                 && kept.record.provenance == record.provenance
             {
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-                return Ok(Outcome { slug: slug.clone(), applied, captured_at });
+                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
             let page = written_page(&slug, document, kept.record.provenance, None, false)?;
             let applied = draft.write_page(&source, &slug, page, now)?;
-            Ok(Outcome { slug: slug.clone(), applied, captured_at })
+            Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
-        Ok(self.written(place, outcome, Vec::new()))
+        Ok(self.write_reply(target, outcome, Vec::new()))
     }
 
-    /// The active page that a request names.
+    /// Returns the active page that a request names.
     pub(crate) fn active(
         &self,
         caller: &Caller,
         reader: &Reader,
-        named: &PageRef,
+        page_ref: &PageRef,
     ) -> Result<(SourceId, PageRecord), Fault> {
-        let (source, _) = crate::sources::resolve(caller, reader, named.source.as_ref())?;
-        if let Some(record) = reader.page(&source, &named.slug)? {
+        let (source, _) = crate::sources::resolve(caller, reader, page_ref.source.as_ref())?;
+        if let Some(record) = reader.page(&source, &page_ref.slug)? {
             return Ok((source, record));
         }
         let deleted =
-            reader.page_even_deleted(&source, &named.slug)?.and_then(|record| record.deleted_at);
+            reader.page_even_deleted(&source, &page_ref.slug)?.and_then(|record| record.deleted_at);
         if deleted.is_none() {
-            // A page whose row is damaged is not found by its slug; its file's row still leads to
-            // it, and says so.
-            reader.page_at(&source, &page::file_path(&named.slug))?;
+            // A page with a damaged row is not found by its slug. Reading the row of its file
+            // reports the damage.
+            reader.page_at(&source, &page::file_path(&page_ref.slug))?;
         }
         Err(match deleted {
             Some(at) => Fault::new(
                 FaultCode::NotFound,
-                format!("the page \"{}\" is soft-deleted", named.slug),
+                format!("the page \"{}\" is soft-deleted", page_ref.slug),
             )
             .hint(format!(
                 "`brain restore {}` brings it back until {}",
-                typed(named),
+                page_argument(page_ref),
                 rfc3339(at + brain_store::RECOVERY_MS)
             )),
-            None => no_page(&source, &named.slug),
+            None => no_page(&source, &page_ref.slug),
         })
     }
 }
@@ -148,19 +148,19 @@ impl PageService {
 fn version(
     reader: &Reader,
     record: &PageRecord,
-    named: &PageRef,
+    page_ref: &PageRef,
     number: u32,
 ) -> Result<VersionRecord, Fault> {
-    reader.version(record.id, number)?.ok_or_else(|| no_version(record, named, number))
+    reader.version(record.id, number)?.ok_or_else(|| no_version(record, page_ref, number))
 }
 
-fn no_version(record: &PageRecord, named: &PageRef, number: u32) -> Fault {
+fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
     let message = format!(
         "\"{}\" has no version {number}; its versions are 1 to {}",
-        named.slug, record.version
+        page_ref.slug, record.version
     );
     Fault::new(FaultCode::UnknownVersion, message)
-        .hint(format!("see `brain history {}`", typed(named)))
+        .hint(format!("see `brain history {}`", page_argument(page_ref)))
 }
 
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {

@@ -1,10 +1,12 @@
-//! Where a page comes from: what its record says, and that its text says the same.
+//! Provenance of pages. The record of a page and its frontmatter always state the same provenance.
 //!
-//! The door decides about a text that is handed over (capture, put, `/ingest`, AI clients, the
-//! telephone). Claims of the text that contradict the door are kept under `received` and have no
-//! effect. A file that brain reads (sync, import) is its author's, and so is what it says of
-//! itself: brain believes what brain itself could have written there. That raises nobody's trust:
-//! the author is the owner, and a claim can only make the text an outsider's.
+//! For a text that a client sends (capture, put, `/ingest`, AI clients, the telephone), the route
+//! decides. Claims in the text that contradict the route move to the key `received` and have no
+//! effect.
+//!
+//! For a file that brain reads (sync, import), the frontmatter decides, as far as brain could have
+//! written its values. This cannot make a text more trusted: the author of the file is the owner,
+//! and a claim can only mark the text as coming from outside.
 //!
 //! `docs/pages.md` has the table of all cases. Knows no store and no files.
 
@@ -12,43 +14,44 @@ use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
 use brain_store::Provenance;
 
-/// Frontmatter keys that say how and when a page came in. They never make two pages differ.
-pub const STAMPS: &[&str] =
+/// Frontmatter keys about how and when a page came in. Two pages that differ only in these keys
+/// count as equal.
+pub const INGEST_KEYS: &[&str] =
     &["captured_at", "captured_via", "ingested_at", "ingested_via", "source_kind", "source_uri"];
 
 /// The longest `source_uri`, in bytes.
 pub(crate) const MAX_URI: usize = 1024;
 
-const KIND: &str = "source_kind";
-const URI: &str = "source_uri";
-const VIA: &str = "ingested_via";
-const AT: &str = "ingested_at";
+const KIND_KEY: &str = "source_kind";
+const URI_KEY: &str = "source_uri";
+const VIA_KEY: &str = "ingested_via";
+const AT_KEY: &str = "ingested_at";
 
-/// The way that a page came in.
-pub(crate) struct Door {
+/// A way in which pages come in, with the values that it sets in their provenance.
+pub(crate) struct IngestRoute {
     /// `source_kind`.
     pub(crate) kind: &'static str,
     /// `ingested_via`.
     pub(crate) via: &'static str,
 }
 
-pub(crate) const CAPTURE_CLI: Door = Door { kind: "capture-cli", via: "capture" };
-pub(crate) const PUT_PAGE: Door = Door { kind: "put_page", via: "put_page" };
-/// What an AI client wrote.
-pub(crate) const MCP: Door = Door { kind: "mcp:put_page", via: "mcp" };
-pub(crate) const IMPORT: Door = Door { kind: "import", via: "import" };
-pub(crate) const SYNC: Door = Door { kind: "sync", via: "sync" };
-pub(crate) const WEBHOOK: Door = Door { kind: "webhook", via: "webhook" };
+pub(crate) const CAPTURE_CLI: IngestRoute = IngestRoute { kind: "capture-cli", via: "capture" };
+pub(crate) const PUT_PAGE: IngestRoute = IngestRoute { kind: "put_page", via: "put_page" };
+/// Text that an AI client wrote.
+pub(crate) const MCP: IngestRoute = IngestRoute { kind: "mcp:put_page", via: "mcp" };
+pub(crate) const IMPORT: IngestRoute = IngestRoute { kind: "import", via: "import" };
+pub(crate) const SYNC: IngestRoute = IngestRoute { kind: "sync", via: "sync" };
+pub(crate) const WEBHOOK: IngestRoute = IngestRoute { kind: "webhook", via: "webhook" };
 /// Web pages that posts name, and lines that the enrichment rules write of posts.
-pub(crate) const COLLECTOR: Door = Door { kind: "collector", via: "collector" };
-/// What was said on the telephone.
-pub(crate) const VOICE: Door = Door { kind: "voice", via: "voice" };
-/// What `brainstorm` wrote.
-pub(crate) const BRAINSTORM: Door = Door { kind: "brainstorm", via: "brainstorm" };
-/// What `lsd` wrote.
-pub(crate) const LSD: Door = Door { kind: "lsd", via: "lsd" };
+pub(crate) const COLLECTOR: IngestRoute = IngestRoute { kind: "collector", via: "collector" };
+/// Notes that were dictated on the telephone.
+pub(crate) const VOICE: IngestRoute = IngestRoute { kind: "voice", via: "voice" };
+/// Pages that `brainstorm` wrote.
+pub(crate) const BRAINSTORM: IngestRoute = IngestRoute { kind: "brainstorm", via: "brainstorm" };
+/// Pages that `lsd` wrote.
+pub(crate) const LSD: IngestRoute = IngestRoute { kind: "lsd", via: "lsd" };
 
-const DOORS: [&Door; 10] = [
+const ROUTES: [&IngestRoute; 10] = [
     &CAPTURE_CLI,
     &PUT_PAGE,
     &MCP,
@@ -62,19 +65,19 @@ const DOORS: [&Door; 10] = [
 ];
 
 /// The values of `source_kind` that mark the owner's own text.
-const OWN: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
+const OWNER_KINDS: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPORT.kind];
 
-/// Returns whether a page with this `source_kind` was written by anyone but the owner.
+/// Returns whether a page with this `source_kind` has an author other than the owner.
 ///
-/// Unknown kinds are from outside. So is text of AI clients, which may come from anywhere. A page
-/// without a kind is older than provenance, and the owner's.
+/// Unknown kinds are from outside. So are texts of AI clients, because a client can copy text from
+/// anywhere. A page without a kind is older than provenance and counts as the owner's.
 #[must_use]
 pub fn is_from_outside(source_kind: Option<&str>) -> bool {
-    source_kind.is_some_and(|kind| !OWN.contains(&kind))
+    source_kind.is_some_and(|kind| !OWNER_KINDS.contains(&kind))
 }
 
-impl Door {
-    /// The provenance of what came through this door from `uri` at `now`.
+impl IngestRoute {
+    /// Returns the provenance of a text that came in by this route from `uri` at `now`.
     pub(crate) fn provenance(&self, uri: String, now: i64) -> Provenance {
         Provenance {
             source_kind: Some(self.kind.into()),
@@ -84,105 +87,107 @@ impl Door {
         }
     }
 
-    /// The provenance of a text that is handed over at this door. `known` is that of the page that
-    /// it replaces.
+    /// Returns the provenance of a text that a client sent by this route. `previous` is the
+    /// provenance of the page that the text replaces.
     ///
-    /// The owner who writes a page from outside back with its `source_kind` still there has changed
-    /// the text, not taken it for their own: the mark stays.
-    pub(crate) fn of_text(
+    /// The owner may edit a page from outside and leave its `source_kind` in the text. The page
+    /// then stays marked as coming from outside.
+    pub(crate) fn provenance_of_text(
         &self,
         frontmatter: &Frontmatter,
         uri: String,
         now: i64,
-        known: Option<&Provenance>,
+        previous: Option<&Provenance>,
     ) -> Provenance {
-        let own = self.provenance(uri, now);
-        match known {
-            Some(known)
-                if OWN.contains(&self.kind)
-                    && is_from_outside(known.source_kind.as_deref())
-                    && states(frontmatter, known, KIND) =>
+        let from_route = self.provenance(uri, now);
+        match previous {
+            Some(previous)
+                if OWNER_KINDS.contains(&self.kind)
+                    && is_from_outside(previous.source_kind.as_deref())
+                    && key_matches(frontmatter, previous, KIND_KEY) =>
             {
                 Provenance {
-                    source_kind: known.source_kind.clone(),
-                    source_uri: known.source_uri.clone(),
-                    ..own
+                    source_kind: previous.source_kind.clone(),
+                    source_uri: previous.source_uri.clone(),
+                    ..from_route
                 }
             }
-            _ => own,
+            _ => from_route,
         }
     }
 
-    /// The provenance of a page that is read from its author's file at `uri`. `known` is the page's
-    /// as it was before.
+    /// Returns the provenance of a page that is read from its author's file at `uri`. `previous` is
+    /// the page's provenance before this read.
     ///
-    /// A file that says of itself what the record says belongs to the page as it came in, whoever
-    /// changed its text. Without a word of its own the file is what this door says.
-    pub(crate) fn of_file(
+    /// If the frontmatter states the previous provenance, that one stays. If the frontmatter states
+    /// none, this route decides.
+    pub(crate) fn provenance_of_file(
         &self,
         frontmatter: &Frontmatter,
         uri: String,
         now: i64,
-        known: Option<&Provenance>,
+        previous: Option<&Provenance>,
     ) -> Provenance {
-        let own = self.provenance(uri, now);
+        let from_route = self.provenance(uri, now);
         if !has_claims(frontmatter) {
-            return own;
+            return from_route;
         }
-        if let Some(known) = known.filter(|known| agrees(frontmatter, known)) {
-            return known.clone();
+        if let Some(previous) = previous.filter(|previous| agrees(frontmatter, previous)) {
+            return previous.clone();
         }
         let claim = |key, believable: fn(&str) -> bool| {
             frontmatter.get(key).filter(|text| believable(text))
         };
         let at = frontmatter
-            .get(AT)
+            .get(AT_KEY)
             .and_then(|text| parse_instant(&text, false))
             .filter(|at| *at <= now);
         Provenance {
-            source_kind: claim(KIND, |kind| DOORS.iter().any(|door| door.kind == kind))
-                .or(own.source_kind),
-            source_uri: claim(URI, is_uri).or(own.source_uri),
-            ingested_via: claim(VIA, |via| DOORS.iter().any(|door| door.via == via))
-                .or(own.ingested_via),
-            ingested_at: at.or(own.ingested_at),
+            source_kind: claim(KIND_KEY, |kind| ROUTES.iter().any(|route| route.kind == kind))
+                .or(from_route.source_kind),
+            source_uri: claim(URI_KEY, is_uri).or(from_route.source_uri),
+            ingested_via: claim(VIA_KEY, |via| ROUTES.iter().any(|route| route.via == via))
+                .or(from_route.ingested_via),
+            ingested_at: at.or(from_route.ingested_at),
         }
     }
 }
 
-/// Whether the frontmatter says anything of its provenance.
+/// Returns whether the frontmatter has any key about provenance.
 pub(crate) fn has_claims(frontmatter: &Frontmatter) -> bool {
-    [KIND, URI, VIA, AT].iter().any(|key| frontmatter.has(key))
+    [KIND_KEY, URI_KEY, VIA_KEY, AT_KEY].iter().any(|key| frontmatter.has(key))
 }
 
-/// Whether what the frontmatter says is what the record says. A key or column that is absent says
-/// nothing.
+/// Returns whether frontmatter and record agree. Keys and columns that are absent agree with
+/// everything.
 pub(crate) fn agrees(frontmatter: &Frontmatter, record: &Provenance) -> bool {
-    let columns = columns(record);
+    let columns = record_columns(record);
     columns.iter().all(|(key, value)| {
-        value.is_none() || !frontmatter.has(key) || states(frontmatter, record, key)
+        value.is_none() || !frontmatter.has(key) || key_matches(frontmatter, record, key)
     })
 }
 
-/// Makes the text of a page that brain writes say what the record says. Claims that are not so, and
-/// were not so of the page before (`known`), go under `received`. A note of its author's gets no
-/// lines that it has not, and a place on this machine is written into no file.
-pub(crate) fn state(
+/// Writes the provenance of `record` into the frontmatter of a page.
+///
+/// Claims that neither `record` nor the page before (`previous`) confirms move to `received`. A
+/// note that was read from the owner's file gets no new keys. A path on this machine is not
+/// written.
+pub(crate) fn write_provenance(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
-    known: Option<&Provenance>,
+    previous: Option<&Provenance>,
 ) {
-    receive_claims(frontmatter, record, known);
+    move_false_claims(frontmatter, record, previous);
     let mut lines: Vec<(&str, String)> = Vec::new();
-    for (key, value) in columns(record) {
+    for (key, value) in record_columns(record) {
         let Some(value) = value else { continue };
-        let there = frontmatter.has(key);
-        if there && states(frontmatter, record, key) {
+        let is_present = frontmatter.has(key);
+        if is_present && key_matches(frontmatter, record, key) {
             continue;
         }
-        if key == URI && is_local(&value) {
-            frontmatter.remove(URI);
-        } else if there || !is_authors(record) {
+        if key == URI_KEY && is_local_uri(&value) {
+            frontmatter.remove(URI_KEY);
+        } else if is_present || !is_authors_note(record) {
             lines.push((key, value));
         }
     }
@@ -191,81 +196,81 @@ pub(crate) fn state(
     frontmatter.set_all(&lines);
 }
 
-/// Moves the claims that neither `record` nor `known` makes true under `received`.
-pub(crate) fn receive_claims(
+/// Moves the claims that neither `record` nor `previous` confirms to `received`.
+pub(crate) fn move_false_claims(
     frontmatter: &mut Frontmatter,
     record: &Provenance,
-    known: Option<&Provenance>,
+    previous: Option<&Provenance>,
 ) {
-    let foreign: Vec<&str> = columns(record)
+    let false_claims: Vec<&str> = record_columns(record)
         .into_iter()
         .filter(|(key, value)| value.is_some() && frontmatter.has(key))
         .map(|(key, _)| key)
-        .filter(|key| !states(frontmatter, record, key))
-        .filter(|key| !known.is_some_and(|known| states(frontmatter, known, key)))
+        .filter(|key| !key_matches(frontmatter, record, key))
+        .filter(|key| !previous.is_some_and(|previous| key_matches(frontmatter, previous, key)))
         .collect();
-    receive(frontmatter, &foreign);
+    move_to_received(frontmatter, &false_claims);
 }
 
-/// Moves these keys under `received`, as they are written.
-pub(crate) fn receive(frontmatter: &mut Frontmatter, keys: &[&str]) {
+/// Moves these keys, as they are written, to `received`.
+pub(crate) fn move_to_received(frontmatter: &mut Frontmatter, keys: &[&str]) {
     let claims: Vec<String> = keys.iter().filter_map(|key| frontmatter.take(key)).collect();
     if claims.is_empty() {
         return;
     }
-    // An author may have a list or a mapping of that name.
-    let holds = |key: &str| !frontmatter.has(key) || frontmatter.get(key).is_some();
+    // The author may have a list or a mapping under that key.
+    let takes_text = |key: &str| !frontmatter.has(key) || frontmatter.get(key).is_some();
     let key = std::iter::once(RECEIVED.to_owned())
         .chain((2..).map(|n| format!("{RECEIVED}_{n}")))
-        .find(|key| holds(key))
+        .find(|key| takes_text(key))
         .unwrap_or_else(|| RECEIVED.to_owned());
     let mut lines: Vec<String> = frontmatter.get(&key).into_iter().collect();
     for claim in claims {
-        if !lines.iter().any(|known| known.contains(&claim)) {
+        if !lines.iter().any(|line| line.contains(&claim)) {
             lines.push(claim);
         }
     }
     frontmatter.set(&key, &lines.join("\n"));
 }
 
-/// Whether this is one line of 1 to [`MAX_URI`] bytes.
+/// Returns whether `text` is one line of 1 to [`MAX_URI`] bytes.
 pub(crate) fn is_uri(text: &str) -> bool {
     !text.trim().is_empty() && text.len() <= MAX_URI && !text.contains(char::is_control)
 }
 
-/// Whether the frontmatter has `key` with the value of the record's column.
-fn states(frontmatter: &Frontmatter, record: &Provenance, key: &str) -> bool {
+/// Returns whether the frontmatter has `key` with the value of the record's column.
+fn key_matches(frontmatter: &Frontmatter, record: &Provenance, key: &str) -> bool {
     let Some(text) = frontmatter.get(key) else { return false };
     match key {
-        AT => record.ingested_at.is_some() && parse_instant(&text, false) == record.ingested_at,
-        KIND => record.source_kind.as_ref() == Some(&text),
-        VIA => record.ingested_via.as_ref() == Some(&text),
+        AT_KEY => record.ingested_at.is_some() && parse_instant(&text, false) == record.ingested_at,
+        KIND_KEY => record.source_kind.as_ref() == Some(&text),
+        VIA_KEY => record.ingested_via.as_ref() == Some(&text),
         _ => record.source_uri.as_ref() == Some(&text),
     }
 }
 
-/// The record's columns, as they stand in a file.
-fn columns(record: &Provenance) -> [(&'static str, Option<String>); 4] {
+/// Returns the keys and values of a record as a file has them.
+fn record_columns(record: &Provenance) -> [(&'static str, Option<String>); 4] {
     let Provenance { source_kind, source_uri, ingested_via, ingested_at } = record;
     [
-        (VIA, ingested_via.clone()),
-        (AT, ingested_at.map(rfc3339)),
-        (KIND, source_kind.clone()),
-        (URI, source_uri.clone()),
+        (VIA_KEY, ingested_via.clone()),
+        (AT_KEY, ingested_at.map(rfc3339)),
+        (KIND_KEY, source_kind.clone()),
+        (URI_KEY, source_uri.clone()),
     ]
 }
 
-/// Whether the page is a note of its author's, read from a file that says nothing else.
-fn is_authors(record: &Provenance) -> bool {
-    [&SYNC, &IMPORT].iter().any(|door| {
-        record.source_kind.as_deref() == Some(door.kind)
-            && record.ingested_via.as_deref() == Some(door.via)
+/// Returns whether the page was read from a file of the owner's that claims no other provenance.
+fn is_authors_note(record: &Provenance) -> bool {
+    [&SYNC, &IMPORT].iter().any(|route| {
+        record.source_kind.as_deref() == Some(route.kind)
+            && record.ingested_via.as_deref() == Some(route.via)
     })
 }
 
-/// Whether `uri` names a place on this machine. Files must not state it: other people may read
-/// them.
-fn is_local(uri: &str) -> bool {
+/// Returns whether `uri` names a path on this machine. Such a path is not written into files,
+/// because other people may read them.
+fn is_local_uri(uri: &str) -> bool {
     uri.starts_with("file:") || uri.starts_with("cli:")
 }
 

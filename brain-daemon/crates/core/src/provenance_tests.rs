@@ -16,30 +16,35 @@ fn record(kind: &str, uri: &str, via: &str, at: i64) -> Provenance {
     }
 }
 
-/// What a door makes of a text.
-fn written(door: &Door, raw: &str, known: Option<&Provenance>) -> (Provenance, Frontmatter) {
+/// Returns the record and the frontmatter of a text that came in by this route.
+fn written(
+    route: &IngestRoute,
+    raw: &str,
+    previous: Option<&Provenance>,
+) -> (Provenance, Frontmatter) {
     let mut frontmatter = fm(raw);
-    let record = door.of_text(&frontmatter, "cli:stdin".into(), NOW, known);
-    state(&mut frontmatter, &record, known);
+    let record = route.provenance_of_text(&frontmatter, "cli:stdin".into(), NOW, previous);
+    write_provenance(&mut frontmatter, &record, previous);
     (record, frontmatter)
 }
 
 #[test]
-fn a_written_page_says_what_its_record_says() {
+fn the_frontmatter_states_the_provenance_of_the_record() {
     let (own, text) = written(&CAPTURE_CLI, "title: x\n", None);
     assert_eq!(own, record("capture-cli", "cli:stdin", "capture", NOW));
     assert_eq!(
         text.raw(),
-        "title: x\ningested_via: capture\ningested_at: 2026-11-21T10:30:45.123Z\nsource_kind: capture-cli\n"
+        "title: x\ningested_via: capture\ningested_at: 2026-11-21T10:30:45.123Z\n\
+         source_kind: capture-cli\n"
     );
-    // Stating it again changes nothing.
+    // Writing it a second time changes nothing.
     let mut again = text.clone();
-    state(&mut again, &own, None);
+    write_provenance(&mut again, &own, None);
     assert_eq!(again, text);
 }
 
 #[test]
-fn a_claim_that_is_not_so_is_kept_under_received() {
+fn a_false_claim_is_kept_under_received() {
     let raw =
         "source_kind: voice  # said\nmood: good\ningested_via: put_page\nsource_uri: [a, b]\n";
     let (own, text) = written(&CAPTURE_CLI, raw, None);
@@ -49,17 +54,17 @@ fn a_claim_that_is_not_so_is_kept_under_received() {
         (text.get(RECEIVED).as_deref(), text.get("mood").as_deref()),
         (Some(claims), Some("good"))
     );
-    // What was there under that name stays; a list of the author's as well.
-    for (there, key) in [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")]
-    {
-        let (_, text) = written(&PUT_PAGE, &format!("{there}source_kind: voice\n"), None);
+    // A text or a list that the author has under that key stays.
+    let cases = [("received: 2024-01-02\n", "received"), ("received: [a]\n", "received_2")];
+    for (existing, key) in cases {
+        let (_, text) = written(&PUT_PAGE, &format!("{existing}source_kind: voice\n"), None);
         assert!(text.get(key).unwrap().ends_with("source_kind: voice"), "{text:?}");
         assert!(
             text.raw().contains("2024-01-02") || text.raw().contains("received: [a]\n"),
             "{text:?}"
         );
     }
-    // Said twice, kept once; null says nothing.
+    // A claim that is there already is not added again; null is no claim.
     let (_, twice) =
         written(&PUT_PAGE, "received: \"source_kind: voice\"\nsource_kind: voice\n", None);
     assert_eq!(twice.get(RECEIVED).as_deref(), Some("source_kind: voice"));
@@ -68,33 +73,33 @@ fn a_claim_that_is_not_so_is_kept_under_received() {
 
 #[test]
 fn a_page_put_back_loses_nothing_and_claims_nothing() {
-    let known = record("capture-cli", "cli:argument", "capture", NOW - 5000);
+    let previous = record("capture-cli", "cli:argument", "capture", NOW - 5000);
     let mut got = fm("title: x\n");
-    state(&mut got, &known, None);
-    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&known));
+    write_provenance(&mut got, &previous, None);
+    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
     assert!(agrees(&text, &own) && !text.has(RECEIVED), "{text:?}");
 }
 
 #[test]
-fn the_owner_edits_a_strangers_text_and_it_stays_a_strangers() {
-    let known = record("webhook", "https://x.example/a", "webhook", NOW - 5000);
+fn a_text_from_outside_stays_so_when_the_owner_edits_it() {
+    let previous = record("webhook", "https://x.example/a", "webhook", NOW - 5000);
     let mut got = fm("");
-    state(&mut got, &known, None);
-    let (kept, text) = written(&PUT_PAGE, got.raw(), Some(&known));
+    write_provenance(&mut got, &previous, None);
+    let (kept, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
     assert_eq!(kept, record("webhook", "https://x.example/a", "put_page", NOW));
     assert!(agrees(&text, &kept) && !text.has(RECEIVED), "{text:?}");
-    // Without the line it is the owner's; with another one it is, too, and that one is kept.
+    // Without the key, or with another value, the page becomes the owner's.
     got.remove("source_kind");
-    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&known));
+    let (own, text) = written(&PUT_PAGE, got.raw(), Some(&previous));
     assert_eq!(own, record("put_page", "cli:stdin", "put_page", NOW));
     assert!(agrees(&text, &own), "{text:?}");
-    assert_eq!(written(&PUT_PAGE, "source_kind: voice\n", Some(&known)).0, own);
-    // An AI client is outside itself.
+    assert_eq!(written(&PUT_PAGE, "source_kind: voice\n", Some(&previous)).0, own);
+    // A text of an AI client is from outside.
     let mut got = fm("");
-    state(&mut got, &known, None);
+    write_provenance(&mut got, &previous, None);
     assert_eq!(
-        written(&MCP, got.raw(), Some(&known)).0.source_kind.as_deref(),
+        written(&MCP, got.raw(), Some(&previous)).0.source_kind.as_deref(),
         Some("mcp:put_page")
     );
 }
@@ -102,14 +107,16 @@ fn the_owner_edits_a_strangers_text_and_it_stays_a_strangers() {
 #[test]
 fn a_file_is_believed_where_brain_could_have_written_it() {
     let uri = "file:///v/a.md";
-    let sync =
-        |raw: &str, known: Option<&Provenance>| SYNC.of_file(&fm(raw), uri.into(), NOW, known);
+    let sync = |raw: &str, previous: Option<&Provenance>| {
+        SYNC.provenance_of_file(&fm(raw), uri.into(), NOW, previous)
+    };
     let own = record("sync", uri, "sync", NOW);
     assert_eq!(sync("title: x\n", None), own);
-    let whole = "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\ningested_at: 2026-01-02T03:04:05Z\n";
+    let claims = "source_kind: voice\nsource_uri: tel:+49\ningested_via: voice\n\
+                 ingested_at: 2026-01-02T03:04:05Z\n";
     let at = parse_instant("2026-01-02T03:04:05Z", false).unwrap();
-    assert_eq!(sync(whole, None), record("voice", "tel:+49", "voice", at));
-    // What brain never writes, and what is yet to come, is not believed.
+    assert_eq!(sync(claims, None), record("voice", "tel:+49", "voice", at));
+    // Values that brain never writes, and times in the future, are ignored.
     for odd in [
         "source_kind: banana\n",
         "source_kind: [voice]\n",
@@ -121,40 +128,41 @@ fn a_file_is_believed_where_brain_could_have_written_it() {
     ] {
         assert_eq!(sync(odd, None), own, "{odd}");
     }
-    // A file that says what the record says has only been edited.
-    let known = record("capture-cli", "cli:argument", "capture", NOW + 5);
+    // A file that states the previous provenance keeps it.
+    let previous = record("capture-cli", "cli:argument", "capture", NOW + 5);
     let mut text = fm("");
-    state(&mut text, &known, None);
-    assert_eq!(sync(text.raw(), Some(&known)), known);
-    assert_eq!(sync("title: x\n", Some(&known)), own);
-    assert_eq!(sync("source_kind: lsd\n", Some(&known)), record("lsd", uri, "sync", NOW));
+    write_provenance(&mut text, &previous, None);
+    assert_eq!(sync(text.raw(), Some(&previous)), previous);
+    assert_eq!(sync("title: x\n", Some(&previous)), own);
+    assert_eq!(sync("source_kind: lsd\n", Some(&previous)), record("lsd", uri, "sync", NOW));
 }
 
 #[test]
-fn a_note_of_its_authors_gets_no_lines() {
+fn a_note_of_the_owner_gets_no_new_keys() {
     let note = record("import", "file:///v/a.md", "import", NOW);
     let mut text = fm("title: x\n");
-    state(&mut text, &note, None);
+    write_provenance(&mut text, &note, None);
     assert_eq!(text.raw(), "title: x\n");
-    // But for a mark of outsiders, which is to stand in every copy.
+    // A mark of text from outside is written into every copy.
     let marked = record("webhook", "https://x.example", "import", NOW);
     let mut text = fm("source_kind: webhook\n");
-    state(&mut text, &marked, None);
+    write_provenance(&mut text, &marked, None);
     assert_eq!(text.get("source_uri").as_deref(), Some("https://x.example"));
 }
 
 #[test]
-fn a_place_on_this_machine_is_written_into_no_file() {
+fn a_local_path_is_not_written_into_a_file() {
     let before = record("webhook", "https://x.example", "webhook", NOW);
     let mut text = fm("source_uri: https://x.example\n");
-    state(&mut text, &record("put_page", "file:///home/me/a.md", "put_page", NOW), Some(&before));
+    let local = record("put_page", "file:///home/me/a.md", "put_page", NOW);
+    write_provenance(&mut text, &local, Some(&before));
     assert!(!text.has("source_uri"), "{text:?}");
 }
 
 #[test]
-fn a_page_from_before_there_was_provenance_keeps_its_text() {
+fn a_page_older_than_provenance_keeps_its_text() {
     let mut text = fm("source_kind: webhook\n");
-    state(&mut text, &Provenance::default(), None);
+    write_provenance(&mut text, &Provenance::default(), None);
     assert_eq!(text.raw(), "source_kind: webhook\n");
 }
 
@@ -168,35 +176,35 @@ fn any_claims() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn record_and_text_agree_whatever_is_claimed(
-        claims in prop::collection::vec((any_claims(), 0..DOORS.len(), any::<bool>()), 1..5),
+    fn record_and_text_agree_for_all_claims(
+        claims in prop::collection::vec((any_claims(), 0..ROUTES.len(), any::<bool>()), 1..5),
     ) {
-        let mut known: Option<Provenance> = None;
-        for (raw, door, file) in claims {
-            let (mut text, door, uri) = (fm(&raw), DOORS[door], "https://y.example".to_owned());
+        let mut previous: Option<Provenance> = None;
+        for (raw, route, file) in claims {
+            let (mut text, route, uri) = (fm(&raw), ROUTES[route], "https://y.example".to_owned());
             let record = match file {
-                true => door.of_file(&text, uri, NOW, known.as_ref()),
-                false => door.of_text(&text, uri, NOW, known.as_ref()),
+                true => route.provenance_of_file(&text, uri, NOW, previous.as_ref()),
+                false => route.provenance_of_text(&text, uri, NOW, previous.as_ref()),
             };
             let mood = text.get("mood");
-            state(&mut text, &record, known.as_ref());
+            write_provenance(&mut text, &record, previous.as_ref());
             prop_assert!(agrees(&text, &record), "{:?} {:?}", text, record);
             prop_assert_eq!(text.get("mood"), mood);
-            if !is_authors(&record) {
-                for key in [KIND, VIA, AT] {
+            if !is_authors_note(&record) {
+                for key in [KIND_KEY, VIA_KEY, AT_KEY] {
                     prop_assert!(text.has(key), "{:?}", text);
                 }
             }
-            // What brain wrote is believed by another brain.
-            let mut other = IMPORT.of_file(&text, "https://y.example".into(), NOW, None);
-            if record.source_uri.as_deref().is_some_and(is_local) {
-                // A place on this machine is written into no file.
+            // Another brain accepts the provenance that this one wrote.
+            let mut other = IMPORT.provenance_of_file(&text, "https://y.example".into(), NOW, None);
+            if record.source_uri.as_deref().is_some_and(is_local_uri) {
+                // A local path is not written into a file.
                 other.source_uri.clone_from(&record.source_uri);
             }
-            if !is_authors(&record) {
+            if !is_authors_note(&record) {
                 prop_assert_eq!(&other, &record);
             }
-            known = Some(record);
+            previous = Some(record);
         }
     }
 }

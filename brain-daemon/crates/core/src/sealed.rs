@@ -1,25 +1,25 @@
-//! Hides sequence and job numbers from restricted callers. These numbers count for all sources, so
-//! they would tell how much happens in sources that the caller may not see.
+//! Encrypts sequence and job numbers for restricted callers. These numbers count the changes of all
+//! sources, so they would reveal the activity in sources that the caller may not see.
 //!
-//! A number is exchanged for another one by a permutation that only this store knows. It is no
-//! right: what a caller may see is checked wherever the number leads.
+//! The encryption is a permutation with a key from the store's id. A sealed number grants nothing:
+//! every lookup by number checks the caller's access.
 
 use sha2::{Digest, Sha256};
 
 /// Half of a number, in bits.
 const HALF: u32 = 31;
 const MASK: u64 = (1 << HALF) - 1;
-/// Tells a sealed number from one that is counted. Both together stay below 10^19.
+/// The bit that marks a sealed number. Sealed numbers stay below 10^19.
 const SEALED: u64 = 1 << (2 * HALF);
-/// Rounds of the Feistel network. From four on its output cannot be told from chance.
+/// Rounds of the Feistel network. With four or more, its output looks random.
 const ROUNDS: u8 = 6;
 
-/// Exchanges numbers.
+/// The key for sealing numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seal([u8; 32]);
 
 impl Seal {
-    /// The seal of the store with this random id.
+    /// Creates the seal of the store with this random id.
     pub(crate) fn of(store: u64) -> Self {
         Self(
             Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat())
@@ -27,14 +27,14 @@ impl Seal {
         )
     }
 
-    /// What stands for `number`.
+    /// Returns the sealed form of `number`.
     pub(crate) fn close(&self, number: u64) -> u64 {
         let (left, right) = (0..ROUNDS)
             .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
         SEALED | (left << HALF) | right
     }
 
-    /// The number that `sealed` stands for; `None` when it is none that was sealed.
+    /// Returns the number behind `sealed`, or `None` if it has no seal.
     pub(crate) fn open(&self, sealed: u64) -> Option<u64> {
         if sealed & SEALED == 0 {
             return None;
@@ -61,16 +61,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sealed_number_leads_back_and_tells_nothing() {
+    fn a_sealed_number_opens_and_looks_random() {
         let seal = Seal::of(7);
         for number in [0, 1, 2, 1000, 1 << 40, (1 << 62) - 1] {
             let sealed = seal.close(number);
             assert_eq!((seal.open(sealed), seal.open(number)), (Some(number), None));
             assert!(sealed.to_string().len() <= 19);
-            assert_ne!(Seal::of(8).close(number), sealed, "another store has another one");
+            assert_ne!(Seal::of(8).close(number), sealed, "another store seals differently");
         }
         let near =
             (0..100_u64).filter(|n| seal.close(*n).abs_diff(seal.close(n + 1)) < 1 << 40).count();
-        assert!(near < 5, "neighbours are no neighbours: {near}");
+        assert!(near < 5, "sealed neighbours are far apart: {near}");
     }
 }

@@ -1,14 +1,14 @@
-//! `search`: what the index, the vectors and the links find, shown from the store.
+//! `search`: finds pages by words, vectors and links, and reads them from the store.
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `question` | the form of a question: whom or what it wants |
-//! | `recent` | whether it asks for what is new |
-//! | `relations`, `sentence` | neighbours of the page that a question names, and what is said where they are linked |
-//! | `fuse` | one ranking out of all |
+//! | `question` | the form of a question: whether it asks for persons or for things |
+//! | `recent` | whether it asks for recent pages |
+//! | `relations`, `sentence` | neighbours of a page that a question names; sentences with links |
+//! | `fuse` | merges the rankings |
 //!
-//! Whatever the way a page was found on: it meets the question's conditions (the index says which
-//! pages do), and the caller may see it (the store's [`Reader`] says so, last).
+//! Every hit meets two conditions. The index says which pages match the filters of the question.
+//! The store's [`Reader`] decides last whether the caller may see the page.
 
 mod fuse;
 mod question;
@@ -26,7 +26,7 @@ use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, Source
 use self::fuse::{MergedPage, Rankings, fuse};
 use self::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
-use crate::index::{Follower, index_fault};
+use crate::index::{IndexFollower, index_fault};
 use crate::{Caller, EmbeddingService};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
@@ -34,15 +34,15 @@ use brain_page as page;
 use brain_search::{Index, IndexError, Question, QuestionTerms, RankedPage, Snippet, Snippeter};
 use brain_store::{Content, PageRecord, Reader, Store, StoreError, unless_damaged};
 
-/// How many pages each way brings into the fusion.
+/// Number of pages that each ranking contributes to the merged one.
 const DEPTH: usize = 200;
 /// A day in milliseconds.
-const DAY: f32 = 86_400_000.0;
+const DAY_MS: f32 = 86_400_000.0;
 
 /// Search by words, links and meaning.
 pub struct SearchService {
     pub(crate) store: Arc<Store>,
-    pub(crate) index: Arc<Follower>,
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) embedding: Arc<EmbeddingService>,
 }
@@ -51,7 +51,7 @@ impl SearchService {
     /// Creates the service.
     pub(crate) fn new(
         store: Arc<Store>,
-        index: Arc<Follower>,
+        index: Arc<IndexFollower>,
         clock: Arc<dyn Clock>,
         embedding: Arc<EmbeddingService>,
     ) -> Self {
@@ -61,7 +61,7 @@ impl SearchService {
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
         let began = Instant::now();
         if request.query.trim().is_empty() {
-            return Err(Fault::new(FaultCode::Usage, "there is nothing to search for").hint(
+            return Err(Fault::new(FaultCode::Usage, "the query is empty").hint(
                 "give words: `brain search \"latency budget\"`; `brain list` shows all pages",
             ));
         }
@@ -93,39 +93,41 @@ impl SearchService {
             until,
             explain: request.explain,
         };
-        // QuestionTerms first: what is stored from here on was not acknowledged when the search
-        // began.
-        let of = question.sources.as_deref().or(question.view.as_deref());
-        let catching_up = self.index.catching_up(of);
-        let asked = index
+        // Read before the search: pages stored later were not acknowledged when it began.
+        let searched_sources = question.sources.as_deref().or(question.view.as_deref());
+        let catching_up = self.index.catching_up(searched_sources);
+        let terms = index
             .question_terms(&question.text, question.view.as_deref())
             .map_err(|e| index_fault(&e))?;
         let conditions = Conditions { index, question: &question, pages: OnceCell::new() };
-        let meant = self.meant(&asked, &conditions)?;
-        let new = recent::wants_new(&asked);
-        // Whatever may change the order looks deeper than what is shown: the first ten are the
-        // same, however many are asked for.
-        let by_words = meant.near.is_empty() && asked.subjects.is_empty() && new.is_none();
-        let depth = if by_words { limit } else { DEPTH.max(limit) };
-        let found = index
+        let vectors = self.pages_by_meaning(&terms, &conditions)?;
+        let recency_word = recent::recency_word(&terms);
+        // Other rankings can reorder the text hits. A fixed depth keeps the first hits the same for
+        // every limit.
+        let is_text_only =
+            vectors.near.is_empty() && terms.subjects.is_empty() && recency_word.is_none();
+        let depth = if is_text_only { limit } else { DEPTH.max(limit) };
+        let text_results = index
             .search(&Question { limit: depth, ..question.clone() })
             .map_err(|e| index_fault(&e))?;
-        // Taken after the search: a page that was deleted meanwhile is not shown.
+        // Opened after the search, so that pages deleted meanwhile are left out.
         let reader = self.store.read(caller.visibility())?;
-        let order = order(&found.hits, &meant);
-        let relations = relations(&reader, &asked, &order, &|id| conditions.admit(id))?;
+        let positions = positions(&text_results.hits, &vectors);
+        let relations = relations(&reader, &terms, &positions, &|id| conditions.admit(id))?;
         conditions.result()?;
-        let new = match new {
-            Some(word) => Some((word, self.ages(&reader, &order)?)),
+        let recency = match recency_word {
+            Some(word) => Some((word, self.ages(&reader, &positions)?)),
             None => None,
         };
         let explain = request.explain;
-        let fused = fuse(Rankings { text: found.hits, meant: &meant, relations, new, explain });
-        let mut hits = Vec::with_capacity(limit.min(fused.len()));
-        let (mut truncated, mut damaged) = (found.truncated, Vec::new());
-        for page in fused {
+        let rankings =
+            Rankings { text: text_results.hits, vectors: &vectors, relations, recency, explain };
+        let merged = fuse(rankings);
+        let mut hits = Vec::with_capacity(limit.min(merged.len()));
+        let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
+        for page in merged {
             if hits.len() < limit {
-                match shown(&reader, page, &found.snippets) {
+                match read_hit(&reader, page, &text_results.snippets) {
                     Err(error) if error.is_damage() => damaged.push(error.to_string()),
                     hit => hits.extend(hit?),
                 }
@@ -142,7 +144,7 @@ impl SearchService {
         let degraded: Vec<String> = [
             self.index.degraded_for(caller),
             catching_up,
-            meant.degradation.map(|degradation| degradation.text(caller)),
+            vectors.degradation.map(|degradation| degradation.text(caller)),
         ]
         .into_iter()
         .flatten()
@@ -157,45 +159,45 @@ impl SearchService {
         })
     }
 
-    /// What vectors say about the question, of the pages that meet its conditions.
-    fn meant(
+    /// Returns the pages nearest to the question by meaning, among those that match its filters.
+    fn pages_by_meaning(
         &self,
-        asked: &QuestionTerms,
+        terms: &QuestionTerms,
         conditions: &Conditions<'_>,
     ) -> Result<VectorResults, Fault> {
-        // Marks alone, or the beginning of a word, mean nothing; and a model finds something near
-        // to anything.
-        if asked.words.is_empty() || !self.embedding.has_embedding() {
+        // Punctuation or a word prefix has no meaning, but a model finds near pages for any text.
+        if terms.words.is_empty() || !self.embedding.has_embedding() {
             return Ok(VectorResults::default());
         }
-        let own = match &conditions.question.view {
+        let caller_pages = match &conditions.question.view {
             None => None,
             Some(sources) => {
                 let pages = conditions.index.pages_of(sources).map_err(|e| index_fault(&e))?;
                 Some(CallerPages { sources: sources.clone(), pages })
             }
         };
-        Ok(self.embedding.near(&asked.text, DEPTH, &|id| conditions.admit(id), own.as_ref()))
+        let admits = |id| conditions.admit(id);
+        Ok(self.embedding.near(&terms.text, DEPTH, &admits, caller_pages.as_ref()))
     }
 
-    /// The age in days of every page of `order`.
+    /// Returns the ages of these pages in days, by page id.
     fn ages(
         &self,
         reader: &Reader,
-        order: &HashMap<u64, usize>,
+        positions: &HashMap<u64, usize>,
     ) -> Result<HashMap<u64, f32>, StoreError> {
         let now = self.clock.now();
-        let mut ages = HashMap::with_capacity(order.len());
-        for &id in order.keys() {
+        let mut ages = HashMap::with_capacity(positions.len());
+        for &id in positions.keys() {
             if let Some((_, _, record)) = reader.by_id(id)? {
-                ages.insert(id, now.saturating_sub(record.updated_at).max(0) as f32 / DAY);
+                ages.insert(id, now.saturating_sub(record.updated_at).max(0) as f32 / DAY_MS);
             }
         }
         Ok(ages)
     }
 }
 
-/// A moment that was typed: the beginning of a day, or its `end`.
+/// Parses a day or an instant of a request. `end` selects the end of a day instead of its start.
 pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Fault> {
     text.map(|text| {
         parse_instant(text, end).ok_or_else(|| {
@@ -209,7 +211,7 @@ pub(crate) fn instant(text: Option<&str>, end: bool) -> Result<Option<i64>, Faul
     .transpose()
 }
 
-/// The pages that meet a question's conditions; found out when somebody wants to know.
+/// The pages that match a question's filters. Computed at the first use.
 struct Conditions<'a> {
     index: &'a Index,
     question: &'a Question,
@@ -217,7 +219,7 @@ struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
-    /// Whether the page may be an answer. Nothing is when the index cannot say so.
+    /// Returns whether the page matches the filters; `false` if the index fails.
     fn admit(&self, id: u64) -> bool {
         match self.pages.get_or_init(|| self.index.allowed(self.question)) {
             Ok(Some(pages)) => pages.contains(&id),
@@ -226,7 +228,7 @@ impl Conditions<'_> {
         }
     }
 
-    /// What went wrong, if anything did.
+    /// Returns the error of the index, if it failed.
     fn result(&self) -> Result<(), Fault> {
         match self.pages.get() {
             Some(Err(error)) => Err(index_fault(error)),
@@ -235,20 +237,21 @@ impl Conditions<'_> {
     }
 }
 
-/// The places of the pages that words and vectors found, best first.
-fn order(text: &[RankedPage], meant: &VectorResults) -> HashMap<u64, usize> {
-    let mut order = HashMap::with_capacity(text.len() + meant.near.len());
+/// Returns the best position of each page in the text and vector rankings, from 0.
+fn positions(text: &[RankedPage], vectors: &VectorResults) -> HashMap<u64, usize> {
+    let mut positions = HashMap::with_capacity(text.len() + vectors.near.len());
     for (place, id) in text.iter().map(|hit| hit.id).enumerate() {
-        order.insert(id, place);
+        positions.insert(id, place);
     }
-    for (place, id) in meant.near.iter().map(|near| near.page).enumerate() {
-        order.entry(id).and_modify(|known: &mut usize| *known = place.min(*known)).or_insert(place);
+    for (place, id) in vectors.near.iter().map(|near| near.page).enumerate() {
+        let best = positions.entry(id).or_insert(place);
+        *best = place.min(*best);
     }
-    order
+    positions
 }
 
-/// A page as a hit; `None` when it is not there any more, or not the caller's to see.
-fn shown(
+/// Reads a page and returns it as a hit. `None` if it was deleted or the caller may not see it.
+fn read_hit(
     reader: &Reader,
     page: MergedPage,
     snippets: &Snippeter,
@@ -268,7 +271,7 @@ fn shown(
     Ok(Some(hit))
 }
 
-/// The passage to show: around the question's words, or the window that is nearest to it.
+/// Returns the passage to show: the window nearest to the question, or text around its words.
 fn passage(body: &str, window: Option<(u32, u32)>, snippets: &Snippeter) -> Snippet {
     let chunks = page::chunks(body);
     let Some((start, end)) = window.map(|(start, end)| (start as usize, end as usize)) else {

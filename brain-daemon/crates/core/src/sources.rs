@@ -1,7 +1,7 @@
-//! The sources: directories of markdown, each with slugs of its own.
+//! The sources: directories of markdown files. Each source has its own slugs.
 //!
-//! Registering a source reads none of its files, and removing one touches none: its pages are
-//! hidden, and come back when the source is registered and synchronised again.
+//! To register a source reads none of its files. To remove one changes no file: its pages are
+//! hidden, and return when the source is registered and synced again.
 
 pub(crate) mod watched;
 
@@ -15,14 +15,14 @@ use brain_protocol::{
 use rustix::fs::{Access, access};
 use tokio_util::sync::CancellationToken;
 
-use crate::index::Follower;
+use crate::index::IndexFollower;
 use crate::sources::watched::Watched;
 use crate::{Caller, FileService, preferred};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
 use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
 
-/// How many pages one transaction hides: keeps other writers from waiting.
+/// Pages that one transaction hides, so that other writers do not wait long.
 const BATCH: usize = 500;
 
 /// The registered sources.
@@ -31,7 +31,7 @@ pub struct SourceService {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) home: Home,
     pub(crate) files: Arc<FileService>,
-    pub(crate) index: Arc<Follower>,
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) stop: CancellationToken,
     pub(crate) watched: Watched,
 }
@@ -43,7 +43,7 @@ impl SourceService {
         clock: Arc<dyn Clock>,
         home: Home,
         files: Arc<FileService>,
-        index: Arc<Follower>,
+        index: Arc<IndexFollower>,
         stop: CancellationToken,
     ) -> Self {
         Self { store, clock, home, files, index, stop, watched: Watched::new() }
@@ -110,7 +110,8 @@ impl SourceService {
         let mut warnings = Vec::new();
         if unwritten > 0 {
             warnings.push(format!(
-                "the files of {} were not written: what they say goes for good after 72 hours; see `brain doctor`",
+                "the files of {} were not written: what they say goes for good after 72 hours; \
+                 see `brain doctor`",
                 count(unwritten, "page")
             ));
         }
@@ -132,11 +133,11 @@ impl SourceService {
         Ok(SourceReply { status: "removed".into(), source: row, warnings })
     }
 
-    /// The source that is meant when `caller` names none; one that they may not use, when they have
-    /// to name one.
+    /// Returns the source of requests that name none. If `caller` may not use it, they must name a
+    /// source.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn usual_source(&self, caller: &Caller) -> Result<SourceId, Fault> {
         Ok(preferred(&self.store.read(caller.visibility())?.sources()?))
     }
@@ -147,33 +148,33 @@ impl SourceService {
         request: &SourceDefault,
     ) -> Result<SourceReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (wanted, _) = crate::sources::resolve(caller, &reader, request.id.as_ref())?;
+        let (source, _) = crate::sources::resolve(caller, &reader, request.id.as_ref())?;
         drop(reader);
         let changed = match &request.id {
             None => true,
             Some(_) => {
-                let id = wanted.clone();
+                let id = source.clone();
                 self.store.write(move |draft| prefer(draft, &id))?
             }
         };
         self.source_reply(
             caller,
-            &wanted,
+            &source,
             if changed { "default" } else { "unchanged" },
             Vec::new(),
         )
     }
 
-    /// Hides the pages of a source and forgets it.
+    /// Hides the pages of a source, and removes its registration.
     fn unregister(&self, id: &SourceId) -> Result<(), Fault> {
         let mut after = String::new();
         loop {
             let (source, from, now) = (id.clone(), after.clone(), self.clock.now());
-            let last = self.store.write(move |draft| hide_some(draft, &source, &from, now))?;
+            let last = self.store.write(move |draft| hide_pages(draft, &source, &from, now))?;
             self.index.wait();
             match last {
                 Some(slug) => after = slug,
-                // What was written meanwhile stands before the last one.
+                // Pages that were written meanwhile may have slugs before the last one.
                 None if !after.is_empty() => after.clear(),
                 None => break,
             }
@@ -190,7 +191,7 @@ impl SourceService {
         Ok(())
     }
 
-    /// How many pages of a source have a file that could not be written.
+    /// Returns the number of pages of a source whose file could not be written.
     fn unwritten(&self, reader: &Reader, id: &SourceId) -> Result<u64, Fault> {
         let mut count = 0;
         for page in reader.outbox()?.into_iter().filter(|&page| self.files.is_failing(page)) {
@@ -239,18 +240,18 @@ impl SourceService {
         })
     }
 
-    /// The directory of a source.
+    /// Returns the directory of a source.
     pub(crate) fn source_dir(&self, record: &SourceRecord) -> PathBuf {
         record.path.as_ref().map_or_else(|| self.home.pages(), PathBuf::from)
     }
 
-    /// Why the directory of a source cannot be used.
+    /// Returns why the directory of a source cannot be used, if it cannot.
     pub(crate) fn unusable(&self, record: &SourceRecord) -> Option<String> {
         let dir = self.source_dir(record);
         if !dir.is_dir() {
-            // The home's own is made with its first page.
-            let waits = record.path.is_none() && std::fs::symlink_metadata(&dir).is_err();
-            return (!waits).then(|| format!("{} is not there", dir.display()));
+            // The directory in the home is created with the first page.
+            let is_not_created = record.path.is_none() && std::fs::symlink_metadata(&dir).is_err();
+            return (!is_not_created).then(|| format!("{} is not there", dir.display()));
         }
         if let Err(e) = std::fs::read_dir(&dir) {
             return Some(format!("{} cannot be read: {e}", dir.display()));
@@ -260,7 +261,7 @@ impl SourceService {
     }
 }
 
-/// In the writer: registers the source; `false` when it is registered just so.
+/// Registers the source; runs in the writer. Returns `false` if it is registered already.
 fn register(
     draft: &mut Draft<'_>,
     id: &SourceId,
@@ -270,14 +271,21 @@ fn register(
     if let Some(existing) = draft.source(id)? {
         return match existing.path {
             Some(known) if known == path => Ok(false),
-            Some(known) => Err(Fault::new(FaultCode::Conflict, format!("the source \"{id}\" is {known} already"))
-                .hint(format!(
-                    "take another name, or let that one go first (its files stay): `brain sources remove {id} --yes`"
-                ))
-                .into()),
-            None => Err(Fault::new(FaultCode::Conflict, format!("the source \"{id}\" is in brain's own home"))
-                .hint("take another name: `brain sources add <name> --path <path>`")
-                .into()),
+            Some(known) => {
+                let message = format!("the source \"{id}\" is {known} already");
+                Err(Fault::new(FaultCode::Conflict, message)
+                    .hint(format!(
+                        "take another name, or let that one go first (its files stay): \
+                         `brain sources remove {id} --yes`"
+                    ))
+                    .into())
+            }
+            None => {
+                let message = format!("the source \"{id}\" is in brain's own home");
+                Err(Fault::new(FaultCode::Conflict, message)
+                    .hint("take another name: `brain sources add <name> --path <path>`")
+                    .into())
+            }
         };
     }
     for (other, record) in draft.all_sources()? {
@@ -299,7 +307,7 @@ fn register(
     Ok(true)
 }
 
-/// In the writer: makes the source the preferred one; `false` when it is.
+/// Makes the source the preferred one; runs in the writer. Returns `false` if it is already.
 fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
     let all = draft.all_sources()?;
     if !all.iter().any(|(known, _)| known == id) {
@@ -314,18 +322,18 @@ fn prefer(draft: &mut Draft<'_>, id: &SourceId) -> Result<bool, StoreError> {
         return Ok(false);
     }
     for (known, mut record) in all {
-        let wanted = known == *id;
-        if record.preferred != wanted {
-            record.preferred = wanted;
+        let is_preferred = known == *id;
+        if record.preferred != is_preferred {
+            record.preferred = is_preferred;
             draft.put_source(&known, &record)?;
         }
     }
     Ok(true)
 }
 
-/// In the writer: hides up to [`BATCH`] pages behind the slug `after`, and forgets the source when
-/// it has no others; the slug to go on from.
-fn hide_some(
+/// Hides up to [`BATCH`] pages after the slug `after`; runs in the writer. Returns the slug to
+/// continue from. If there are no more pages, removes the source.
+fn hide_pages(
     draft: &mut Draft<'_>,
     source: &SourceId,
     after: &str,
@@ -334,7 +342,7 @@ fn hide_some(
     let found = draft.active_pages(source, after, BATCH)?;
     let last = found.last().filter(|_| found.len() == BATCH).map(|(slug, _)| slug.to_string());
     for (slug, record) in found {
-        // So that a sync that comes before the end takes the file in again.
+        // A sync before the removal has ended then stores the file again.
         draft.forget_file(source, &record.source_path)?;
         draft.soft_delete_fileless(source, &slug, record, now)?;
     }
@@ -344,7 +352,7 @@ fn hide_some(
     Ok(last)
 }
 
-/// The directory that a source is to have: there, and readable.
+/// Returns the directory for a source. Refuses one that is missing or not readable.
 fn directory(path: &str) -> Result<PathBuf, Fault> {
     let dir = Path::new(path).canonicalize().map_err(|e| {
         let code = if e.kind() == std::io::ErrorKind::NotFound {
@@ -361,17 +369,17 @@ fn directory(path: &str) -> Result<PathBuf, Fault> {
     }
     std::fs::read_dir(&dir).map_err(|e| {
         Fault::new(FaultCode::Io, format!("cannot read {}: {e}", dir.display()))
-            .hint("give the daemon's user leave to read it")
+            .hint("give the daemon's user permission to read it")
     })?;
     Ok(dir)
 }
 
 /// "1 page", "2 pages".
-fn count(n: u64, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+fn count(n: u64, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Whether one of two directories is in the other.
+/// Returns whether one of two directories is in the other.
 pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }

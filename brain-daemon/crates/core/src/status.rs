@@ -15,7 +15,8 @@ impl Brain {
         drop(reader);
         let mut degraded: Vec<String> = self.files.read_only_notice().into_iter().collect();
         degraded.extend(
-            (!self.env.home.is_here()).then(|| crate::moved_home::moved_home(&self.env.home)),
+            (!self.env.home.is_here())
+                .then(|| crate::moved_home::moved_home_message(&self.env.home)),
         );
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
@@ -52,9 +53,10 @@ impl Brain {
         })
     }
 
-    /// Outbox rows that stand for work, without those that go with the next commit.
+    /// Returns the number of files to write: outbox rows without those that the next commit
+    /// removes.
     pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // What was done for a page whose file failed since was an earlier change.
+        // If the file of a page failed later, its finished row belongs to an earlier change.
         let failing = self.files.failing_ids();
         let done: HashSet<u64> = self
             .store

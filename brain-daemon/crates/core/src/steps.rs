@@ -1,65 +1,68 @@
-//! Something that is checked step by step: what each step saw, and how long it took. The first that
-//! fails is the last.
+//! Runs a check step by step, and records the result and the duration of each step. The first step
+//! that fails ends the check.
 
 use brain_protocol::Step;
 
 use brain_base::clock::Clock;
 
-/// What a step that went well leaves behind.
-pub(crate) struct Passed<T> {
-    /// For the next steps.
+/// The result of a step that passed.
+pub(crate) struct StepSuccess<T> {
+    /// A value for the next steps.
     pub(crate) value: T,
-    /// What was seen.
+    /// The observation.
     pub(crate) message: String,
-    /// What some clients stumble over, and what to do about it.
+    /// A problem for some clients, and its remedy.
     pub(crate) warning: Option<String>,
 }
 
-/// What a step that failed leaves behind.
-pub(crate) struct Failed {
-    /// What was seen.
+/// The result of a step that failed.
+pub(crate) struct StepFailure {
+    /// The observation.
     pub(crate) message: String,
-    /// What to do about it.
+    /// The remedy.
     pub(crate) hint: String,
 }
 
-/// How a step ended.
-pub(crate) type Ended<T> = Result<Passed<T>, Failed>;
+/// The result of a step.
+pub(crate) type StepResult<T> = Result<StepSuccess<T>, StepFailure>;
 
-pub(crate) fn passed<T>(value: T, message: impl Into<String>) -> Ended<T> {
-    Ok(Passed { value, message: message.into(), warning: None })
+pub(crate) fn passed<T>(value: T, message: impl Into<String>) -> StepResult<T> {
+    Ok(StepSuccess { value, message: message.into(), warning: None })
 }
 
 pub(crate) fn warned<T>(
     value: T,
     message: impl Into<String>,
     warning: impl Into<String>,
-) -> Ended<T> {
-    Ok(Passed { value, message: message.into(), warning: Some(warning.into()) })
+) -> StepResult<T> {
+    Ok(StepSuccess { value, message: message.into(), warning: Some(warning.into()) })
 }
 
-pub(crate) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> Ended<T> {
-    Err(Failed { message: message.into(), hint: hint.into() })
+pub(crate) fn failed<T>(message: impl Into<String>, hint: impl Into<String>) -> StepResult<T> {
+    Err(StepFailure { message: message.into(), hint: hint.into() })
 }
 
-/// The steps that were taken.
+/// The runner of the steps, with their results.
 pub(crate) struct Steps<'a> {
     pub(crate) clock: &'a dyn Clock,
-    pub(crate) taken: Vec<Step>,
+    pub(crate) results: Vec<Step>,
 }
 
 impl Steps<'_> {
-    /// Takes a step; nothing when it failed.
-    pub(crate) fn take<T>(&mut self, name: &str, step: impl FnOnce() -> Ended<T>) -> Option<T> {
+    /// Runs a step. Returns `None` if it failed.
+    pub(crate) fn run<T>(&mut self, name: &str, step: impl FnOnce() -> StepResult<T>) -> Option<T> {
         let began = self.clock.now();
-        let ended = step();
+        let result = step();
         let took_ms = u64::try_from(self.clock.now() - began).unwrap_or(0);
-        let (value, status, message, hint) = match ended {
-            Ok(Passed { value, message, warning: None }) => (Some(value), "passed", message, None),
-            Ok(Passed { value, message, warning }) => (Some(value), "warned", message, warning),
-            Err(Failed { message, hint }) => (None, "failed", message, Some(hint)),
+        let (value, status, message, hint) = match result {
+            Ok(StepSuccess { value, message, warning }) => {
+                let status = if warning.is_some() { "warned" } else { "passed" };
+                (Some(value), status, message, warning)
+            }
+            Err(StepFailure { message, hint }) => (None, "failed", message, Some(hint)),
         };
-        self.taken.push(Step { name: name.into(), status: status.into(), message, hint, took_ms });
+        let (name, status) = (name.into(), status.into());
+        self.results.push(Step { name, status, message, hint, took_ms });
         value
     }
 }

@@ -1,11 +1,14 @@
-//! `sync`: bringing the pages of a source in line with its files.
+//! `sync`: updates the pages of a source from its files. It never writes, moves or removes a file.
 //!
-//! The files are their authors': nothing here writes, moves or removes one. First git may pull;
-//! then the directory is walked beside what was noted of its files ([`survey`]), and what is not as
-//! it was is compared ([`compare`]); renames are told from what came and went ([`renames`]); the
-//! rest is read and stored a batch at a time ([`decide`], [`apply`]); at last pages without a file
-//! are hidden, unless they are too many. One sync is at work in a brain at a time; the next one
-//! waits for its turn.
+//! The steps of a sync:
+//! 1. Pull with git, if requested.
+//! 2. Walk the directory, and compare its files with the rows of the last sync ([`survey`],
+//!    [`compare`]).
+//! 3. Find renamed files ([`renames`]).
+//! 4. Read the other changed files, and store them in batches ([`decide`], [`apply`]).
+//! 5. Delete the pages whose file is gone, unless they are too many.
+//!
+//! One sync runs at a time; the next one waits.
 
 pub(crate) mod import;
 
@@ -24,43 +27,46 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
 use compare::{Missing, compare, covers};
-use decide::Ground;
+use decide::SyncContext;
 use read::read_file;
 use survey::Survey;
 use tally::Tally;
 
 use crate::batch::in_batches;
-use crate::index::Follower;
-use crate::{Caller, EmbeddingService, Environment, FileService, Progress, Silent, SourceService};
+use crate::index::IndexFollower;
+use crate::{
+    Caller, EmbeddingService, Environment, FileService, NoProgress, Progress, SourceService,
+};
 use brain_base::caller::Visibility;
 use brain_store::files::{self, PullOutcome};
 use brain_store::{FileState, Reader, SourceRecord, Store, StoreError, SyncResult};
 
-/// More pages than this, and
-const MANY: usize = 20;
-/// more percent of a source than this, do not go without the user's word.
-const MANY_PERCENT: usize = 30;
-/// Removals that the watcher sees within this time count together, in milliseconds: it takes in a
-/// large removal in small parts.
-const TOGETHER_MS: i64 = 10 * 60 * 1000;
-/// How often somebody who waits for a turn looks again.
-const TURN: Duration = Duration::from_millis(50);
+/// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
+/// source, are deleted only with `--yes`.
+const MAX_REMOVED: usize = 20;
+/// See [`MAX_REMOVED`].
+const MAX_REMOVED_PERCENT: usize = 30;
+/// Removals that the watcher sees within this time are added up, in milliseconds. The watcher sees
+/// a large removal as many small ones.
+const REMOVAL_WINDOW_MS: i64 = 10 * 60 * 1000;
+/// The interval at which a waiting sync checks whether the other one has ended.
+const TURN_POLL: Duration = Duration::from_millis(50);
 
-/// How a sync is to be done.
+/// The options of a sync of one source.
 #[derive(Debug, Clone, Copy)]
-struct Wish<'a> {
+struct SyncOptions<'a> {
     pull: bool,
     dry_run: bool,
     full: bool,
     yes: bool,
-    /// Nobody asked for it: the watcher noticed something at these paths. Pages whose file is gone
-    /// elsewhere wait on.
+    /// The changed paths, if the watcher started this sync. Pages whose file is missing elsewhere
+    /// are not deleted.
     watched: Option<&'a [String]>,
-    /// Only files at or below these paths; everything when one is empty.
+    /// Only files at or below these paths are synced. An empty path means the whole source.
     scope: &'a [String],
 }
 
-impl Wish<'_> {
+impl SyncOptions<'_> {
     fn is_whole(&self) -> bool {
         self.scope.iter().any(String::is_empty)
     }
@@ -70,7 +76,7 @@ impl Wish<'_> {
 pub struct SyncService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
-    pub(crate) index: Arc<Follower>,
+    pub(crate) index: Arc<IndexFollower>,
     pub(crate) files: Arc<FileService>,
     pub(crate) sources: Arc<SourceService>,
     pub(crate) embedding: Arc<EmbeddingService>,
@@ -83,7 +89,7 @@ impl SyncService {
     pub(crate) fn new(
         env: Environment,
         store: Arc<Store>,
-        index: Arc<Follower>,
+        index: Arc<IndexFollower>,
         files: Arc<FileService>,
         sources: Arc<SourceService>,
         embedding: Arc<EmbeddingService>,
@@ -103,8 +109,8 @@ impl SyncService {
             return Err(Fault::new(FaultCode::Usage, "either one source or all of them")
                 .hint("brain sync --all, or brain sync --source <name>"));
         }
-        // A dry run changes nothing, and stands in nobody's way.
-        let _turn = if request.dry_run { None } else { Some(self.turn(progress)?) };
+        // A dry run changes nothing, so it need not wait.
+        let _turn = if request.dry_run { None } else { Some(self.wait_for_turn(progress)?) };
         let _quiet = (!request.embed).then(|| self.embedding.state.suppress_embedding());
         let reader = self.store.read(caller.visibility())?;
         let chosen = match request.all {
@@ -112,7 +118,7 @@ impl SyncService {
             false => vec![crate::sources::resolve(caller, &reader, request.source.as_ref())?],
         };
         drop(reader);
-        let wish = Wish {
+        let options = SyncOptions {
             pull: request.pull,
             dry_run: request.dry_run,
             full: request.full,
@@ -122,7 +128,7 @@ impl SyncService {
         };
         let mut sources = Vec::with_capacity(chosen.len());
         for (id, record) in chosen {
-            sources.push(self.sync_source(&id, &record, wish, progress)?);
+            sources.push(self.sync_source(&id, &record, options, progress)?);
         }
         let worst = ["failed", "held_back", "partial"]
             .into_iter()
@@ -135,14 +141,14 @@ impl SyncService {
         })
     }
 
-    /// The same for files and directories of a source in which something has happened, by their
-    /// absolute paths, without a pull. Files that say what their pages say change nothing, so the
-    /// daemon's own writes come to rest.
+    /// Syncs changed files and directories of a source, by their absolute paths, without a pull. A
+    /// file with the content of its page changes nothing, so the daemon's own writes do not cause
+    /// another sync.
     ///
     /// # Errors
-    /// `unknown_source`, and when the store fails. What could not be taken in is in the report.
+    /// `unknown_source`, and the fault of the store. The report names the files that failed.
     pub fn sync_paths(&self, source: &SourceId, paths: &[PathBuf]) -> Result<SyncedSource, Fault> {
-        let _turn = self.turn(&Silent)?;
+        let _turn = self.wait_for_turn(&NoProgress)?;
         let sources = self.store.read(Visibility::All)?.sources()?;
         let Some((id, record)) = sources.into_iter().find(|(id, _)| id == source) else {
             let message = format!("source \"{source}\" is not registered");
@@ -150,14 +156,14 @@ impl SyncService {
                 Fault::new(FaultCode::UnknownSource, message).hint("see `brain sources list`")
             );
         };
-        // What was noted as wrong is mended somewhere, and only a look at everything can tell.
+        // After a sync with problems, only a sync of the whole source shows whether they persist.
         let touched = scope(&self.sources.source_dir(&record), paths);
         let everything = vec![String::new()];
         let scope = match record.synced.as_ref().is_some_and(|mark| mark.problem.is_some()) {
             true => &everything,
             false => &touched,
         };
-        let wish = Wish {
+        let options = SyncOptions {
             pull: false,
             dry_run: false,
             full: false,
@@ -165,11 +171,11 @@ impl SyncService {
             watched: Some(&touched),
             scope,
         };
-        self.sync_source(&id, &record, wish, &Silent)
+        self.sync_source(&id, &record, options, &NoProgress)
     }
 
-    /// Waits until no other sync is at work.
-    fn turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
+    /// Waits until no other sync runs.
+    fn wait_for_turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
         loop {
             match self.syncing.try_lock() {
                 Ok(turn) => return Ok(turn),
@@ -182,7 +188,7 @@ impl SyncService {
                     "the sync ended early, before its turn",
                 ));
             }
-            std::thread::sleep(TURN);
+            std::thread::sleep(TURN_POLL);
         }
     }
 
@@ -190,35 +196,35 @@ impl SyncService {
         &self,
         id: &SourceId,
         record: &SourceRecord,
-        wish: Wish<'_>,
+        options: SyncOptions<'_>,
         progress: &dyn Progress,
     ) -> Result<SyncedSource, Fault> {
         let root = self.sources.source_dir(record);
         let mut tally = Tally::new(id, root.display().to_string());
         if root.is_dir() {
-            tally.out.pull = self.pull(&root, wish, progress);
+            tally.report.pull = self.pull(&root, options, progress);
         }
-        if !wish.dry_run {
+        if !options.dry_run {
             let kept = self.files.keep_saves().into_iter().filter(|kept| kept.source == *id);
-            tally.out.conflicts.extend(kept.map(|kept| kept.conflict));
+            tally.report.conflicts.extend(kept.map(|kept| kept.conflict));
         }
         let _settled = self.index.settle_at_end();
-        // In this order: what is written from here on is either seen by the walk or not yet
-        // expected to be there.
-        let mut ground = self.ground(id, record);
+        // The context comes before the walk: the walk sees each file that is written before it, and
+        // the context expects no file that is written later.
+        let mut context = self.context(id, record);
         let reader = self.store.read(Visibility::All)?;
-        let survey = match walk(&reader, id, &root, wish)? {
+        let survey = match walk(&reader, id, &root, options)? {
             Ok(survey) => survey,
             Err(_)
-                if !has_pages(&reader, id, wish.scope)?
+                if !has_pages(&reader, id, options.scope)?
                     && self.sources.unusable(record).is_none() =>
             {
                 Survey::default()
             }
-            Err(problem) => return Ok(tally.failed(problem)),
+            Err(problem) => return Ok(tally.into_failure(problem)),
         };
         let Survey { found, known, .. } = &survey;
-        tally.out.files = survey.files;
+        tally.report.files = survey.files;
         for (path, reason) in &found.unreadable {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
@@ -227,22 +233,22 @@ impl SyncService {
                 "{path} is a git work tree of its own: its files are taken in, it is not pulled"
             ));
         }
-        let strangers = strangers(&reader, id, &root, &survey, wish)?;
-        let plan = compare(&reader, known, found, &strangers, wish.full)?;
-        tally.out.unchanged = plan.unchanged + survey.unchanged;
-        let mut done = tally.out.unchanged + plan.failed.len() as u64;
+        let files_without_page = files_without_page(&reader, id, &root, &survey, options)?;
+        let plan = compare(&reader, known, found, &files_without_page, options.full)?;
+        tally.report.unchanged = plan.unchanged + survey.unchanged;
+        let mut done = tally.report.unchanged + plan.failed.len() as u64;
         for (path, reason) in plan.failed {
             tally.fail(path, reason);
         }
         let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
-        let mut missing = missing(&reader, &ground, &plan.missing)?;
+        let mut missing = missing(&reader, &context, &plan.missing)?;
         let since = record.synced.as_ref().map_or(0, |mark| mark.at);
-        let total = tally.out.files;
+        let total = tally.report.files;
         let goes_on = || progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
             &reader,
-            &ground,
-            (known, wish.scope),
+            &context,
+            (known, options.scope),
             &missing,
             &to_read,
             since,
@@ -263,16 +269,16 @@ impl SyncService {
         go_on(done)?;
         let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
         let left: HashSet<u64> = self
-            .follow(&ground, moves, wish.dry_run, &|moved| go_on(done + moved))?
+            .move_pages(&context, moves, options.dry_run, &|moved| go_on(done + moved))?
             .into_iter()
             .map(|still| still.record.id)
             .collect();
         let (moved, taken): (HashSet<u64>, HashSet<String>) =
             all.into_iter().filter(|(page, _)| !left.contains(page)).unzip();
-        tally.out.renamed = moved.len() as u64;
-        done += tally.out.renamed;
+        tally.report.renamed = moved.len() as u64;
+        done += tally.report.renamed;
         for page in missing.extract_if(.., |page| moved.contains(&page.record.id)) {
-            ground.freed.extend(wish.dry_run.then_some(page.slug));
+            context.freed.extend(options.dry_run.then_some(page.slug));
         }
         for file in to_read.extract_if(.., |file| taken.contains(&file.path)) {
             claimed.remove(&file.slug);
@@ -286,67 +292,68 @@ impl SyncService {
             |files| {
                 go_on(done)?;
                 done += files.len() as u64;
-                let freed = ground.freed.clone();
-                self.take_in(
-                    Ground { freed, ..self.ground(id, record) },
+                let freed = context.freed.clone();
+                self.store_files(
+                    SyncContext { freed, ..self.context(id, record) },
                     files,
-                    wish.dry_run,
+                    options.dry_run,
                     &mut tally,
                 )
             },
         )?;
 
-        // A page whose slug another file has now is that file's, or waits until it can be. And what
-        // was away for a moment only, as when an editor saves, was never gone.
+        // A page is not missing if another file has its slug now. Nor if its file is back: editors
+        // remove a file for a moment while they save it.
         missing.retain(|page| {
-            !claimed.contains(&page.slug) && !ground.has_file(&page.record.source_path)
+            !claimed.contains(&page.slug) && !context.has_file(&page.record.source_path)
         });
-        if let Some(touched) = wish.watched {
+        if let Some(touched) = options.watched {
             let before = missing.len();
             missing
                 .retain(|page| touched.iter().any(|part| covers(part, &page.record.source_path)));
-            tally.out.held_back = (before - missing.len()) as u64;
+            tally.report.held_back = (before - missing.len()) as u64;
         }
-        let lately = if wish.watched.is_some() { self.removed_lately(id) } else { 0 };
+        let lately = if options.watched.is_some() { self.removed_lately(id) } else { 0 };
         let (gone, all) = (missing.len() + lately, pages + lately);
-        if !missing.is_empty() && gone > MANY && gone * 100 > all * MANY_PERCENT && !wish.yes {
-            tally.out.held_back += missing.len() as u64;
-        } else if wish.dry_run {
-            tally.out.removed = missing.len() as u64;
+        let is_too_many = gone > MAX_REMOVED && gone * 100 > all * MAX_REMOVED_PERCENT;
+        if !missing.is_empty() && is_too_many && !options.yes {
+            tally.report.held_back += missing.len() as u64;
+        } else if options.dry_run {
+            tally.report.removed = missing.len() as u64;
         } else {
-            tally.out.removed = self.give_up(&ground, &missing, &|| go_on(done))?;
-            if wish.watched.is_some() && tally.out.removed > 0 {
-                let removal = (id.clone(), self.env.clock.now(), tally.out.removed as usize);
+            tally.report.removed = self.delete_missing(&context, &missing, &|| go_on(done))?;
+            if options.watched.is_some() && tally.report.removed > 0 {
+                let removal = (id.clone(), self.env.clock.now(), tally.report.removed as usize);
                 self.removals.lock().unwrap_or_else(PoisonError::into_inner).push(removal);
             }
         }
         progress.at(total, total);
         let stale = plan.stale;
-        let out = tally.done();
-        if !wish.dry_run {
+        let report = tally.into_report();
+        if !options.dry_run {
             let at = self.env.clock.now();
-            // A part tells nothing of the rest; but what could not be done there has to be seen.
-            let at = if wish.is_whole() { at } else { since };
-            let mark = (wish.is_whole() || out.problem.is_some())
-                .then(|| SyncResult { at, problem: out.problem.clone() });
+            // A sync of a part is recorded only if it had problems.
+            let at = if options.is_whole() { at } else { since };
+            let mark = (options.is_whole() || report.problem.is_some())
+                .then(|| SyncResult { at, problem: report.problem.clone() });
             if mark.is_some() || !stale.is_empty() {
-                self.finish(&ground, stale, mark)?;
+                self.record_result(&context, stale, mark)?;
             }
             self.files.forget_failures();
         }
-        Ok(out)
+        Ok(report)
     }
 
-    /// How many pages of the source the watcher has removed lately.
+    /// Returns the number of pages of the source that the watcher has removed recently.
     fn removed_lately(&self, source: &SourceId) -> usize {
-        let since = self.env.clock.now() - TOGETHER_MS;
+        let since = self.env.clock.now() - REMOVAL_WINDOW_MS;
         let mut removals = self.removals.lock().unwrap_or_else(PoisonError::into_inner);
         removals.retain(|(_, at, _)| *at > since);
         removals.iter().filter(|(of, _, _)| of == source).map(|(_, _, pages)| pages).sum()
     }
 
-    fn pull(&self, root: &Path, wish: Wish<'_>, progress: &dyn Progress) -> Pull {
-        let pulled = match (wish.pull, wish.dry_run) {
+    fn pull(&self, root: &Path, options: SyncOptions<'_>, progress: &dyn Progress) -> Pull {
+        let pulled = match (options.pull, options.dry_run) {
             (false, _) => PullOutcome::Skipped("not asked for".into()),
             (true, true) => PullOutcome::Skipped("a dry run does not pull".into()),
             (true, false) => {
@@ -367,19 +374,19 @@ impl SyncService {
     }
 }
 
-/// What is at or below the paths; or why the source cannot be read.
+/// Walks the directory. Returns the survey, or the reason why the source cannot be read.
 fn walk(
     reader: &Reader,
     source: &SourceId,
     root: &Path,
-    wish: Wish<'_>,
+    options: SyncOptions<'_>,
 ) -> Result<Result<Survey, String>, StoreError> {
-    if !wish.is_whole()
+    if !options.is_whole()
         && let Err(e) = std::fs::read_dir(root)
     {
         return Ok(Err(format!("{} cannot be read: {e}", root.display())));
     }
-    let survey = Survey::new(reader, source, root, wish.scope, wish.full)?;
+    let survey = Survey::new(reader, source, root, options.scope, options.full)?;
     if let Some((_, reason)) = survey.found.unreadable.iter().find(|(place, _)| place.is_empty()) {
         return Ok(Err(format!("{} cannot be read: {reason}", root.display())));
     }
@@ -389,7 +396,7 @@ fn walk(
     Ok(Ok(survey))
 }
 
-/// Whether any page, deleted ones included, has a path at or below these.
+/// Returns whether any page, deleted ones included, has a path at or below these.
 fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<bool, StoreError> {
     for part in scope {
         for row in reader.paths(source, part)? {
@@ -401,13 +408,14 @@ fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<boo
     Ok(false)
 }
 
-/// The paths of all files of the source that have no page: a new one needs to know of every other.
-fn strangers(
+/// Returns the paths of all files of the source without a page. A new file needs all of them,
+/// because another new file may get the same slug.
+fn files_without_page(
     reader: &Reader,
     source: &SourceId,
     root: &Path,
     survey: &Survey,
-    wish: Wish<'_>,
+    options: SyncOptions<'_>,
 ) -> Result<Vec<String>, Fault> {
     let without = |survey: &Survey| -> Vec<String> {
         let strange =
@@ -415,26 +423,26 @@ fn strangers(
         strange.map(|file| file.path.clone()).collect()
     };
     let here = without(survey);
-    if wish.is_whole() || here.is_empty() {
+    if options.is_whole() || here.is_empty() {
         return Ok(here);
     }
     Ok(without(&Survey::new(reader, source, root, &[String::new()], false)?))
 }
 
-/// The active pages among those without a file. One whose file is still to be written is none of
-/// them.
-fn missing(reader: &Reader, ground: &Ground, ids: &[u64]) -> Result<Vec<Missing>, Fault> {
+/// Returns the active pages among those without a file, except pages whose file is not written
+/// yet.
+fn missing(reader: &Reader, context: &SyncContext, ids: &[u64]) -> Result<Vec<Missing>, Fault> {
     let mut out = Vec::new();
     for &id in ids {
         let Some((_, slug, record)) = reader.by_id(id)? else { continue };
-        if ground.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
+        if context.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
             out.push(Missing { slug, record });
         }
     }
     Ok(out)
 }
 
-/// How many active pages the source has.
+/// Returns the number of active pages of the source.
 fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
     let mut pages = 0;
     reader.in_order((source.as_str(), ""), |(of, _, _)| {
@@ -444,7 +452,7 @@ fn active_pages(reader: &Reader, source: &SourceId) -> Result<usize, Fault> {
     Ok(pages)
 }
 
-/// Absolute paths as paths in the source, none below another.
+/// Turns absolute paths into paths in the source, and drops paths below others.
 fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
     let real = root.canonicalize();
     let mut parts: Vec<String> = paths
@@ -461,7 +469,7 @@ fn scope(root: &Path, paths: &[PathBuf]) -> Vec<String> {
     parts.dedup();
     let mut out: Vec<String> = Vec::with_capacity(parts.len());
     for part in parts {
-        // `a-b` stands between `a` and `a/b`.
+        // `a-b` sorts between `a` and `a/b`.
         if !out.iter().rev().any(|above| covers(above, &part)) {
             out.push(part);
         }

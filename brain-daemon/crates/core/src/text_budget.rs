@@ -1,22 +1,22 @@
-//! Limits the bytes of text that are parsed and stored at the same time. What a page becomes
-//! (links, dated lines, copies on their way to the store) can take many times its length; requests
-//! wait here for their turn, so that any number of them takes bounded memory. Nothing is refused.
+//! Limits the bytes of text that are parsed and stored at the same time. A page with its links,
+//! dated lines and copies can take many times the length of its text. Requests wait until the
+//! budget has room, so their memory is bounded. No request is refused.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use brain_protocol::{MAX_CONTENT, Request};
 
-/// The bytes of text under way. One page of the largest size, and some smaller ones.
+/// The maximum number of bytes in use: one page of the largest size, and some smaller ones.
 const LIMIT: usize = MAX_CONTENT + MAX_CONTENT / 2;
 
-/// The budget.
+/// The budget of bytes.
 #[derive(Debug)]
 pub(crate) struct TextBudget {
     left: Mutex<usize>,
     freed: Condvar,
 }
 
-/// A share of the budget. Dropping it gives it back.
+/// A share of the budget. Dropping it returns the share.
 #[must_use]
 pub struct TextPermit<'a> {
     budget: &'a TextBudget,
@@ -28,8 +28,10 @@ impl TextBudget {
         Self { left: Mutex::new(LIMIT), freed: Condvar::new() }
     }
 
-    /// Waits for a share of `bytes`, or of the whole budget when that is less. Blocks. A thread
-    /// that holds a share must not take another one; the store's writer never takes one.
+    /// Waits until `bytes` are free, and returns a share of that size. If `bytes` is more than the
+    /// whole budget, the share is the whole budget. Blocks.
+    ///
+    /// A thread that holds a share must not take another one. The store's writer takes none.
     pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,8 +51,8 @@ impl Drop for TextPermit<'_> {
     }
 }
 
-/// The bytes of text in a request.
-pub(crate) fn text_of(request: &Request) -> usize {
+/// Returns the bytes of text in a request.
+pub(crate) fn text_bytes(request: &Request) -> usize {
     match request {
         Request::Capture(capture) => capture.content.len(),
         Request::Put(put) => put.content.len(),
@@ -72,7 +74,7 @@ mod tests {
             for n in 0..40 {
                 let (budget, under_way) = (&budget, &under_way);
                 scope.spawn(move || {
-                    // Also more than there is.
+                    // Some shares are larger than the budget.
                     let bytes = (n % 10) * MAX_CONTENT / 4;
                     let _permit = budget.take(bytes);
                     let now =

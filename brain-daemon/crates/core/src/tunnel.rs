@@ -36,7 +36,7 @@ const TOKEN: &str = "tunnel-authtoken";
 #[derive(Default)]
 pub(crate) struct TunnelMemory {
     /// Locked during a check, which may take as long as the network timeouts.
-    work: Mutex<WatchdogState>,
+    watchdog_state: Mutex<WatchdogState>,
     /// The status at the last check.
     status: Mutex<Option<TunnelStatusReply>>,
     /// The address that was last proved to lead here.
@@ -46,7 +46,7 @@ pub(crate) struct TunnelMemory {
     /// Starts programs.
     starter: OnceLock<Arc<dyn Starter>>,
     /// Set by a caller that wants to stop the tunnel: a waiting check gives up its lock.
-    unwanted: AtomicBool,
+    stop_requested: AtomicBool,
     /// Wakes the watchdog before its next interval.
     wake: Notify,
     /// Requests at the public listener.
@@ -66,7 +66,7 @@ struct WatchdogState {
 
 impl TunnelMemory {
     fn work(&self) -> MutexGuard<'_, WatchdogState> {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watchdog_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn status(&self) -> MutexGuard<'_, Option<TunnelStatusReply>> {
@@ -109,7 +109,7 @@ impl TunnelService {
     /// Sets the program starter, in place of the system's. Call it once, before the first check.
     pub fn set_starter(&self, starter: Arc<dyn Starter>) {
         if self.state.starter.set(starter).is_err() {
-            tracing::warn!("what starts programs was set already");
+            tracing::warn!("the starter was set already");
         }
     }
 
@@ -128,9 +128,9 @@ impl TunnelService {
     /// question is answered once.
     #[must_use]
     pub fn proof(&self, host: &str, question: &str) -> Option<String> {
-        let mut asked = self.state.proof();
-        let answer = asked.as_ref()?.answer_for(host, question)?;
-        *asked = None;
+        let mut proof = self.state.proof();
+        let answer = proof.as_ref()?.answer_for(host, question)?;
+        *proof = None;
         Some(answer)
     }
 
@@ -159,9 +159,9 @@ impl TunnelService {
 
     pub(crate) fn stop(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
-        self.state.unwanted.store(true, Ordering::SeqCst);
+        self.state.stop_requested.store(true, Ordering::SeqCst);
         let mut work = self.state.work();
-        self.state.unwanted.store(false, Ordering::SeqCst);
+        self.state.stop_requested.store(false, Ordering::SeqCst);
         self.set_wanted(&mut work, false)?;
         if work.watchdog(&settings).stop() {
             tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
@@ -191,7 +191,7 @@ impl TunnelService {
         if let Some(watchdog) = &mut self.state.work().watchdog
             && watchdog.stop()
         {
-            tracing::info!("[watchdog] ended the agent, as the daemon ends");
+            tracing::info!("[watchdog] ended the agent because the daemon stops");
         }
     }
 
@@ -201,7 +201,11 @@ impl TunnelService {
             provider: "none".into(),
             state: "off".into(),
             message: "no tunnel is configured".into(),
-            hint: Some("set tunnel.provider in config.toml to ngrok, cloudflared or tailscale, and restart the daemon".into()),
+            hint: Some(
+                "set tunnel.provider in config.toml to ngrok, cloudflared or tailscale, and \
+                        restart the daemon"
+                    .into(),
+            ),
             url: self.public_address(),
             up_since: None,
             checked_at: None,
@@ -219,8 +223,8 @@ impl TunnelService {
     /// `not_set_up` if no tunnel is configured.
     fn tunnel_settings(&self) -> Result<Settings, Fault> {
         Settings::from_config(&self.env.config).ok_or_else(|| {
-            let none = self.no_tunnel();
-            Fault::new(FaultCode::NotSetUp, none.message).hint(none.hint.unwrap_or_default())
+            let status = self.no_tunnel();
+            Fault::new(FaultCode::NotSetUp, status.message).hint(status.hint.unwrap_or_default())
         })
     }
 

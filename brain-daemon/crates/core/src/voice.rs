@@ -1,14 +1,14 @@
-//! The telephone: interprets turns of a call, takes notes, and replies.
+//! The telephone: interprets turns of a call, saves notes, and replies.
 //!
-//! `dialogue` decides from the turn alone, `call` keeps the page of the call, `aloud`
-//! builds spoken answers. A turn may be repeated; the call page knows which are done. Numbers are
-//! personal: pages have them, the log never does.
+//! `dialogue` decides on an action from the turn alone, `call` writes the page of the call, and
+//! `spoken_text` builds spoken answers. The provider may repeat a turn; the call page shows which
+//! turns are done. Telephone numbers are personal: they are in pages, never in the log.
 
-mod aloud;
 mod call;
 mod callers;
 mod dialogue;
 mod phrases;
+mod spoken_text;
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use brain_protocol::{
 };
 use call::TYPE;
 use callers::{is_among, uri};
-use dialogue::Move;
+use dialogue::TurnAction;
 use phrases::Phrases;
 
 use crate::provenance::VOICE;
@@ -31,11 +31,11 @@ use brain_store::Store;
 pub const TELEPHONE: &str = "telephone";
 
 /// The name of the secret with the telephony account's token.
-const TOKEN: &str = "telephony-auth-token";
+const TOKEN_SECRET: &str = "telephony-auth-token";
 /// Maximum length of a call or recording id, in bytes.
-const ID: usize = 64;
-/// Replaces words in a call page that its readers may not see.
-const ELSEWHERE: &str = "(read out from a page of another source)";
+const MAX_ID_BYTES: usize = 64;
+/// Replaces an answer in the call page if readers of that page may not see its source.
+const OTHER_SOURCE_TEXT: &str = "(read from a page of another source)";
 
 /// The telephone.
 pub struct VoiceService {
@@ -64,7 +64,7 @@ impl VoiceService {
     /// If it exists and is unusable.
     pub fn telephony_token(&self) -> Result<Option<Secret>, Fault> {
         let file = self.env.config.telephony_token_file(&self.env.home);
-        Ok(self.env.secrets.find(TOKEN, file.as_deref())?.map(|found| found.secret))
+        Ok(self.env.secrets.find(TOKEN_SECRET, file.as_deref())?.map(|found| found.secret))
     }
 
     /// Returns the caller for a number. Known callers may ask; others can only leave a message in
@@ -73,12 +73,12 @@ impl VoiceService {
     /// # Errors
     /// If the store cannot be read.
     pub fn telephone_caller(&self, from: &str) -> Result<Caller, Fault> {
-        let known = self.env.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
-        if known {
+        let is_known = self.env.config.voice().is_some_and(|voice| is_among(&voice.callers, from));
+        if is_known {
             return Ok(Caller::granted(TELEPHONE, Scopes::READ_WRITE, Visibility::All));
         }
-        let only = preferred(&self.store.read(Visibility::All)?.sources()?);
-        Ok(Caller::granted(TELEPHONE, Scopes::WRITE, Visibility::Only(vec![only])))
+        let source = preferred(&self.store.read(Visibility::All)?.sources()?);
+        Ok(Caller::granted(TELEPHONE, Scopes::WRITE, Visibility::Only(vec![source])))
     }
 
     /// Returns the reply for a turn that failed, or for any failure with `None`. Cannot fail.
@@ -90,43 +90,49 @@ impl VoiceService {
 
     pub(crate) fn voice(&self, caller: &Caller, turn: &VoiceTurn) -> Result<VoiceReply, Fault> {
         let settings = self.env.config.voice().ok_or_else(|| {
-            Fault::new(FaultCode::NotSetUp, "the telephone is not switched on")
+            Fault::new(FaultCode::NotSetUp, "the telephone is off")
                 .hint("set voice.enabled to true: `brain config path` names the file")
         })?;
-        check(turn)?;
+        check_ids(turn)?;
         let phrases = Phrases::of(&settings.language);
-        let known = caller.scopes().iter().any(|scope| scope != Scope::Write);
-        let mut transcribed = None;
-        let spoken = match dialogue::next(turn, known, settings.greeting.as_deref(), phrases) {
-            Move::Say(spoken) => spoken,
-            Move::Note(text) => {
+        let is_known = caller.scopes().iter().any(|scope| scope != Scope::Write);
+        let mut redacted_reply = None;
+        let reply = match dialogue::next(turn, is_known, settings.greeting.as_deref(), phrases) {
+            TurnAction::Say(reply) => reply,
+            TurnAction::Note(text) => {
                 // A repeated turn adds nothing, even after a year.
-                if !self.is_noted(caller, turn, said(&turn.event))? {
-                    self.note(caller, turn, &text)?;
+                if !self.has_turn(caller, turn, caller_words(&turn.event))? {
+                    self.save_note(caller, turn, &text)?;
                 }
-                dialogue::more(vec![phrases.noted.into()], phrases)
+                dialogue::ask_for_more(vec![phrases.noted.into()], phrases)
             }
-            Move::Search(text) => {
-                let found = self.look_up(caller, &text, phrases)?;
+            TurnAction::Search(text) => {
+                let found = self.find_answer(caller, &text, phrases)?;
                 // Readers of the call page may lack access to the source of the answer.
-                transcribed =
-                    found.elsewhere.then(|| dialogue::more(vec![ELSEWHERE.into()], phrases));
-                dialogue::more(found.say, phrases)
+                redacted_reply = found
+                    .is_from_other_source
+                    .then(|| dialogue::ask_for_more(vec![OTHER_SOURCE_TEXT.into()], phrases));
+                dialogue::ask_for_more(found.sentences, phrases)
             }
         };
-        match (self.note_turn(caller, turn, transcribed.as_ref().unwrap_or(&spoken)), &turn.event) {
+        match (
+            self.write_turn(caller, turn, redacted_reply.as_ref().unwrap_or(&reply)),
+            &turn.event,
+        ) {
             (Ok(()), _) => {}
-            // Only this page has the recording, so its failure must be reported.
+            // Only this page has the recording, so the provider must learn of the failure.
             (Err(fault), VoiceEvent::Recording { .. } | VoiceEvent::Transcription { .. }) => {
                 return Err(fault);
             }
-            (Err(fault), _) => tracing::warn!(%fault, "a turn of a call is missing in its page"),
+            (Err(fault), _) => {
+                tracing::warn!(%fault, "cannot write a turn to the page of its call")
+            }
         }
-        Ok(spoken)
+        Ok(reply)
     }
 
     /// Saves a note as a page.
-    fn note(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<(), Fault> {
+    fn save_note(&self, caller: &Caller, turn: &VoiceTurn, text: &str) -> Result<(), Fault> {
         let uri = uri(&turn.from);
         let mut frontmatter = Frontmatter::empty();
         frontmatter.set("call_id", &turn.call);
@@ -144,43 +150,46 @@ impl VoiceService {
             tags: Vec::new(),
         };
         let written = self.pages.capture_through(caller, request, &VOICE, uri)?;
-        tracing::debug!(slug = written.slug.as_str(), "noted by telephone");
+        tracing::debug!(slug = written.slug.as_str(), "saved a note by telephone");
         Ok(())
     }
 
     /// Answers from the best page.
-    fn look_up(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Answer, Fault> {
-        // Callers mean no search operators. Pages of calls that repeat the question say nothing
-        // about it. The filter comes first, because only the beginning of a long question is read.
-        let query = format!("-type:{TYPE} {}", dialogue::words(text));
+    fn find_answer(&self, caller: &Caller, text: &str, phrases: &Phrases) -> Result<Answer, Fault> {
+        // Search operators are removed from the words. Pages of calls are excluded: they repeat
+        // questions. The filter comes first, because search reads only the start of a long query.
+        let query = format!("-type:{TYPE} {}", dialogue::normalize(text));
         let found = self.search.search(caller, Search { query, limit: 1, ..Search::default() })?;
         let Some(hit) = found.hits.first() else {
-            return Ok(Answer { say: vec![phrases.nothing.into()], elsewhere: false });
+            return Ok(Answer {
+                sentences: vec![phrases.nothing.into()],
+                is_from_other_source: false,
+            });
         };
-        let (here, _) =
+        let (call_source, _) =
             crate::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?;
-        let say = aloud::answer(&hit.title, &hit.snippet, phrases);
-        Ok(Answer { say, elsewhere: hit.source_id != here })
+        let sentences = spoken_text::answer(&hit.title, &hit.snippet, phrases);
+        Ok(Answer { sentences, is_from_other_source: hit.source_id != call_source })
     }
 }
 
-/// An answer.
+/// A spoken answer.
 struct Answer {
-    /// The sentences.
-    say: Vec<String>,
-    /// Whether it is from another source than the call page.
-    elsewhere: bool,
+    sentences: Vec<String>,
+    /// Whether the source of the answer is not the source of the call page.
+    is_from_other_source: bool,
 }
 
 /// Returns the caller's words.
-fn said(event: &VoiceEvent) -> &str {
+fn caller_words(event: &VoiceEvent) -> &str {
     if let VoiceEvent::Speech { text, .. } = event { text } else { "" }
 }
 
 /// Rejects a turn whose ids are not valid in a page.
-fn check(turn: &VoiceTurn) -> Result<(), Fault> {
-    let plain =
-        |id: &str| (1..=ID).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric());
+fn check_ids(turn: &VoiceTurn) -> Result<(), Fault> {
+    let plain = |id: &str| {
+        (1..=MAX_ID_BYTES).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric())
+    };
     let recording = match &turn.event {
         VoiceEvent::Recording { id, .. } | VoiceEvent::Transcription { id, .. } => plain(id),
         _ => true,
@@ -188,6 +197,6 @@ fn check(turn: &VoiceTurn) -> Result<(), Fault> {
     if plain(&turn.call) && recording {
         return Ok(());
     }
-    Err(Fault::new(FaultCode::InvalidRequest, "a call has no name that could stand in a page")
-        .hint("the provider sends CallSid and RecordingSid; look at the number's webhooks"))
+    Err(Fault::new(FaultCode::InvalidRequest, "the id of the call or recording is invalid")
+        .hint("the provider sends CallSid and RecordingSid; check the number's webhooks"))
 }

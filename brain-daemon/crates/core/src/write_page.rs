@@ -1,9 +1,8 @@
-//! From text to a page: what every way in shares, so that one text gives one page whichever door it
-//! takes.
+//! Turns text into a page. All routes share this code, so the same text gives the same page.
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
 
-use crate::provenance::{Door, MAX_URI, MCP, is_uri, state};
+use crate::provenance::{IngestRoute, MAX_URI, MCP, is_uri, write_provenance};
 use brain_base::caller::Caller;
 use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use brain_store::{
@@ -11,13 +10,13 @@ use brain_store::{
     TimelineRecord,
 };
 
-/// The type of a page that names none.
+/// The type of a page whose frontmatter has none.
 pub(crate) const DEFAULT_TYPE: &str = "note";
 
 /// How many groups of eight hex digits a hash has.
 const SLUG_TRIES: usize = 8;
 
-/// `source_uri` of what `caller` sent.
+/// Returns the `source_uri` of content that `caller` sent.
 pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
     match origin {
         Origin::Agent(Some(uri)) => uri.clone(),
@@ -28,7 +27,7 @@ pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
     }
 }
 
-/// Refuses an origin that could not be shown on a line.
+/// Refuses an origin that is not one line of allowed length.
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`].
@@ -44,18 +43,22 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Fault> {
     .hint("give the address where the content is from, or leave it away"))
 }
 
-/// The door that content of this origin came through, where `other` is the command line's.
-pub(crate) fn origin_door(origin: &Origin, other: &'static Door) -> &'static Door {
+/// Returns the route of content with this origin. `command_line` is the route of everything that
+/// is not from an AI client.
+pub(crate) fn origin_route(
+    origin: &Origin,
+    command_line: &'static IngestRoute,
+) -> &'static IngestRoute {
     match origin {
         Origin::Agent(_) => &MCP,
-        Origin::Argument | Origin::Stdin | Origin::File(_) => other,
+        Origin::Argument | Origin::Stdin | Origin::File(_) => command_line,
     }
 }
 
-/// Refuses a write to a page that is not as it was expected to be; `page` is the active one.
+/// Refuses a write if the precondition does not hold for the active page.
 ///
 /// # Errors
-/// [`FaultCode::Conflict`], with the hash and version that the page has.
+/// [`FaultCode::Conflict`], with the hash and version of the page.
 pub(crate) fn check_expected(
     expect: Option<&Precondition>,
     slug: &Slug,
@@ -90,7 +93,7 @@ pub(crate) fn check_expected(
         .hint("read it again, and write with what it says now"))
 }
 
-/// The input as people would call it.
+/// Returns the name of the input for messages.
 pub(crate) fn origin_label(origin: &Origin) -> String {
     match origin {
         Origin::Argument => "the argument".into(),
@@ -100,7 +103,7 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
     }
 }
 
-/// Bytes that came in, as a document.
+/// Parses the bytes of a document.
 ///
 /// # Errors
 /// `too_large`, `binary_content` with the offset, `invalid_frontmatter` with line and column.
@@ -122,27 +125,27 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
         .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
 }
 
-/// A page that brain writes: its text says where it comes from as its record does. `known` is the
-/// provenance of the page that it replaces, whose text may be in it.
+/// Builds a page whose file brain writes. Its provenance goes into its frontmatter. `previous` is
+/// the provenance of the page that it replaces.
 ///
 /// # Errors
-/// As [`read_page`].
+/// The same as for [`read_page`].
 pub(crate) fn written_page(
     slug: &Slug,
     mut document: Document,
     provenance: Provenance,
-    known: Option<&Provenance>,
+    previous: Option<&Provenance>,
     captured: bool,
 ) -> Result<NewPage, Fault> {
-    state(&mut document.frontmatter, &provenance, known);
+    write_provenance(&mut document.frontmatter, &provenance, previous);
     let page = new_page(slug, document, provenance, FilePlan::Write)?;
     Ok(NewPage { captured, ..page })
 }
 
-/// A page that is read from its author's file at `path`, which stays as it is.
+/// Builds a page that is read from its author's file at `path`. The file is not changed.
 ///
 /// # Errors
-/// When the frontmatter is longer than it may be.
+/// [`FaultCode::TooLarge`] if the frontmatter is too long.
 pub(crate) fn read_page(
     slug: &Slug,
     document: Document,
@@ -152,7 +155,7 @@ pub(crate) fn read_page(
     new_page(slug, document, provenance, FilePlan::Keep(path.to_owned()))
 }
 
-/// Everything the store wants to know about a page, from its text.
+/// Derives all fields of a page from its text.
 fn new_page(
     slug: &Slug,
     document: Document,
@@ -166,10 +169,10 @@ fn new_page(
             frontmatter.raw().len()
         );
         return Err(Fault::new(FaultCode::TooLarge, message)
-            .hint("shorten the title, the tags, or what else stands there"));
+            .hint("shorten the title, the tags or other values in it"));
     }
     let aliases = frontmatter.aliases();
-    let (names, links) = called_and_linked(slug, &aliases, &frontmatter, &body);
+    let (names, links) = names_and_links(slug, &aliases, &frontmatter, &body);
     let timeline = page::timeline(&body)
         .into_iter()
         .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
@@ -198,8 +201,8 @@ fn new_page(
     })
 }
 
-/// The names a page answers to, and its links: what of a page depends on its slug.
-pub(crate) fn called_and_linked(
+/// Returns the names and the links of a page: the parts of it that depend on its slug.
+pub(crate) fn names_and_links(
     slug: &Slug,
     aliases: &[String],
     frontmatter: &Frontmatter,
@@ -230,7 +233,7 @@ fn link_record(link: page::Link) -> LinkRecord {
             (source.map(String::from), slugs, name)
         }
         Target::Name(name) => {
-            // The page at the root with just that slug, before all that are called so.
+            // A page at the root with this slug comes before all other pages of this name.
             let path = link.raw.split(['#', '|']).next().unwrap_or_default();
             let slugs =
                 Slug::from_path(path).ok().map(String::from).filter(|slug| !slug.contains('/'));
@@ -240,7 +243,7 @@ fn link_record(link: page::Link) -> LinkRecord {
     LinkRecord { source, slugs, name, kind: link.kind, raw: link.raw }
 }
 
-/// The page's type: the frontmatter's, else `note`.
+/// Returns the type in the frontmatter, else `note`.
 pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
     frontmatter
         .page_type()
@@ -249,13 +252,13 @@ pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
         .unwrap_or_else(|| DEFAULT_TYPE.into())
 }
 
-/// The page's title: the frontmatter's, else its first usable line.
+/// Returns the title in the frontmatter, else the first usable line.
 pub(crate) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
     frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
 }
 
-/// What a page's frontmatter has to be told so that a type and a title are always there: those that
-/// were asked for, else what it says itself, else `note` and the first usable line.
+/// Returns the keys to set in the frontmatter, so that it has a type and a title: the requested
+/// ones, else `note` and the first usable line where the frontmatter has none.
 pub(crate) fn headings(
     document: &Document,
     page_type: Option<&str>,
@@ -276,53 +279,56 @@ pub(crate) fn headings(
     headings
 }
 
-/// Text that is to become a page without anybody naming its place, or at `slug`.
-pub(crate) struct Wanted<'a> {
-    /// The page's source.
+/// The values that decide the slug of a new text.
+pub(crate) struct SlugRequest<'a> {
+    /// The source of the page.
     pub(crate) source: &'a SourceId,
-    /// The slug that was asked for.
+    /// The requested slug.
     pub(crate) slug: Option<&'a Slug>,
-    /// Where the same content went within the last 24 hours.
-    pub(crate) known: Option<&'a Slug>,
+    /// The page that got the same content within the last 24 hours.
+    pub(crate) duplicate: Option<&'a Slug>,
     /// The content's hash.
     pub(crate) hash: &'a Hash,
-    /// The UTC day that it came in.
+    /// The UTC day on which the text arrived.
     pub(crate) day: &'a str,
 }
 
-/// The slug: the one asked for, the one that this content has already, or the first free one of its
-/// day; and what is there. Other content with the same digits is never overwritten.
-pub(crate) fn place(
+/// Returns the slug for a text, and the page at that slug. The slug is the requested one, else that
+/// of a page with the same content, else the first free one of the day. Other content is never
+/// overwritten unless its slug is requested.
+pub(crate) fn choose_slug(
     draft: &Draft<'_>,
-    wanted: &Wanted<'_>,
+    request: &SlugRequest<'_>,
 ) -> Result<(Slug, Option<PageRecord>), StoreError> {
-    let source = wanted.source;
-    if let Some(slug) = wanted.slug {
+    let source = request.source;
+    if let Some(slug) = request.slug {
         return Ok((slug.clone(), draft.page(source, slug)?));
     }
-    if let Some(slug) = wanted.known
+    if let Some(slug) = request.duplicate
         && let Some(record) = draft.page(source, slug)?
-        && record.content_hash == *wanted.hash
+        && record.content_hash == *request.hash
     {
         return Ok((slug.clone(), Some(record)));
     }
     for n in 0..SLUG_TRIES {
-        let slug = inbox_slug(wanted.day, wanted.hash, n)?;
+        let slug = inbox_slug(request.day, request.hash, n)?;
         match draft.page(source, &slug)? {
             None => return Ok((slug, None)),
-            Some(record) if record.content_hash == *wanted.hash => return Ok((slug, Some(record))),
+            Some(record) if record.content_hash == *request.hash => {
+                return Ok((slug, Some(record)));
+            }
             Some(_) => {}
         }
     }
     Err(Fault::new(
         FaultCode::Conflict,
-        "every slug that this content could have today belongs to other content",
+        "all slugs for this content on this day are taken by other content",
     )
     .hint("give it a slug: `--slug inbox/<name>`")
     .into())
 }
 
-/// A stored page as a document. What was stored was parsed before, so a failure is damage.
+/// Parses a stored page. It was parsed before it was stored, so a failure means damage.
 pub(crate) fn stored_document(content: &Content) -> Result<Document, Fault> {
     let frontmatter = Frontmatter::parse(&content.frontmatter).map_err(|e| {
         Fault::new(
@@ -334,13 +340,13 @@ pub(crate) fn stored_document(content: &Content) -> Result<Document, Fault> {
     Ok(Document { frontmatter, body: content.body.clone() })
 }
 
-/// A page type that was typed: a lower-case word.
+/// Refuses a page type that is not one lower-case word.
 pub(crate) fn check_type(page_type: &str) -> Result<(), Fault> {
     let mut chars = page_type.chars();
-    let good = chars.next().is_some_and(|c| c.is_ascii_lowercase())
+    let is_valid = chars.next().is_some_and(|c| c.is_ascii_lowercase())
         && page_type.len() <= 64
         && chars.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
-    if good {
+    if is_valid {
         return Ok(());
     }
     Err(Fault::new(
@@ -350,7 +356,7 @@ pub(crate) fn check_type(page_type: &str) -> Result<(), Fault> {
     .hint("use one lower-case word, for example note, idea or observation"))
 }
 
-/// Tags as they are stored: trimmed, without `#`, lower case, each once.
+/// Returns the tags as they are stored: trimmed, without `#`, lower case, each once.
 pub(crate) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     let mut out: Vec<String> = Vec::new();
     for tag in tags {
@@ -366,8 +372,7 @@ pub(crate) fn clean_tags(tags: &[String]) -> Result<Vec<String>, Fault> {
     Ok(out)
 }
 
-/// The slug of captured content: its day and eight digits of its hash, the `n`th eight when others
-/// have the first.
+/// Returns the `n`th slug for captured content: its day, and the `n`th eight digits of its hash.
 pub(crate) fn inbox_slug(day: &str, hash: &Hash, n: usize) -> Result<Slug, Fault> {
     let digits = page::hex(hash);
     let part = digits.get(8 * n..8 * n + 8).unwrap_or(&digits);

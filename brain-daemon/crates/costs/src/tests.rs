@@ -22,26 +22,26 @@ impl Clock for MockClock {
     }
 }
 
-struct Lab {
+struct TestLedger {
     dir: tempfile::TempDir,
     clock: Arc<MockClock>,
     ledger: Ledger,
 }
 
-fn lab() -> Lab {
+fn test_ledger() -> TestLedger {
     let dir = tempfile::tempdir().unwrap();
     let clock = Arc::new(MockClock(AtomicI64::new(20_000 * DAY)));
     let ledger = Ledger::new(&dir.path().join("costs.jsonl"), Arc::clone(&clock) as Arc<dyn Clock>);
-    Lab { dir, clock, ledger }
+    TestLedger { dir, clock, ledger }
 }
 
-impl Lab {
-    fn file(&self) -> PathBuf {
+impl TestLedger {
+    fn path(&self) -> PathBuf {
         self.dir.path().join("costs.jsonl")
     }
 
     fn text(&self) -> String {
-        fs::read_to_string(self.file()).unwrap()
+        fs::read_to_string(self.path()).unwrap()
     }
 
     fn enter<'a>(&'a self, budget: Option<&'a Budget>) -> Result<Entry<'a>, CostError> {
@@ -53,12 +53,12 @@ impl Lab {
     }
 }
 
-/// 1,000 tokens in and 100 out by `PRICE`.
-const WORST: u64 = 4_500;
+/// The maximum cost of a test call: 1,000 tokens in and 100 out at `PRICE`.
+const MAX_CALL_COST: u64 = 4_500;
 
 #[test]
 fn prices_are_rounded_up_and_never_overflow() {
-    assert_eq!(PRICE.of(1000, 100), WORST);
+    assert_eq!(PRICE.of(1000, 100), MAX_CALL_COST);
     assert_eq!(Price { input: 1, output: 0 }.of(1, 0), 1);
     assert_eq!(Price::default().of(u64::MAX, u64::MAX), 0);
     assert_eq!(Price { input: u64::MAX, output: u64::MAX }.of(u64::MAX, u64::MAX), u64::MAX);
@@ -66,24 +66,24 @@ fn prices_are_rounded_up_and_never_overflow() {
 
 #[test]
 fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
-    let lab = lab();
-    assert!(!lab.file().exists());
-    assert_eq!(lab.read().total, Spending::default());
-    let entry = lab.enter(None).unwrap();
-    assert_eq!(fs::metadata(lab.file()).unwrap().permissions().mode() & 0o777, 0o600);
+    let test = test_ledger();
+    assert!(!test.path().exists());
+    assert_eq!(test.read().total, Spending::default());
+    let entry = test.enter(None).unwrap();
+    assert_eq!(fs::metadata(test.path()).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
-        lab.text(),
+        test.text(),
         "{\"step\":\"enter\",\"call\":0,\"at\":\"2024-10-04T00:00:00.000Z\",\"purpose\":\"ask\",\"model\":\"m\",\
          \"tokens_in\":1000,\"tokens_out\":100,\"micro_usd\":4500}\n"
     );
-    let open = lab.read();
-    assert_eq!((open.total.actual, open.calls[0].state.as_str()), (WORST, "open"));
+    let open = test.read();
+    assert_eq!((open.total.actual, open.calls[0].state.as_str()), (MAX_CALL_COST, "open"));
     entry.settle(10, 1);
-    let done = lab.read();
+    let done = test.read();
     assert_eq!(
         done.total,
         Spending {
-            estimated: WORST,
+            estimated: MAX_CALL_COST,
             actual: PRICE.of(10, 1),
             tokens_in: 10,
             tokens_out: 1,
@@ -95,36 +95,36 @@ fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
 
 #[test]
 fn unreported_tokens_count_at_the_maximum() {
-    let lab = lab();
-    drop(lab.enter(None).unwrap());
-    lab.enter(None).unwrap().settle(0, 0);
-    lab.enter(None).unwrap().cancel();
+    let test = test_ledger();
+    drop(test.enter(None).unwrap());
+    test.enter(None).unwrap().settle(0, 0);
+    test.enter(None).unwrap().cancel();
     // Some services report only one of the two.
-    lab.enter(None).unwrap().settle(10, 0);
-    lab.enter(None).unwrap().settle(0, 1);
+    test.enter(None).unwrap().settle(10, 0);
+    test.enter(None).unwrap().settle(0, 1);
     // A killed daemon settles nothing.
-    std::mem::forget(lab.enter(None).unwrap());
-    let read = lab.read();
+    std::mem::forget(test.enter(None).unwrap());
+    let read = test.read();
     let (no_out, no_in) = (PRICE.of(10, 100), PRICE.of(1000, 1));
-    assert_eq!(read.total.actual, 3 * WORST + no_out + no_in);
+    assert_eq!(read.total.actual, 3 * MAX_CALL_COST + no_out + no_in);
     let states: Vec<_> =
         read.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
     assert_eq!(
         states,
         [
-            ("open", WORST),
+            ("open", MAX_CALL_COST),
             ("done", no_in),
             ("done", no_out),
             ("failed", 0),
-            ("done", WORST),
-            ("failed", WORST)
+            ("done", MAX_CALL_COST),
+            ("failed", MAX_CALL_COST)
         ]
     );
 }
 
 #[test]
 fn implausible_counts_are_reported_and_count_at_the_maximum() {
-    let lab = lab();
+    let test = test_ledger();
     let budget = Budget::new(1_000_000);
     for (counted, accepted, returned) in [
         ((1 << 62, 1 << 62), (1000, 100), (1000, 100)),
@@ -133,139 +133,145 @@ fn implausible_counts_are_reported_and_count_at_the_maximum() {
         // Text of rare symbols, and tokens that the service added.
         ((8000, 400), (8000, 400), (8000, 400)),
     ] {
-        let before = lab.read();
-        let entry = lab.enter(Some(&budget)).unwrap();
+        let before = test.read();
+        let entry = test.enter(Some(&budget)).unwrap();
         assert_eq!(entry.settle(counted.0, counted.1), returned);
-        let after = lab.read();
+        let after = test.read();
         let spent = after.calls[0].spent;
         assert_eq!((spent.tokens_in, spent.tokens_out), accepted, "{counted:?}");
         assert_eq!(spent.actual, PRICE.of(accepted.0, accepted.1));
         assert_eq!(after.implausible - before.implausible, u64::from(counted != accepted));
     }
-    assert_eq!(budget.spent().actual, lab.read().total.actual, "the budget has the same");
+    assert_eq!(budget.spent().actual, test.read().total.actual, "the budget has the same");
     // A former version accepted any count.
     let lines = [
         r#"{"step":"enter","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":9,"tokens_out":7,"micro_usd":132}"#,
         r#"{"step":"done","call":0,"at":"2024-10-04T00:00:00.000Z","purpose":"ask","model":"m","tokens_in":4611686018427387904,"tokens_out":4611686018427387904,"micro_usd":18446744073709551615}"#,
     ];
-    fs::write(lab.file(), lines.join("\n") + "\n").unwrap();
-    let read = lab.read();
+    fs::write(test.path(), lines.join("\n") + "\n").unwrap();
+    let read = test.read();
     let spent = Spending { estimated: 132, actual: 132, tokens_in: 9, tokens_out: 7, calls: 1 };
     assert_eq!((read.total, read.calls[0].state.as_str(), read.implausible), (spent, "done", 1));
 }
 
 #[test]
 fn an_exceeded_budget_writes_nothing() {
-    let lab = lab();
-    let budget = Budget::new(2 * WORST - 1);
-    let first = lab.enter(Some(&budget)).unwrap();
-    assert_eq!(budget.spent().actual, WORST);
-    let error = lab.enter(Some(&budget)).err().unwrap();
+    let test = test_ledger();
+    let budget = Budget::new(2 * MAX_CALL_COST - 1);
+    let first = test.enter(Some(&budget)).unwrap();
+    assert_eq!(budget.spent().actual, MAX_CALL_COST);
+    let error = test.enter(Some(&budget)).err().unwrap();
     assert_eq!(
         error.to_string(),
         "the next call may cost 0.0045 USD, and 0.004499 USD are left of 0.008999 USD"
     );
-    assert_eq!(lab.text().lines().count(), 1);
+    assert_eq!(test.text().lines().count(), 1);
     first.settle(10, 1);
     assert_eq!(
         budget.spent(),
         Spending {
-            estimated: WORST,
+            estimated: MAX_CALL_COST,
             actual: PRICE.of(10, 1),
             tokens_in: 10,
             tokens_out: 1,
             calls: 1
         }
     );
-    lab.enter(Some(&budget)).unwrap().cancel();
+    test.enter(Some(&budget)).unwrap().cancel();
     assert_eq!(budget.spent().actual, PRICE.of(10, 1));
     // Free calls need no budget.
     let nothing = Budget::new(0);
-    lab.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
+    test.ledger.enter("ask", "own", Price::default(), Some(&nothing), 9, 9).unwrap().settle(5, 5);
     assert_eq!((nothing.spent().actual, nothing.spent().tokens_in), (0, 5));
-    assert!(lab.enter(Some(&nothing)).is_err());
+    assert!(test.enter(Some(&nothing)).is_err());
     assert!(
-        lab.enter(Some(&Budget::resumed(WORST, Spending { actual: 1, ..Spending::default() })))
-            .is_err()
+        test.enter(Some(&Budget::resumed(
+            MAX_CALL_COST,
+            Spending { actual: 1, ..Spending::default() }
+        )))
+        .is_err()
     );
 }
 
 #[test]
 fn threads_share_a_budget_and_a_file() {
-    let lab = lab();
-    let budget = Budget::new(20 * WORST);
+    let test = test_ledger();
+    let budget = Budget::new(20 * MAX_CALL_COST);
     let entered: usize = std::thread::scope(|threads| {
         let running: Vec<_> = (0..8)
             .map(|_| {
-                let (lab, budget) = (&lab, &budget);
+                let (test, budget) = (&test, &budget);
                 threads.spawn(move || {
                     let entries: Vec<_> =
-                        (0..5).filter_map(|_| lab.enter(Some(budget)).ok()).collect();
+                        (0..5).filter_map(|_| test.enter(Some(budget)).ok()).collect();
                     entries.len()
                 })
             })
             .collect();
         running.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
-    let read = lab.read();
+    let read = test.read();
     assert_eq!((read.total.calls, read.damaged), (20, 0));
-    assert_eq!((entered, read.total.actual, budget.spent().actual), (20, 20 * WORST, 20 * WORST));
+    assert_eq!(
+        (entered, read.total.actual, budget.spent().actual),
+        (20, 20 * MAX_CALL_COST, 20 * MAX_CALL_COST)
+    );
 }
 
 #[test]
 fn a_torn_last_line_damages_no_other_line() {
-    let lab = lab();
-    lab.enter(None).unwrap().settle(10, 1);
-    let mut file = File::options().append(true).open(lab.file()).unwrap();
+    let test = test_ledger();
+    test.enter(None).unwrap().settle(10, 1);
+    let mut file = File::options().append(true).open(test.path()).unwrap();
     file.write_all(b"{\"step\":\"enter\",\"call\":3").unwrap();
-    assert_eq!((lab.read().total.calls, lab.read().damaged), (1, 1));
+    assert_eq!((test.read().total.calls, test.read().damaged), (1, 1));
     // No crash leaves this, but an editor may.
-    lab.enter(None).unwrap().settle(20, 2);
-    let mut file = File::options().append(true).open(lab.file()).unwrap();
+    test.enter(None).unwrap().settle(20, 2);
+    let mut file = File::options().append(true).open(test.path()).unwrap();
     file.write_all(&[b'x'; 50_000]).unwrap();
     file.write_all(b"\n\xff\xfe\n{}\n").unwrap();
-    lab.enter(None).unwrap().settle(30, 3);
-    let read = lab.read();
+    test.enter(None).unwrap().settle(30, 3);
+    let read = test.read();
     assert_eq!((read.total.calls, read.total.tokens_in, read.damaged), (3, 60, 4));
 }
 
 #[test]
 fn a_moved_ledger_starts_again() {
-    let lab = lab();
-    std::mem::forget(lab.enter(None).unwrap());
-    let late = lab.enter(None).unwrap();
-    let old = lab.text();
-    fs::remove_file(lab.file()).unwrap();
-    std::mem::forget(lab.enter(None).unwrap());
+    let test = test_ledger();
+    std::mem::forget(test.enter(None).unwrap());
+    let late = test.enter(None).unwrap();
+    let old = test.text();
+    fs::remove_file(test.path()).unwrap();
+    std::mem::forget(test.enter(None).unwrap());
     late.settle(10, 1);
     // A settled line is complete without its first line.
-    let read = lab.read();
-    assert_eq!((read.total.calls, read.total.actual), (2, WORST + PRICE.of(10, 1)));
+    let read = test.read();
+    assert_eq!((read.total.calls, read.total.actual), (2, MAX_CALL_COST + PRICE.of(10, 1)));
     // Both files as one: two calls have the number 0, and neither hides the other.
-    fs::write(lab.file(), old + &lab.text()).unwrap();
-    assert_eq!(lab.read().total.calls, 3);
+    fs::write(test.path(), old + &test.text()).unwrap();
+    assert_eq!(test.read().total.calls, 3);
 }
 
 #[test]
 fn sums_group_by_purpose_and_model() {
-    let lab = lab();
-    lab.enter(None).unwrap().settle(10, 1);
-    lab.clock.0.fetch_add(DAY, Ordering::SeqCst);
-    lab.ledger.enter("ratings", "m", PRICE, None, 5, 5).unwrap().settle(500, 1);
-    lab.ledger.enter("ask", "own", Price::default(), None, 5, 5).unwrap().settle(7, 7);
-    lab.enter(None).unwrap().settle(20, 1);
-    let read = lab.read();
+    let test = test_ledger();
+    test.enter(None).unwrap().settle(10, 1);
+    test.clock.0.fetch_add(DAY, Ordering::SeqCst);
+    test.ledger.enter("ratings", "m", PRICE, None, 5, 5).unwrap().settle(500, 1);
+    test.ledger.enter("ask", "own", Price::default(), None, 5, 5).unwrap().settle(7, 7);
+    test.enter(None).unwrap().settle(20, 1);
+    let read = test.read();
     let sums: Vec<_> = read
         .sums
         .iter()
         .map(|sum| (sum.purpose.as_str(), sum.model.as_str(), sum.spent.tokens_in, sum.spent.calls))
         .collect();
     assert_eq!(sums, [("ratings", "m", 500, 1), ("ask", "m", 30, 2), ("ask", "own", 7, 1)]);
-    let newest = lab.ledger.read(None, None, 2).unwrap();
+    let newest = test.ledger.read(None, None, 2).unwrap();
     let tokens: Vec<_> = newest.calls.iter().map(|call| call.spent.tokens_in).collect();
     assert_eq!((tokens, newest.total.calls), (vec![20, 7], 4));
-    assert_eq!(lab.ledger.read(Some(20_001 * DAY), None, 0).unwrap().total.tokens_in, 527);
-    let first = lab.ledger.read(None, Some(20_001 * DAY - 1), 5).unwrap();
+    assert_eq!(test.ledger.read(Some(20_001 * DAY), None, 0).unwrap().total.tokens_in, 527);
+    let first = test.ledger.read(None, Some(20_001 * DAY - 1), 5).unwrap();
     assert_eq!((first.total.tokens_in, first.calls.len()), (10, 1));
 }
 
@@ -275,7 +281,7 @@ fn a_paid_call_needs_a_writable_ledger() {
     let place = dir.path().join("costs.jsonl");
     fs::create_dir(&place).unwrap();
     let ledger = Ledger::new(&place, Arc::new(MockClock(AtomicI64::new(0))));
-    let budget = Budget::new(WORST);
+    let budget = Budget::new(MAX_CALL_COST);
     let error = ledger.enter("ask", "m", PRICE, Some(&budget), 1000, 100).err().unwrap();
     assert!(error.to_string().contains("costs.jsonl"), "{error}");
     assert_eq!(budget.spent(), Spending::default());
@@ -285,10 +291,10 @@ fn a_paid_call_needs_a_writable_ledger() {
 
 #[test]
 fn many_interrupted_calls_need_bounded_memory() {
-    let lab = lab();
+    let test = test_ledger();
     for _ in 0..1100 {
-        std::mem::forget(lab.ledger.enter("ask", "own", Price::default(), None, 1, 0).unwrap());
+        std::mem::forget(test.ledger.enter("ask", "own", Price::default(), None, 1, 0).unwrap());
     }
-    let read = lab.read();
+    let read = test.read();
     assert_eq!((read.total.calls, read.total.tokens_in, read.calls.len()), (1100, 1100, 10));
 }

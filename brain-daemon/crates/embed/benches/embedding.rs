@@ -1,8 +1,8 @@
-//! How fast the model in the daemon is, and what it holds in memory; beside the reference library,
-//! in one run, where that is installed.
+//! Speed and memory of the model in the daemon, compared with the reference library if that is
+//! installed.
 //!
 //! `BRAIN_TEST_MODEL=DIRECTORY cargo bench -p brain-daemon --bench embedding -- [--threads 2]
-//! [--reference PYTHON]`, where PYTHON is one that has the reference library.
+//! [--reference PYTHON]`. PYTHON must have the reference library.
 
 #![allow(
     missing_docs,
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use brain_embed::{Embedder, Local, Purpose};
 
-/// The daemon's own: memory that is let go of returns to the system as it does there.
+/// The allocator of the daemon, so that freed memory returns to the system in the same way.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
@@ -33,7 +33,7 @@ const SETTLED: Duration = Duration::from_secs(12);
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    // `cargo test` runs benchmarks too, and asks for nothing.
+    // `cargo test` also runs benchmarks, without arguments.
     if args.iter().any(|a| a == "--test" || a == "--list") {
         return;
     }
@@ -79,7 +79,7 @@ fn main() {
         println!("| {who}, {threads} threads | {rate:.1} | {each:.1} | {question:.1} | {memory} |");
     };
     let memory =
-        format!("{idle} loaded and idle ({busy} after work, {before} before, {} let go of)", rss());
+        format!("{idle} loaded and idle ({busy} after work, {before} before, {} freed)", rss());
     row("brain", best.0, best.1, questions[questions.len() / 2], &memory);
 
     if let Some(python) = after("--reference") {
@@ -90,11 +90,11 @@ fn main() {
     println!("\nThe first question took {} ms: it loads the model.", first.as_millis());
 }
 
-/// Windows of words, the same at every run.
+/// Returns windows of words, the same in every run.
 fn windows() -> Vec<String> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/embedding/texts.json");
     let texts: Vec<String> = serde_json::from_slice(&fs::read(texts).unwrap()).unwrap();
-    // Prose, in the model's language.
+    // English prose, because the model knows English.
     let words: Vec<&str> = texts
         .iter()
         .filter(|text| text.is_ascii() && text.len() > 200)
@@ -109,8 +109,8 @@ fn windows() -> Vec<String> {
         .collect()
 }
 
-/// What the reference library does with the same texts: seconds, seconds of the processor, seconds
-/// a question, memory.
+/// Runs the reference library on the same texts. Returns seconds, CPU seconds, seconds a question,
+/// and memory.
 fn reference(
     python: &str,
     model: &Path,
@@ -134,21 +134,21 @@ fn reference(
         .write_all(serde_json::to_string(windows).unwrap().as_bytes())
         .unwrap();
     let out = child.wait_with_output().unwrap();
-    let said: serde_json::Value =
+    let output: serde_json::Value =
         serde_json::from_slice(&out.stdout).expect("the reference says its figures");
-    let figure = |name: &str| said[name].as_f64().unwrap();
+    let figure = |name: &str| output[name].as_f64().unwrap();
     (figure("wall"), figure("cpu"), figure("query"), format!("{} loaded", figure("rss")))
 }
 
-/// Seconds of the processor that this process has had, to a hundredth.
+/// Returns the CPU seconds of this process, in steps of a hundredth.
 fn cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the name, which may have spaces in it: the 12th and 13th number, in hundredths.
+    // The 12th and 13th number behind the name, which can have spaces; in hundredths of a second.
     let behind = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     behind.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Memory of this process, in MB.
+/// Returns the memory of this process in MB.
 fn rss() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,5 +1,5 @@
-//! How fast looking at every vector is, beside what memory allows: adding up the same bytes in the
-//! widest plain loop, in the same run.
+//! Speed of a scan of all vectors, compared with a plain loop that sums the same bytes, which
+//! memory bandwidth limits.
 //!
 //! `cargo bench -p brain-daemon --bench vectors`
 
@@ -21,7 +21,7 @@ const DIMENSIONS: usize = 384;
 const WINDOWS_A_PAGE: u64 = 4;
 const RUNS: usize = 41;
 
-/// Adds up everything, as the widest words there are.
+/// Sums all bytes as 64-bit words.
 struct Sum<'a>(&'a [u64]);
 
 impl WithSimd for Sum<'_> {
@@ -35,7 +35,7 @@ impl WithSimd for Sum<'_> {
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    // `cargo test` runs benchmarks too, and asks for nothing.
+    // `cargo test` also runs benchmarks, without arguments.
     if args.iter().any(|a| a == "--test" || a == "--list") {
         return;
     }
@@ -73,7 +73,7 @@ fn measure(windows: u64) {
     }
     let words = vec![3_u64; windows as usize * DIMENSIONS / 8];
     let queries: Vec<Vec<f32>> = (0..RUNS).map(|_| vector()).collect();
-    // In turns, so that whatever else the machine does meets both.
+    // The two alternate, so that other load on the machine affects both.
     let (mut searches, mut sums) = (Vec::new(), Vec::new());
     for query in &queries {
         let began = Instant::now();
@@ -97,7 +97,7 @@ fn measure(windows: u64) {
     let _ = std::fs::remove_dir_all(&dir);
 }
 
-/// Median and best, in milliseconds.
+/// Returns median and minimum in milliseconds.
 fn figures(mut times: Vec<Duration>) -> (f64, f64) {
     times.sort_unstable();
     let at = |n: usize| times[n].as_secs_f64() * 1e3;

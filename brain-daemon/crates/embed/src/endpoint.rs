@@ -315,11 +315,11 @@ impl Endpoint {
         at: &RequestContext<'_>,
     ) -> Result<(), NextStep> {
         let Some(first) = vectors.first() else { return Ok(()) };
-        let held = *self.dimensions.get_or_init(|| first.len());
-        if held == first.len() {
+        let expected = *self.dimensions.get_or_init(|| first.len());
+        if expected == first.len() {
             return Ok(());
         }
-        let what = format!("has vectors of {} numbers where {held} were expected", first.len());
+        let what = format!("has vectors of {} numbers where {expected} were expected", first.len());
         Err(NextStep::Fail(at.label.invalid_response(&what)))
     }
 }
@@ -429,11 +429,11 @@ fn is_unsent(trouble: &NetError) -> bool {
     )
 }
 
-/// A call that cannot be entered in the ledger is not made.
+/// Returns the error for a call that the ledger does not permit.
 fn over_budget(fault: &CostError) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Budget,
-        message: format!("the embedding model was not asked: {fault}"),
-        hint: Some("look at `brain costs`; a disk with room lets the ledger be written".into()),
+        message: format!("the embedding model was not called: {fault}"),
+        hint: Some("see `brain costs`; the ledger needs free disk space".into()),
     }
 }

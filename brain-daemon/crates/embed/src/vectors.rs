@@ -74,7 +74,7 @@ pub struct Size {
 #[derive(Debug, thiserror::Error)]
 pub enum VectorError {
     /// The file cannot be read or written. Vectors in memory are still found.
-    #[error("the vectors in {path} cannot be kept: {error}")]
+    #[error("the vectors in {path} cannot be stored: {error}")]
     Io {
         /// The file.
         path: String,
@@ -83,7 +83,7 @@ pub enum VectorError {
         error: std::io::Error,
     },
     /// A vector has the wrong length.
-    #[error("a vector of {got} numbers came, where {wanted} were expected")]
+    #[error("a vector has {got} numbers, and {wanted} were expected")]
     Length {
         /// Its length.
         got: usize,

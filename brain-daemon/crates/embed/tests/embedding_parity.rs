@@ -1,6 +1,6 @@
-//! The model that runs in the daemon beside the reference library: 200 texts, and what that library
-//! made of them. `embedding/make.py` made both. The weights are not here: `BRAIN_TEST_MODEL` is the
-//! directory of all-MiniLM-L6-v2; without it this is skipped, and says so.
+//! Compares the model of the daemon with the reference library on 200 texts. `embedding/make.py`
+//! made the texts and the reference vectors. `BRAIN_TEST_MODEL` is the directory of
+//! all-MiniLM-L6-v2; without it the test prints that it is skipped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use brain_embed::{Embedder, Local, Purpose, inspect};
 
-/// The weights that the reference vectors were made with.
+/// SHA-256 of the weights that made the reference vectors.
 const WEIGHTS: &str = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db";
 
 #[test]
 fn two_hundred_texts_have_the_vectors_of_the_reference() {
     let Some(model) = std::env::var_os("BRAIN_TEST_MODEL").map(PathBuf::from) else {
-        // Not by a macro: those are kept for tests that fail.
+        // Written directly, because the output of macros is shown only for failed tests.
         let why =
             "SKIPPED: parity with the reference library, because BRAIN_TEST_MODEL names no model";
         writeln!(std::io::stderr(), "{why}").unwrap();

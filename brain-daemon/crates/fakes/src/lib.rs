@@ -17,52 +17,52 @@ pub const KEY: &str = "sk-very-secret-key";
 
 /// A recorded request.
 #[derive(Debug, Clone)]
-pub struct Sent {
-    /// Number of requests before it.
-    pub before: usize,
-    /// Its address.
+pub struct RecordedRequest {
+    /// Position in the order of requests, from 0.
+    pub index: usize,
+    /// The address.
     pub url: String,
-    /// Its further headers.
+    /// The additional headers.
     pub headers: Vec<(String, String)>,
     /// The value of `Authorization`.
     pub authorization: Option<String>,
-    /// Its body.
+    /// The body.
     pub body: Value,
 }
 
-type Answers = Box<dyn Fn(&Sent) -> Result<HttpResponse, Error> + Send + Sync>;
+type Responder = Box<dyn Fn(&RecordedRequest) -> Result<HttpResponse, Error> + Send + Sync>;
 
 struct Service {
-    sent: Mutex<Vec<Sent>>,
-    answers: Answers,
+    requests: Mutex<Vec<RecordedRequest>>,
+    respond: Responder,
 }
 
 /// The fake network.
 #[derive(Clone)]
-pub struct Net(Arc<Service>);
+pub struct FakeNetwork(Arc<Service>);
 
-impl Net {
-    /// Creates a network whose service responds with `answers`. A response header `then` makes the
+impl FakeNetwork {
+    /// Creates a network whose service answers with `respond`. A response header `then` makes the
     /// stream fail: `broken`, `silent`.
     pub fn new(
-        answers: impl Fn(&Sent) -> Result<HttpResponse, Error> + Send + Sync + 'static,
+        respond: impl Fn(&RecordedRequest) -> Result<HttpResponse, Error> + Send + Sync + 'static,
     ) -> Self {
-        Self(Arc::new(Service { sent: Mutex::default(), answers: Box::new(answers) }))
+        Self(Arc::new(Service { requests: Mutex::default(), respond: Box::new(respond) }))
     }
 
     /// Returns all requests in order.
-    pub fn sent(&self) -> Vec<Sent> {
-        self.0.sent.lock().unwrap().clone()
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.0.requests.lock().unwrap().clone()
     }
 }
 
-impl HttpClient for Net {
+impl HttpClient for FakeNetwork {
     fn retrying_client(&self, _: &Url) -> Result<Box<dyn RetryingClient>, Error> {
         Ok(Box::new(self.clone()))
     }
 }
 
-impl RetryingClient for Net {
+impl RetryingClient for FakeNetwork {
     fn call(&self, _: &HttpRequest<'_>) -> Result<HttpResponse, Error> {
         Err(Error::ConnectionRefused)
     }
@@ -73,12 +73,12 @@ impl RetryingClient for Net {
         _: Duration,
         on_event: &mut dyn FnMut(StreamEvent<'_>) -> bool,
     ) -> Result<HttpResponse, Error> {
-        let shown = format!("{call:?}");
-        assert!(!shown.contains(KEY), "{shown}");
-        let sent = {
-            let mut all = self.0.sent.lock().unwrap();
-            let sent = Sent {
-                before: all.len(),
+        let debug_output = format!("{call:?}");
+        assert!(!debug_output.contains(KEY), "{debug_output}");
+        let request = {
+            let mut all = self.0.requests.lock().unwrap();
+            let request = RecordedRequest {
+                index: all.len(),
                 url: call.url.to_string(),
                 headers: call
                     .headers
@@ -88,15 +88,15 @@ impl RetryingClient for Net {
                 authorization: call.authorization.map(|secret| secret.expose().to_owned()),
                 body: serde_json::from_slice(call.body.unwrap()).unwrap(),
             };
-            all.push(sent.clone());
-            sent
+            all.push(request.clone());
+            request
         };
-        let answer = (self.0.answers)(&sent)?;
+        let answer = (self.0.respond)(&request)?;
         if answer.status != 200 {
             return Ok(answer);
         }
         let (one, two) = answer.body.split_at(answer.body.len() / 2);
-        let heard = [
+        let wants_more = [
             StreamEvent::Head,
             StreamEvent::Bytes(one),
             StreamEvent::Idle,
@@ -105,8 +105,8 @@ impl RetryingClient for Net {
         .into_iter()
         .all(on_event);
         match answer.header("then") {
-            Some("broken") if heard => Err(Error::ConnectionBroken("reset".into())),
-            Some("silent") if heard => Err(Error::Timeout(180)),
+            Some("broken") if wants_more => Err(Error::ConnectionBroken("reset".into())),
+            Some("silent") if wants_more => Err(Error::Timeout(180)),
             _ => Ok(HttpResponse { body: Vec::new(), ..answer }),
         }
     }

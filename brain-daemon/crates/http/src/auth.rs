@@ -54,18 +54,18 @@ pub(super) fn token(headers: &HeaderMap) -> Result<&str, TokenError> {
         field.to_str().ok().filter(|_| fields.next().is_none()).ok_or(TokenError::Malformed)?;
     let (scheme, token) = text.split_once(' ').ok_or(TokenError::Malformed)?;
     let token = token.trim_matches(' ');
-    let bare = token.trim_end_matches('=');
-    let good = !bare.is_empty()
+    let unpadded = token.trim_end_matches('=');
+    let is_valid = !unpadded.is_empty()
         && token.len() <= MAX_TOKEN_BYTES
-        && bare.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
-    if scheme.eq_ignore_ascii_case("bearer") && good {
+        && unpadded.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~+/".contains(&b));
+    if scheme.eq_ignore_ascii_case("bearer") && is_valid {
         Ok(token)
     } else {
         Err(TokenError::Malformed)
     }
 }
 
-/// Returns the caller whom the bearer token in `headers` belongs to.
+/// Returns the caller of the bearer token in `headers`.
 ///
 /// The public listener treats the admin token as unknown, since it serves no administration.
 ///
@@ -77,9 +77,9 @@ pub(crate) fn bearer(
     resource: Resource,
 ) -> Result<Caller, HttpError> {
     let caller = match token(headers) {
-        // The same response as for an unknown token, so that a guess is not confirmed.
+        // The same response as for an unknown token, so that it does not confirm a guess.
         Ok(token) if app.side == Side::Public && app.brain.access.is_admin_token(token) => {
-            let message = "the token is not known, has ended or was revoked";
+            let message = "the token is unknown, expired or revoked";
             return Err(unauthorized(app, resource, "error=\"invalid_token\", ", message));
         }
         Ok(token) => app.brain.access.bearer(token).map_err(|fault| match fault.code {
@@ -103,8 +103,8 @@ pub(crate) fn bearer(
     Ok(caller)
 }
 
-/// Returns the first characters of a token, by which wrong tokens are counted. They differ between
-/// two programs.
+/// Returns the first characters of a token, by which wrong tokens are counted. Tokens of two
+/// programs differ in them.
 pub(super) fn token_prefix(token: &str) -> &str {
     token.get(..16).unwrap_or(token)
 }
@@ -123,7 +123,7 @@ pub(crate) fn authenticate(
     match (bearer(app, request.headers(), resource), token(request.headers())) {
         (Ok(caller), _) => {
             if let Some(connection) = request.extensions().get::<Arc<ConnectionState>>() {
-                connection.set_known(app.shared.limits.hash_of(&caller.name));
+                connection.set_authenticated(app.shared.limits.hash_of(&caller.name));
             }
             Ok(caller)
         }
@@ -147,11 +147,11 @@ pub(crate) fn permit(
     resource: Resource,
 ) -> Result<(), HttpError> {
     permission::permit(caller, operation)
-        .map_err(|fault| insufficient(app, resource, fault, operation.scope))
+        .map_err(|fault| insufficient_scope(app, resource, fault, operation.scope))
 }
 
 /// Returns 403 for a caller without the needed `scope` (RFC 6750 section 3.1).
-pub(crate) fn insufficient(
+pub(crate) fn insufficient_scope(
     app: &AppState,
     resource: Resource,
     fault: Fault,

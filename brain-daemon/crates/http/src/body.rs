@@ -28,7 +28,7 @@ impl BodyError {
     pub(super) fn message(self) -> String {
         match self {
             Self::TooLarge => format!("the body is larger than {MAX_BYTES} bytes"),
-            Self::Incomplete => "the body ended before it was whole".into(),
+            Self::Incomplete => "the body is incomplete".into(),
         }
     }
 
@@ -80,7 +80,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonObject<T> {
             BodyError::Incomplete => invalid(why.message()),
         })?;
         if bytes.is_empty() && !parts.headers.contains_key(header::CONTENT_TYPE) {
-            return typed(Map::new()).map(Self).map_err(invalid);
+            return from_members(Map::new()).map(Self).map_err(invalid);
         }
         if !json {
             return Err(HttpError::new(
@@ -97,7 +97,7 @@ impl<T: DeserializeOwned> FromRequest<AppState> for JsonObject<T> {
             Err(_) if bytes.trim_ascii() == b"null" => Map::new(),
             members => members?,
         };
-        typed(members).map(Self).map_err(invalid)
+        from_members(members).map(Self).map_err(invalid)
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) fn not_json(error: &serde_json::Error) -> HttpError {
     HttpError::new(StatusCode::BAD_REQUEST, "invalid_json", message)
 }
 
-/// Why a body is no JSON object.
+/// Why a body is not a JSON object.
 #[derive(Debug)]
 pub(super) enum ObjectError {
     /// It is not JSON.
@@ -145,7 +145,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for StrictQuery<T> {
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, HttpError> {
         match Query::try_from_uri(&parts.uri) {
-            Ok(Query(asked)) => Ok(Self(asked)),
+            Ok(Query(parameters)) => Ok(Self(parameters)),
             Err(rejection) => Err(invalid(rejection.body_text())),
         }
     }
@@ -155,20 +155,20 @@ fn invalid(message: impl Into<String>) -> HttpError {
     Fault::new(FaultCode::InvalidRequest, message).into()
 }
 
-/// Members as `T`.
+/// Deserializes a `T` from the members of a JSON object.
 ///
 /// # Errors
-/// What does not fit, by the member's name.
-fn typed<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, String> {
+/// The message, with the name of the invalid member.
+fn from_members<T: DeserializeOwned>(members: Map<String, Value>) -> Result<T, String> {
     let named = members.into_iter().map(|(name, value)| (name.clone(), Member(name, value)));
-    T::deserialize(MapDeserializer::<_, ValueError>::new(named)).map_err(|unfit| unfit.to_string())
+    T::deserialize(MapDeserializer::<_, ValueError>::new(named)).map_err(|error| error.to_string())
 }
 
-/// A member that says its name when it does not fit.
+/// A member whose errors contain its name.
 struct Member(String, Value);
 
 impl Member {
-    fn unfit(name: &str, error: &serde_json::Error) -> ValueError {
+    fn error(name: &str, error: &serde_json::Error) -> ValueError {
         serde::de::Error::custom(format!("\"{name}\": {error}"))
     }
 }
@@ -185,7 +185,7 @@ impl<'de> Deserializer<'de> for Member {
     type Error = ValueError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
-        self.1.deserialize_any(visitor).map_err(|error| Self::unfit(&self.0, &error))
+        self.1.deserialize_any(visitor).map_err(|error| Self::error(&self.0, &error))
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -208,7 +208,7 @@ impl<'de> Deserializer<'de> for Member {
     ) -> Result<V::Value, ValueError> {
         self.1
             .deserialize_enum(name, variants, visitor)
-            .map_err(|error| Self::unfit(&self.0, &error))
+            .map_err(|error| Self::error(&self.0, &error))
     }
 
     serde::forward_to_deserialize_any! {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn sample(text: &str) -> Result<Sample, String> {
-        object(text.as_bytes()).map_err(|why| why.to_string()).and_then(typed)
+        object(text.as_bytes()).map_err(|why| why.to_string()).and_then(from_members)
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_member() {
-        for (text, told) in [
+        for (text, expected) in [
             (r#"{"name":"a","cuont":3}"#, "unknown field `cuont`"),
             (r#"{"name":"a","count":"3"}"#, "\"count\": invalid type"),
             (r#"{"name":"a","count":-1}"#, "\"count\": invalid value"),
@@ -261,7 +261,7 @@ mod tests {
             (&format!("{{\"name\":{}", "[".repeat(100_000)), "is not JSON"),
         ] {
             let message = sample(text).unwrap_err();
-            assert!(message.contains(told), "{text:.60} → {message}");
+            assert!(message.contains(expected), "{text:.60} → {message}");
         }
     }
 
@@ -276,6 +276,6 @@ mod tests {
         };
         assert_eq!(with(&["Application/JSON; charset=utf-8"]).as_deref(), Some("application/json"));
         assert_eq!(with(&[]), None);
-        assert_eq!(with(&["text/plain", "application/json"]), None, "two are none");
+        assert_eq!(with(&["text/plain", "application/json"]), None, "a repeated field");
     }
 }

@@ -1,12 +1,12 @@
 //! Limits the memory that request bodies of a listener use.
 //!
 //! A body uses budget while it is large or a handler waits for it, until its request is answered.
-//! When the budget is spent, a body of the client with the most bytes is evicted. So a client that
-//! begins many requests and never finishes them only stops itself. Knows no socket.
+//! When the budget is spent, a body of the client with the most bytes is evicted. So a client with
+//! many unfinished requests only stops itself. Knows no socket.
 //!
-//! A limit for each body, as in tower-http, admits many half-sent ones. In `http_flood`, the tests
-//! `health_answers_beside_half_sent_bodies_of_strangers` and
-//! `a_client_that_floods_stops_itself_and_no_other` need a budget for all of them.
+//! A limit for each body, as in tower-http, admits many half-sent bodies. Two tests in `http_flood`
+//! need one budget for all bodies: `health_answers_beside_half_sent_bodies_of_strangers` and
+//! `a_client_that_floods_stops_itself_and_no_other`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,16 +17,16 @@ use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::ConnectionState;
 
 /// Bytes for bodies of authenticated clients.
-const MAX_KNOWN: u64 = 64 * 1024 * 1024;
+const MAX_AUTHENTICATED: u64 = 64 * 1024 * 1024;
 /// Bytes for bodies of all other clients, which send nothing larger than a form.
-const MAX_UNKNOWN: u64 = 4 * 1024 * 1024;
+const MAX_OTHERS: u64 = 4 * 1024 * 1024;
 /// A body of up to this size uses no budget if it arrives with its head.
 pub(super) const SMALL_BODY: u64 = 64 * 1024;
 
 /// The memory for request bodies of authenticated, or of all other clients.
 pub(super) struct BodyBudget {
     max: u64,
-    /// The bytes that a body counts for at least while a handler waits for it.
+    /// The minimum charge of a body while a handler waits for it, in bytes.
     min_charge: u64,
     used: AtomicU64,
 }
@@ -38,13 +38,13 @@ impl BodyBudget {
 
     /// Creates the budget of authenticated clients of a listener. Half of its connections may wait
     /// for bodies; the others stay free for requests without one.
-    pub(super) fn known(connections: usize) -> Self {
-        Self::new(MAX_KNOWN, connections / 2)
+    pub(super) fn for_authenticated(connections: usize) -> Self {
+        Self::new(MAX_AUTHENTICATED, connections / 2)
     }
 
     /// Creates the budget of all other clients, who may use an eighth of the connections.
-    pub(super) fn unknown(connections: usize) -> Self {
-        Self::new(MAX_UNKNOWN, connections / 8)
+    pub(super) fn for_others(connections: usize) -> Self {
+        Self::new(MAX_OTHERS, connections / 8)
     }
 
     /// Releases the budget that this connection's body uses.
@@ -56,8 +56,8 @@ impl BodyBudget {
     /// exceeded.
     fn charge(&self, state: &ConnectionState, bytes: u64) -> bool {
         let before = state.weight().fetch_max(bytes, Ordering::AcqRel);
-        let more = bytes.saturating_sub(before);
-        more > 0 && self.used.fetch_add(more, Ordering::AcqRel) + more > self.max
+        let added = bytes.saturating_sub(before);
+        added > 0 && self.used.fetch_add(added, Ordering::AcqRel) + added > self.max
     }
 }
 
@@ -66,16 +66,17 @@ pub(crate) struct RequestBody {
     limiter: Arc<ConnectionLimiter>,
     state: Arc<ConnectionState>,
     /// Whether the client is authenticated, which selects the budget.
-    known: OnceLock<bool>,
+    is_authenticated: OnceLock<bool>,
     /// The part that the handler did not read.
-    rest: Mutex<Option<Incoming>>,
+    unread: Mutex<Option<Incoming>>,
 }
 
 impl RequestBody {
     /// Creates the body of the current request of the connection with this state.
     pub(crate) fn new(limiter: &Arc<ConnectionLimiter>, state: &Arc<ConnectionState>) -> Arc<Self> {
         let (limiter, state) = (Arc::clone(limiter), Arc::clone(state));
-        Arc::new(Self { limiter, state, known: OnceLock::new(), rest: Mutex::default() })
+        let (is_authenticated, unread) = (OnceLock::new(), Mutex::default());
+        Arc::new(Self { limiter, state, is_authenticated, unread })
     }
 
     /// Returns the state of its connection.
@@ -99,26 +100,26 @@ impl RequestBody {
     }
 
     /// Stores the part that the handler did not read.
-    pub(crate) fn set_rest(&self, rest: Option<Incoming>) {
-        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = rest;
+    pub(crate) fn set_unread(&self, unread: Option<Incoming>) {
+        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = unread;
     }
 
     /// Takes the part that the handler did not read.
-    pub(crate) fn take_rest(&self) -> Option<Incoming> {
-        self.rest.lock().unwrap_or_else(PoisonError::into_inner).take()
+    pub(crate) fn take_unread(&self) -> Option<Incoming> {
+        self.unread.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    fn is_known(&self) -> bool {
-        *self.known.get_or_init(|| self.state.is_known())
+    fn is_authenticated(&self) -> bool {
+        *self.is_authenticated.get_or_init(|| self.state.is_authenticated())
     }
 
     fn budget(&self) -> &BodyBudget {
-        self.limiter.budget(self.is_known())
+        self.limiter.budget(self.is_authenticated())
     }
 
     fn charge(&self, bytes: u64) {
         if !self.state.is_evicted() && self.budget().charge(&self.state, bytes) {
-            self.limiter.evict_body(self.is_known(), &self.state);
+            self.limiter.evict_body(self.is_authenticated(), &self.state);
         }
     }
 }

@@ -25,14 +25,14 @@ pub(crate) struct ClientStream {
     max_head: usize,
     /// A response that is written before anything else.
     replacement: Bytes,
-    /// Set when the write side is closed: whether unread bytes have to be drained.
-    drains: Option<bool>,
+    /// Whether unread bytes have to be drained; `None` while the write side is open.
+    must_drain: Option<bool>,
 }
 
 impl ClientStream {
     /// Wraps a socket whose requests have heads of up to `max_head` bytes.
     pub(crate) fn new(stream: TcpStream, state: Arc<ConnectionState>, max_head: usize) -> Self {
-        Self { stream, state, max_head, replacement: Bytes::new(), drains: None }
+        Self { stream, state, max_head, replacement: Bytes::new(), must_drain: None }
     }
 
     fn poll_replacement(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -54,17 +54,18 @@ impl ClientStream {
         if self.state.phase() != Phase::Head {
             return false;
         }
-        let Some(better) = with_json_body(answer) else { return false };
-        self.replacement = better;
+        let Some(replacement) = with_json_body(answer) else { return false };
+        self.replacement = replacement;
         true
     }
 }
 
-/// Adds a JSON body to an error response of hyper. Returns `None` for a response of ours.
+/// Adds a JSON body to an error response of hyper. Returns `None` for a response of a
+/// handler.
 fn with_json_body(answer: &[u8]) -> Option<Bytes> {
     let text = std::str::from_utf8(answer).ok()?;
     let line = text.strip_prefix("HTTP/1.1 ")?.lines().next()?;
-    // Every response of ours has this field.
+    // Every response of a handler has this field.
     if !line.starts_with('4')
         || !text.ends_with("\r\n\r\n")
         || text.contains("x-content-type-options")
@@ -152,11 +153,11 @@ impl AsyncWrite for ClientStream {
     /// response (RFC 9112 section 9.6). The supervisor limits the time.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.poll_replacement(cx))?;
-        if self.drains.is_none() {
+        if self.must_drain.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            self.drains = Some(self.state.finish_connection());
+            self.must_drain = Some(self.state.finish_connection());
         }
-        if self.drains == Some(true) {
+        if self.must_drain == Some(true) {
             let mut discarded = [0_u8; 8192];
             loop {
                 let mut buf = ReadBuf::new(&mut discarded);
@@ -204,20 +205,20 @@ impl TimedBody {
         })
     }
 
-    /// Records that all of it has arrived.
-    fn end(&mut self) {
+    /// Records that the whole body has arrived.
+    fn record_end(&mut self) {
         self.ended = true;
         self.body.state().end_body();
     }
 
     /// Sets the timer for the next bytes.
-    fn arm(&mut self) {
+    fn set_timer(&mut self) {
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
         // A body without a length counts as small until more bytes have arrived.
         let is_small = self.length.unwrap_or(self.body.state().body_bytes()) <= SMALL_BODY;
-        let whole = if is_small { self.timeouts.small } else { self.timeouts.body };
-        let next = (began + whole).min(now + self.timeouts.step);
+        let limit = if is_small { self.timeouts.small } else { self.timeouts.body };
+        let next = (began + limit).min(now + self.timeouts.step);
         match &mut self.timer {
             Some(timer) => timer.as_mut().reset(next),
             None => self.timer = Some(Box::pin(tokio::time::sleep_until(next))),
@@ -245,22 +246,22 @@ impl hyper::body::Body for TimedBody {
                     self.body.record_bytes(data.len());
                 }
                 if self.timer.is_some() {
-                    self.arm();
+                    self.set_timer();
                 }
                 if self.is_end_stream() {
-                    self.end();
+                    self.record_end();
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(axum::Error::new(error)))),
             Poll::Ready(None) => {
-                self.end();
+                self.record_end();
                 Poll::Ready(None)
             }
             Poll::Pending => {
                 if self.timer.is_none() {
                     self.body.start_waiting();
-                    self.arm();
+                    self.set_timer();
                 }
                 if self.body.state().poll_evicted(cx).is_ready() {
                     return failed(io::ErrorKind::ResourceBusy);
@@ -288,7 +289,7 @@ impl Drop for TimedBody {
         self.body.state().end_body();
         if !self.ended {
             self.body.state().mark_unread();
-            self.body.set_rest(self.inner.take());
+            self.body.set_unread(self.inner.take());
         }
     }
 }
@@ -343,8 +344,8 @@ mod tests {
                 connection: close\r\n\
                 content-length: 0\r\n\
                 \r\n";
-        let better = with_json_body(bare).unwrap();
-        let text = std::str::from_utf8(&better).unwrap();
+        let response = with_json_body(bare).unwrap();
+        let text = std::str::from_utf8(&response).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 431 "), "{head}");
         assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{head}");

@@ -1,7 +1,7 @@
 //! Limits concurrent connections of a listener.
 //!
-//! When the limit is reached, a connection that serves no request is closed to admit a new one: of
-//! the client with the most connections, the oldest.
+//! When the limit is reached, a connection that serves no request is closed to admit a new one: the
+//! oldest connection of the client with the most connections.
 //!
 //! With a semaphore alone, new clients would wait behind idle ones: the tests
 //! `ten_thousand_idle_connections_lock_nobody_out` and `who_works_does_not_make_room` in
@@ -29,12 +29,13 @@ const MAX_CLOSING_EVICTED: usize = 32;
 pub(crate) struct ConnectionLimiter {
     slots: Mutex<Slots>,
     slot_freed: Notify,
-    known: BodyBudget,
-    unknown: BodyBudget,
+    authenticated: BodyBudget,
+    others: BodyBudget,
 }
 
 struct Slots {
-    taken: Vec<Option<Arc<ConnectionState>>>,
+    /// The state of the connection in each slot; `None` for a free slot.
+    states: Vec<Option<Arc<ConnectionState>>>,
     free: Vec<usize>,
     /// Where the next comparison begins, when there are more slots than [`MAX_COMPARED`].
     cursor: usize,
@@ -49,25 +50,29 @@ pub(crate) struct Permit {
 impl ConnectionLimiter {
     /// Creates a limiter for `max` connections.
     pub(crate) fn new(max: usize) -> Arc<Self> {
-        let slots = Slots { taken: Vec::new(), free: (0..max).rev().collect(), cursor: 0 };
-        let (known, unknown) = (BodyBudget::known(max), BodyBudget::unknown(max));
-        Arc::new(Self { slots: Mutex::new(slots), slot_freed: Notify::new(), known, unknown })
+        let slots = Slots { states: Vec::new(), free: (0..max).rev().collect(), cursor: 0 };
+        Arc::new(Self {
+            slots: Mutex::new(slots),
+            slot_freed: Notify::new(),
+            authenticated: BodyBudget::for_authenticated(max),
+            others: BodyBudget::for_others(max),
+        })
     }
 
     /// Returns the body budget of authenticated clients, or of all others.
-    pub(super) fn budget(&self, known: bool) -> &BodyBudget {
-        if known { &self.known } else { &self.unknown }
+    pub(super) fn budget(&self, is_authenticated: bool) -> &BodyBudget {
+        if is_authenticated { &self.authenticated } else { &self.others }
     }
 
     /// Evicts request bodies of the client whose bodies use most of the budget.
     ///
     /// One in sixteen of its unfinished bodies is evicted, the oldest first. If no body is
     /// unfinished, the body of `requester` is evicted.
-    pub(super) fn evict_body(&self, known: bool, requester: &Arc<ConnectionState>) {
+    pub(super) fn evict_body(&self, is_authenticated: bool, requester: &Arc<ConnectionState>) {
         let slots = self.lock();
         let mut clients: HashMap<u64, (u64, Vec<&Arc<ConnectionState>>)> = HashMap::new();
-        for state in slots.taken.iter().flatten() {
-            if state.is_known() == known && !state.is_evicted() {
+        for state in slots.states.iter().flatten() {
+            if state.is_authenticated() == is_authenticated && !state.is_evicted() {
                 let (weight, unfinished) = clients.entry(state.client()).or_default();
                 *weight += state.weight().load(Ordering::Relaxed);
                 unfinished.extend((state.phase() == Phase::Body).then_some(state));
@@ -81,7 +86,7 @@ impl ConnectionLimiter {
         // Several at once: in a flood, each scan of all connections delays other requests.
         victims.truncate(victims.len().div_ceil(16));
         for victim in victims {
-            self.budget(known).release(victim);
+            self.budget(is_authenticated).release(victim);
             victim.evict();
         }
     }
@@ -104,11 +109,11 @@ impl ConnectionLimiter {
     /// none, the connection with the oldest slow body is chosen.
     pub(crate) fn evict_connection(&self) {
         let mut slots = self.lock();
-        let Slots { taken, cursor, .. } = &mut *slots;
-        let begin = if taken.len() > MAX_COMPARED { *cursor % taken.len() } else { 0 };
+        let Slots { states, cursor, .. } = &mut *slots;
+        let begin = if states.len() > MAX_COMPARED { *cursor % states.len() } else { 0 };
         *cursor = begin + MAX_COMPARED;
         let compared =
-            || taken.iter().cycle().skip(begin).take(taken.len().min(MAX_COMPARED)).flatten();
+            || states.iter().cycle().skip(begin).take(states.len().min(MAX_COMPARED)).flatten();
         let closing =
             compared().filter(|state| state.phase() == Phase::Closing && state.request_close());
         if closing.take(MAX_CLOSING_EVICTED).count() > 0 {
@@ -119,14 +124,14 @@ impl ConnectionLimiter {
             *connections.entry(state.client()).or_default() += 1;
         }
         let order = |state: &ConnectionState| {
-            let (class, within) = match state.phase() {
+            let (class, rank) = match state.phase() {
                 Phase::Idle => (0, 0),
                 Phase::Head => (0, 1),
                 Phase::Body if state.slow_body_since().is_some() => (1, 0),
                 Phase::Closing | Phase::Body | Phase::Busy => return None,
             };
             let count = connections.get(&state.client()).copied().filter(|_| class == 0);
-            Some((class, Reverse(count.unwrap_or_default()), within, state.in_phase_since()))
+            Some((class, Reverse(count.unwrap_or_default()), rank, state.in_phase_since()))
         };
         let candidates = compared().filter(|state| !state.is_close_requested());
         let ordered = candidates.filter_map(|state| Some((order(state)?, state)));
@@ -137,23 +142,23 @@ impl ConnectionLimiter {
 
     /// Tells all connections that the daemon stops.
     pub(crate) fn shut_down(&self) {
-        self.lock().taken.iter().flatten().for_each(|state| state.request_shutdown());
+        self.lock().states.iter().flatten().for_each(|state| state.request_shutdown());
     }
 
     /// Returns the number of open connections.
     pub(crate) fn count(&self) -> usize {
         let slots = self.lock();
-        slots.taken.iter().flatten().count()
+        slots.states.iter().flatten().count()
     }
 
     fn try_acquire(&self, state: &Arc<ConnectionState>) -> Option<usize> {
         let mut slots = self.lock();
         let slot = slots.free.pop()?;
-        if slots.taken.len() <= slot {
-            slots.taken.resize(slot + 1, None);
+        if slots.states.len() <= slot {
+            slots.states.resize(slot + 1, None);
         }
-        if let Some(taken) = slots.taken.get_mut(slot) {
-            *taken = Some(Arc::clone(state));
+        if let Some(occupant) = slots.states.get_mut(slot) {
+            *occupant = Some(Arc::clone(state));
         }
         Some(slot)
     }
@@ -166,8 +171,8 @@ impl ConnectionLimiter {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut slots = self.limiter.lock();
-        if let Some(taken) = slots.taken.get_mut(self.slot) {
-            *taken = None;
+        if let Some(occupant) = slots.states.get_mut(self.slot) {
+            *occupant = None;
         }
         slots.free.push(self.slot);
         drop(slots);
@@ -267,7 +272,7 @@ mod tests {
         for state in &states {
             permits.push(limiter.acquire(state).await);
             state.begin_request("POST", b"x");
-            state.set_known(state.client());
+            state.set_authenticated(state.client());
             let body = RequestBody::new(&limiter, state);
             body.start_waiting();
             bodies.push(body);
@@ -279,7 +284,7 @@ mod tests {
         let late = Arc::new(ConnectionState::new(3));
         permits.push(limiter.acquire(&late).await);
         late.begin_request("POST", b"x");
-        late.set_known(3);
+        late.set_authenticated(3);
         RequestBody::new(&limiter, &late).start_waiting();
         assert!(!states[0].is_evicted() && !states[2].is_evicted() && !late.is_evicted());
     }

@@ -4,8 +4,8 @@
 //! socket and no router.
 //!
 //! hyper has one timeout for heads and idle connections, and no layer of tower-http limits how
-//! slowly a client sends or reads. The tests in `http_slow` need this module: a head or body that
-//! drips, a short body that pauses, an idle connection, and a client that reads no answer.
+//! slowly a client sends or reads. The tests in `http_slow` need this module. They send heads and
+//! bodies slowly, pause in a short body, keep a connection idle, and read no answer.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -40,15 +40,15 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// Creates timeouts from `http.timeout` (`patience`) and `http.idle_timeout` (`idle`).
-    pub(crate) fn new(patience: Duration, idle: Duration) -> Self {
-        let linger = Duration::from_secs(2).min(patience);
+    /// Creates timeouts from `http.timeout` (`timeout`) and `http.idle_timeout` (`idle`).
+    pub(crate) fn new(timeout: Duration, idle: Duration) -> Self {
+        let linger = Duration::from_secs(2).min(timeout);
         let drain = Duration::from_millis(2800);
         Self {
-            head: patience,
-            step: patience,
-            small: patience,
-            body: patience * 6,
+            head: timeout,
+            step: timeout,
+            small: timeout,
+            body: timeout * 6,
             idle,
             linger,
             drain,
@@ -106,7 +106,7 @@ pub(crate) struct ConnectionState {
     began: Instant,
     phase: AtomicU8,
     /// When its phase began, in milliseconds after `began`.
-    since: AtomicU64,
+    phase_began: AtomicU64,
     /// When the client stopped reading the response, in milliseconds after `began`; 0 if it reads.
     write_blocked: AtomicU64,
     /// Whether part of the request's body is unread.
@@ -125,7 +125,7 @@ pub(crate) struct ConnectionState {
     /// A hash of the client's address, or of its name once it is authenticated.
     client: AtomicU64,
     /// Whether the client is authenticated.
-    known: AtomicBool,
+    authenticated: AtomicBool,
     /// Bytes of the body budget that the request's body uses.
     weight: AtomicU64,
     /// Whether the request's body was evicted to free budget.
@@ -140,7 +140,7 @@ impl ConnectionState {
         Self {
             began: Instant::now(),
             phase: AtomicU8::new(Phase::Head as u8),
-            since: AtomicU64::new(0),
+            phase_began: AtomicU64::new(0),
             write_blocked: AtomicU64::new(0),
             unread: AtomicBool::new(false),
             timed_out: AtomicBool::new(false),
@@ -150,7 +150,7 @@ impl ConnectionState {
             close: Notify::new(),
             head: Mutex::default(),
             client: AtomicU64::new(client),
-            known: AtomicBool::new(false),
+            authenticated: AtomicBool::new(false),
             weight: AtomicU64::new(0),
             evicted: AtomicBool::new(false),
             reader: Mutex::default(),
@@ -168,14 +168,14 @@ impl ConnectionState {
     }
 
     /// Sets the hash of the authenticated client.
-    pub(crate) fn set_known(&self, client: u64) {
+    pub(crate) fn set_authenticated(&self, client: u64) {
         self.client.store(client, Ordering::Relaxed);
-        self.known.store(true, Ordering::Relaxed);
+        self.authenticated.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the client is authenticated.
-    pub(crate) fn is_known(&self) -> bool {
-        self.known.load(Ordering::Relaxed)
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.authenticated.load(Ordering::Relaxed)
     }
 
     /// Returns the bytes of the body budget that the request's body uses.
@@ -210,7 +210,7 @@ impl ConnectionState {
     }
 
     fn enter(&self, phase: Phase) {
-        self.since.store(self.now(), Ordering::Release);
+        self.phase_began.store(self.now(), Ordering::Release);
         self.phase.store(phase as u8, Ordering::Release);
     }
 
@@ -233,17 +233,17 @@ impl ConnectionState {
     /// Begins a request of `method`. Returns whether its raw head has a line for the field `name`
     /// (lower case).
     ///
-    /// Returns `None` if the head was not seen: it was sent before the response to the request
-    /// before it.
+    /// Returns `None` if the head was not seen, because the client sent it before the response to
+    /// the previous request.
     pub(crate) fn begin_request(&self, method: &str, name: &[u8]) -> Option<bool> {
         self.enter(Phase::Busy);
         let unread = self.unread.swap(false, Ordering::Relaxed);
         self.timed_out.store(false, Ordering::Relaxed);
         self.body_bytes.store(0, Ordering::Relaxed);
-        self.known.store(false, Ordering::Relaxed);
+        self.authenticated.store(false, Ordering::Relaxed);
         self.evicted.store(false, Ordering::Relaxed);
         let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        // The unread rest of the last body precedes this head.
+        // The unread part of the last body precedes this head.
         let has_name = (!unread && begins_request(&head, method)).then(|| has_field(&head, name));
         head.clear();
         has_name
@@ -272,7 +272,7 @@ impl ConnectionState {
 
     /// Returns when the current phase began.
     pub(crate) fn in_phase_since(&self) -> Instant {
-        self.began + Duration::from_millis(self.since.load(Ordering::Acquire))
+        self.began + Duration::from_millis(self.phase_began.load(Ordering::Acquire))
     }
 
     /// Returns whether the connection was asked to make room.
@@ -285,7 +285,7 @@ impl ConnectionState {
         match self.phase() {
             Phase::Idle | Phase::Head | Phase::Closing => true,
             Phase::Body => {
-                let since = self.since.load(Ordering::Acquire);
+                let since = self.phase_began.load(Ordering::Acquire);
                 u128::from(self.now().saturating_sub(since)) >= SLOW_BODY.as_millis()
             }
             Phase::Busy => false,
@@ -321,7 +321,7 @@ impl ConnectionState {
         self.unread.store(true, Ordering::Relaxed);
     }
 
-    /// Records that the rest of the request's body is being read.
+    /// Records that the unread part of the request's body is being read.
     pub(crate) fn unmark_unread(&self) {
         self.unread.store(false, Ordering::Relaxed);
     }
@@ -395,7 +395,7 @@ impl ConnectionState {
         };
         // The next phase may have a shorter timeout.
         let soon = (timeouts.head.min(timeouts.step).as_millis() as u64 / 2).max(1);
-        let since = self.since.load(Ordering::Acquire);
+        let since = self.phase_began.load(Ordering::Acquire);
         let mut left_ms = match self.phase() {
             Phase::Idle => {
                 let idle_ms = left(since, timeouts.idle);

@@ -78,7 +78,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counters an answered request.
+    /// Counts an answered request.
     pub(crate) fn record(&self, route: &str, status: u16, took: Duration) {
         let us = took.as_micros() as u64;
         self.took_us.add(us);
@@ -87,7 +87,7 @@ impl Counters {
             bucket.add(1);
         }
         if let Some(count) =
-            self.route(route).and_then(|found| found.classes.get(usize::from(status / 100) - 1))
+            self.route(route).and_then(|route| route.classes.get(usize::from(status / 100) - 1))
         {
             count.add(1);
         }

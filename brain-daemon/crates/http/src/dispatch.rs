@@ -3,8 +3,8 @@
 //! No content of a request is recorded: no header, no query, no body. Of parameters, only names
 //! and sizes are recorded.
 //!
-//! The path is matched here as well as in axum's router, whose `MatchedPath` exists only inside a
-//! route: requests that the guard refuses never get there, but are counted by their path, too.
+//! The path is matched here as well as in axum's router. axum's `MatchedPath` exists only inside a
+//! route, and requests that the guard refuses never reach a route; but they are counted by path.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -24,7 +24,9 @@ use tower::ServiceExt as _;
 
 use super::guard::{CorsDecision, allow_origin};
 use super::serve::ConnectionInfo;
-use super::{AppState, Application, HttpError, Side, client_address, defect, failure_limiter};
+use super::{
+    AppState, Application, HttpError, Side, client_address, failure_limiter, internal_error,
+};
 use brain_core::PublicRequest;
 use brain_store::AuditRecord;
 use brain_tunnel::PROBE_HEADER;
@@ -44,14 +46,14 @@ tokio::task_local! {
     static DETAILS: RequestDetails;
 }
 
-/// What a handler records about a request.
+/// Details of a request, which handlers record.
 #[derive(Debug, Clone, Default)]
 struct RequestDetails {
     /// The name of the caller.
     caller: OnceCell<String>,
-    /// The MCP tool that it calls.
+    /// The MCP tool that the request calls.
     tool: OnceCell<String>,
-    /// The ingest job that it created.
+    /// The ingest job that the request created.
     job: OnceCell<JobId>,
 }
 
@@ -100,15 +102,15 @@ impl Application {
         let (at, mut parameters) =
             if audited { (app.brain.now(), parameters(&request)) } else { (0, Vec::new()) };
         if app.side == Side::Public
-            && let Some(proof) = proof(app, route, &request)
+            && let Some(answer) = answer_probe(app, route, &request)
         {
-            return proof;
+            return answer;
         }
         let inspected = app.side == Side::Public && is_inspected(route, &request);
         // The tunnel leads to the public listener only.
         let tunnel =
             || (app.side == Side::Public).then(|| app.brain.tunnel.public_address()).flatten();
-        let passed = app.shared.guard.check(
+        let checked = app.shared.guard.check(
             &method,
             request.uri(),
             request.headers(),
@@ -116,17 +118,17 @@ impl Application {
             &info.address_text,
             &tunnel,
         );
-        let (mut response, details) = match passed {
+        let (mut response, details) = match checked {
             Err(refusal) => (refusal.into_response(), RequestDetails::default()),
             Ok(CorsDecision::Preflight(answer)) => (answer, RequestDetails::default()),
-            Ok(pass) => {
+            Ok(decision) => {
                 let answering = async {
                     let response = call_router(self.router.clone(), request).await;
                     (response, DETAILS.with(RequestDetails::clone))
                 };
                 let (response, details) = DETAILS.scope(RequestDetails::default(), answering).await;
                 let mut response = to_json_error(response);
-                if let CorsDecision::Allow(origin) = pass {
+                if let CorsDecision::Allow(origin) = decision {
                     allow_origin(response.headers_mut(), origin);
                 }
                 (response, details)
@@ -161,7 +163,7 @@ impl Application {
         if inspected {
             app.brain.tunnel.record_public_request(PublicRequest {
                 at: if audited { at } else { app.brain.now() },
-                method: known_method(&method).to_owned(),
+                method: method_name(&method).to_owned(),
                 path: route.to_owned(),
                 status,
                 took_us,
@@ -194,15 +196,17 @@ impl Application {
     }
 }
 
-/// Answers the tunnel's watchdog, which verifies a public address before its name is accepted.
-fn proof(app: &AppState, route: &str, request: &Request) -> Option<Response> {
+/// Answers a probe of the tunnel's watchdog. The watchdog verifies a public address before requests
+/// to that host name are accepted.
+fn answer_probe(app: &AppState, route: &str, request: &Request) -> Option<Response> {
     let field = |name: &str| request.headers().get(name)?.to_str().ok();
     let question = field(PROBE_HEADER.0).filter(|_| route == "/health")?;
     let proof = app.brain.tunnel.proof(field("host")?, question)?;
     Some(axum::Json(serde_json::json!({ "status": "ok", "proof": proof })).into_response())
 }
 
-/// Returns whether a request is listed for the owner: from outside, and no probe of the watchdog.
+/// Returns whether a request is listed for the owner: it is from outside, and no probe of the
+/// watchdog.
 fn is_inspected(route: &str, request: &Request) -> bool {
     let probe = route == "/health"
         && request.headers().get(PROBE_HEADER.0).is_some_and(|value| value == PROBE_HEADER.1);
@@ -210,7 +214,7 @@ fn is_inspected(route: &str, request: &Request) -> bool {
 }
 
 /// Returns the name of a standard method, else a placeholder.
-fn known_method(method: &Method) -> &str {
+fn method_name(method: &Method) -> &str {
     let known = [
         Method::GET,
         Method::HEAD,
@@ -232,7 +236,7 @@ async fn call_router(router: Router, request: Request) -> Response {
             Ok(Poll::Ready(Err(never))) => match never {},
             Ok(Poll::Pending) => Poll::Pending,
             // The panic message is in the daemon's log.
-            Err(_) => Poll::Ready(defect().into_response()),
+            Err(_) => Poll::Ready(internal_error().into_response()),
         }
     })
     .await
@@ -241,21 +245,21 @@ async fn call_router(router: Router, request: Request) -> Response {
 /// Returns the names and sizes (in bytes) of query parameters and `X-Brain-` fields.
 fn parameters(request: &Request) -> Vec<(String, u64)> {
     let query = request.uri().query().unwrap_or_default();
-    let asked = form_urlencoded::parse(query.as_bytes())
+    let query = form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| (name.into_owned(), value.len()));
-    let ours = |name: &str| name.starts_with("x-brain-") || name == "idempotency-key";
-    let fields = request.headers().iter().filter(|(name, _)| ours(name.as_str()));
+    let is_recorded = |name: &str| name.starts_with("x-brain-") || name == "idempotency-key";
+    let fields = request.headers().iter().filter(|(name, _)| is_recorded(name.as_str()));
     let fields = fields.map(|(name, value)| (name.as_str().to_owned(), value.len()));
-    let (mut told, mut other) = (Vec::new(), None::<u64>);
-    for (name, size) in asked.chain(fields) {
-        if told.len() < MAX_PARAMETERS && is_plain_name(&name) {
-            told.push((name, size as u64));
+    let (mut parameters, mut other) = (Vec::new(), None::<u64>);
+    for (name, size) in query.chain(fields) {
+        if parameters.len() < MAX_PARAMETERS && is_plain_name(&name) {
+            parameters.push((name, size as u64));
         } else {
             *other.get_or_insert(0) += (name.len() + size) as u64;
         }
     }
-    told.extend(other.map(|size| (OTHER.to_owned(), size)));
-    told
+    parameters.extend(other.map(|size| (OTHER.to_owned(), size)));
+    parameters
 }
 
 /// Returns whether `name` looks like a parameter's name, and not like a token or text.
@@ -267,7 +271,8 @@ fn is_plain_name(name: &str) -> bool {
 /// Replaces an error response of a library, which is plain text or empty, by a JSON one.
 fn to_json_error(response: Response) -> Response {
     let status = response.status();
-    if !(status.is_client_error() || status.is_server_error()) || !is_plain(response.headers()) {
+    if !(status.is_client_error() || status.is_server_error()) || !is_plain_text(response.headers())
+    {
         return response;
     }
     let (error, message) = match status {
@@ -292,7 +297,7 @@ fn to_json_error(response: Response) -> Response {
     Response::from_parts(parts, Body::new(body))
 }
 
-fn is_plain(headers: &HeaderMap) -> bool {
+fn is_plain_text(headers: &HeaderMap) -> bool {
     headers.get(header::CONTENT_TYPE).is_none_or(|kind| kind.as_bytes().starts_with(b"text/plain"))
 }
 
@@ -327,7 +332,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_that_panics_yields_500() {
-        let broken = || async { panic!("at a place that nobody outside is told of") };
+        let broken = || async { panic!("a private message") };
         let router = axum::Router::<()>::new().route(
             "/",
             axum::routing::get(move || async move {
@@ -340,7 +345,7 @@ mod tests {
         let body = axum::body::to_bytes(refused.into_body(), 1000).await.unwrap();
         let text = std::str::from_utf8(&body).unwrap();
         assert!(
-            text.contains("\"error\":\"internal\"") && !text.contains("nobody outside"),
+            text.contains("\"error\":\"internal\"") && !text.contains("private message"),
             "{text}"
         );
     }

@@ -73,7 +73,7 @@ pub(crate) struct Guard {
     /// In lower case.
     origins: Vec<String>,
     /// The origin of the public address.
-    own: Option<String>,
+    public_origin: Option<String>,
 }
 
 /// How CORS applies to an accepted request.
@@ -91,18 +91,18 @@ impl Guard {
     /// Creates the guard from the configuration.
     pub(crate) fn new(config: &Config) -> Self {
         let lower = |texts: &[String]| texts.iter().map(|text| text.to_ascii_lowercase()).collect();
-        let own = config.http_base_url().map(str::to_ascii_lowercase);
+        let public_origin = config.http_base_url().map(str::to_ascii_lowercase);
         let mut hosts: Vec<String> = lower(&config.http.allowed_hosts);
-        let host = own.as_deref().and_then(|url| url.split_once("://")).map(|(_, host)| host);
+        let host = public_origin.as_deref().and_then(|url| Some(url.split_once("://")?.1));
         // A tunnel may add or leave out the port.
         hosts.extend(
             host.and_then(|host| host.parse::<Authority>().ok()).map(|it| it.host().to_owned()),
         );
-        Self { hosts, origins: lower(&config.http.allowed_origins), own }
+        Self { hosts, origins: lower(&config.http.allowed_origins), public_origin }
     }
 
-    /// Checks a request to the local address `here`; `text` is the same address as text. `tunnel`
-    /// returns the tunnel's current public address.
+    /// Checks a request to the local address `here`, which is `here_text` as text. `tunnel` returns
+    /// the tunnel's current public address.
     ///
     /// # Errors
     /// 400 if a field is repeated or invalid; 403 for a wrong host or a foreign origin.
@@ -112,29 +112,30 @@ impl Guard {
         uri: &Uri,
         headers: &HeaderMap,
         here: SocketAddr,
-        text: &str,
+        here_text: &str,
         tunnel: &dyn Fn() -> Option<String>,
     ) -> Result<CorsDecision, HttpError> {
-        let repeated = headers.len() > headers.keys_len();
-        let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
-        if let Some(name) = repeated.then(|| SINGLE_FIELDS.iter().find(twice)).flatten() {
-            return Err(bad(format!("the field {name} is repeated; send it once")));
+        let has_repeated = headers.len() > headers.keys_len();
+        let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+        if let Some(name) = has_repeated.then(|| SINGLE_FIELDS.iter().find(is_repeated)).flatten() {
+            return Err(bad_request(format!("the field {name} is repeated; send it once")));
         }
-        let host = headers.get(header::HOST).ok_or_else(|| bad("the field Host is missing"))?;
+        let host =
+            headers.get(header::HOST).ok_or_else(|| bad_request("the field Host is missing"))?;
         // The fast path for most requests.
-        if host == text && uri.authority().is_none() && !headers.contains_key(header::ORIGIN) {
+        if host == here_text && uri.authority().is_none() && !headers.contains_key(header::ORIGIN) {
             return Ok(CorsDecision::NoCors);
         }
         let host = host
             .to_str()
             .ok()
             .and_then(authority)
-            .ok_or_else(|| bad("the field Host is not a host name"))?;
+            .ok_or_else(|| bad_request("the field Host is not a host name"))?;
         self.check_host(&host, here, tunnel)?;
-        // The absolute form overrides the field (RFC 9112 section 3.2.2).
+        // The absolute form of the URI overrides the field Host (RFC 9112 section 3.2.2).
         if let Some(named) = uri.authority() {
             let named = authority(named.as_str())
-                .ok_or_else(|| bad("the URI of this request has no valid host name"))?;
+                .ok_or_else(|| bad_request("the URI of this request has no valid host name"))?;
             self.check_host(&named, here, tunnel)?;
         }
         let Some(origin) = headers.get(header::ORIGIN) else { return Ok(CorsDecision::NoCors) };
@@ -152,10 +153,10 @@ impl Guard {
             }
             return Ok(CorsDecision::Allow(origin.clone()));
         }
-        let own = text.split_once("://").is_some_and(|(scheme, rest)| {
+        let is_same_host = text.split_once("://").is_some_and(|(scheme, rest)| {
             matches!(scheme, "http" | "https") && authority(rest).is_some_and(|rest| rest == host)
         });
-        if own || self.own.as_ref() == Some(&text) {
+        if is_same_host || self.public_origin.as_ref() == Some(&text) {
             return Ok(CorsDecision::NoCors);
         }
         Err(HttpError::new(
@@ -173,7 +174,7 @@ impl Guard {
     ) -> Result<(), HttpError> {
         let name = host.host().trim_end_matches('.');
         let bare = name.trim_start_matches('[').trim_end_matches(']');
-        let ours = match bare.parse::<IpAddr>() {
+        let is_local = match bare.parse::<IpAddr>() {
             // DNS rebinding cannot change an IP address.
             Ok(ip) => {
                 ip.to_canonical() == here.ip().to_canonical()
@@ -181,7 +182,7 @@ impl Guard {
             }
             Err(_) => name == "localhost" && here.ip().to_canonical().is_loopback(),
         };
-        if ours || self.hosts.iter().any(|known| known == name || known == host.as_str()) {
+        if is_local || self.hosts.iter().any(|known| known == name || known == host.as_str()) {
             return Ok(());
         }
         let tunnel = tunnel().unwrap_or_default().to_ascii_lowercase();
@@ -212,7 +213,7 @@ fn authority(text: &str) -> Option<Authority> {
     plain.then_some(parsed)
 }
 
-fn bad(message: impl Into<String>) -> HttpError {
+fn bad_request(message: impl Into<String>) -> HttpError {
     HttpError::new(StatusCode::BAD_REQUEST, "bad_request", message)
 }
 

@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 
 use super::AppState;
 use brain_base::caller::Caller;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 
 /// How long the result of a probe is reused.
 const MAX_AGE: Duration = Duration::from_secs(1);
@@ -84,15 +84,16 @@ pub(crate) struct Health {
 impl Health {
     /// Creates a health check of `brain`.
     pub(crate) fn new(brain: &Arc<Brain>) -> Self {
-        let (brain, me) = (Arc::clone(brain), Caller::local(rustix::process::geteuid().as_raw()));
+        let (brain, owner) =
+            (Arc::clone(brain), Caller::local(rustix::process::geteuid().as_raw()));
         let probe = move || {
-            let answer = brain.run(&me, Status, &Silent);
+            let answer = brain.run(&owner, Status, &NoProgress);
             answer.map(drop).map_err(|fault| format!("the store failed: {}", fault.code.as_str()))
         };
-        Self::with(Arc::new(probe), PROBE_TIMEOUT)
+        Self::with_probe(Arc::new(probe), PROBE_TIMEOUT)
     }
 
-    fn with(probe: Probe, timeout_after: Duration) -> Self {
+    fn with_probe(probe: Probe, timeout_after: Duration) -> Self {
         Self {
             probe,
             timeout_after,
@@ -105,31 +106,31 @@ impl Health {
 
     /// Returns whether the store answers, and probes it if the last result is too old.
     async fn check(&self) -> ProbeResult {
-        if let Some(known) = self.cached() {
-            return known;
+        if let Some(result) = self.cached() {
+            return result;
         }
         let Ok(mut running) = timeout(self.timeout_after, self.running.lock()).await else {
-            return self.hangs();
+            return self.timeout_error();
         };
         // Another request may have finished a probe meanwhile.
-        if let Some(known) = self.cached() {
-            return known;
+        if let Some(result) = self.cached() {
+            return result;
         }
         let probe = running.get_or_insert_with(|| {
             let probe = Arc::clone(&self.probe);
             tokio::task::spawn_blocking(move || probe())
         });
-        let found = match timeout(self.timeout_after, probe).await {
-            Ok(found) => {
+        let result = match timeout(self.timeout_after, probe).await {
+            Ok(result) => {
                 *running = None;
-                found.unwrap_or_else(|_| Err("the probe of the store panicked".into()))
+                result.unwrap_or_else(|_| Err("the probe of the store panicked".into()))
             }
-            Err(_) => self.hangs(),
+            Err(_) => self.timeout_error(),
         };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Some((Instant::now(), found.clone()));
-        self.healthy_at.store(if found.is_ok() { self.now() + 1 } else { 0 }, Ordering::Relaxed);
-        found
+        *last = Some((Instant::now(), result.clone()));
+        self.healthy_at.store(if result.is_ok() { self.now() + 1 } else { 0 }, Ordering::Relaxed);
+        result
     }
 
     fn now(&self) -> u64 {
@@ -142,10 +143,10 @@ impl Health {
             return Some(Ok(()));
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, found)| found.clone())
+        last.as_ref().filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, result)| result.clone())
     }
 
-    fn hangs(&self) -> ProbeResult {
+    fn timeout_error(&self) -> ProbeResult {
         Err(format!("the store did not answer within {:?}", self.timeout_after))
     }
 }
@@ -155,14 +156,18 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(health))
 }
 
-/// Whether this brain can answer.
+/// Reports whether the daemon can answer.
 #[utoipa::path(
     get,
     path = "/health",
     tag = "health",
     responses(
-        (status = 200, description = "It can", body = Healthy),
-        (status = 503, description = "It cannot: `failing` names the part", body = Unhealthy),
+        (status = 200, description = "The daemon can answer", body = Healthy),
+        (
+            status = 503,
+            description = "The daemon cannot answer; `failing` names the failing part",
+            body = Unhealthy
+        ),
     )
 )]
 async fn health(State(app): State<AppState>) -> Response {
@@ -204,7 +209,7 @@ mod tests {
             seen.fetch_add(1, Ordering::SeqCst);
             Ok(())
         };
-        let health = Arc::new(Health::with(Arc::new(probe), Duration::from_secs(10)));
+        let health = Arc::new(Health::with_probe(Arc::new(probe), Duration::from_secs(10)));
         let asking: Vec<_> = (0..50)
             .map(|_| {
                 let health = Arc::clone(&health);
@@ -227,7 +232,7 @@ mod tests {
             let _ = released.lock().unwrap().recv();
             Ok(())
         };
-        let health = Health::with(Arc::new(probe), Duration::from_millis(30));
+        let health = Health::with_probe(Arc::new(probe), Duration::from_millis(30));
         assert!(health.check().await.unwrap_err().contains("did not answer"));
         // Expires the last result.
         *health.last.lock().unwrap() = None;
@@ -240,7 +245,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panicking_probe_is_reported() {
-        let health = Health::with(Arc::new(|| panic!("a defect")), PROBE_TIMEOUT);
+        let health = Health::with_probe(Arc::new(|| panic!("a defect")), PROBE_TIMEOUT);
         assert!(health.check().await.unwrap_err().contains("panicked"));
     }
 }

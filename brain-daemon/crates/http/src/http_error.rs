@@ -18,7 +18,7 @@ pub(crate) struct ErrorBody {
 /// An error response.
 #[derive(Debug)]
 pub(crate) struct HttpError {
-    /// Boxed, since most results are no errors.
+    /// Boxed to keep results small.
     inner: Box<ErrorParts>,
 }
 
@@ -60,7 +60,7 @@ impl HttpError {
 }
 
 /// Returns the HTTP status of a fault (RFC 9110 section 15).
-fn status(code: FaultCode) -> StatusCode {
+fn status_of(code: FaultCode) -> StatusCode {
     use FaultCode as F;
     match code {
         F::InvalidToken => StatusCode::UNAUTHORIZED,
@@ -108,7 +108,7 @@ fn status(code: FaultCode) -> StatusCode {
 }
 
 /// Returns the error code of a fault in HTTP responses.
-fn code(code: FaultCode) -> &'static str {
+fn code_of(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
         FaultCode::UnknownSource => "invalid_source",
@@ -123,16 +123,16 @@ const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 impl From<Fault> for HttpError {
     fn from(fault: Fault) -> Self {
-        let (status, code) = (status(fault.code), code(fault.code));
+        let (status, code) = (status_of(fault.code), code_of(fault.code));
         let message = match fault.code {
             // Paths and causes are private; the owner finds them in the log.
             _ if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(code, fault.message, "HTTP request failed");
-                "the brain failed to answer; the log of its daemon says why".into()
+                "brain failed to answer; the log of the daemon says why".into()
             }
             FaultCode::DiskFull | FaultCode::ReadOnly => {
                 tracing::error!(code, fault.message, "HTTP request failed");
-                "the brain cannot write at the moment; the log of its daemon says why".into()
+                "brain cannot write at the moment; the log of the daemon says why".into()
             }
             // The hint names all sources, also those that the client cannot see.
             FaultCode::UnknownSource => fault.message,

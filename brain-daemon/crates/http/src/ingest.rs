@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 use super::auth::{self, Resource};
 use super::body::not_json;
 use super::http_error::ErrorBody;
-use super::{AppState, HttpError, defect, dispatch};
+use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
@@ -36,10 +36,28 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(ingest)).routes(routes!(job))
 }
 
-/// Stores an item. The answer comes when it is on disk; its page follows soon.
+/// The error responses to a token without access, for the OpenAPI document.
+#[derive(utoipa::IntoResponses)]
+#[expect(dead_code, reason = "it is the schema of responses that `auth` creates")]
+enum AuthErrors {
+    /// `invalid_token`
+    #[response(
+        status = 401,
+        headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))
+    )]
+    Unauthorized(ErrorBody),
+    /// `insufficient_scope`, `forbidden_host`, `forbidden_origin`
+    #[response(
+        status = 403,
+        headers(("WWW-Authenticate" = String, description = "RFC 6750: the required scope"))
+    )]
+    Forbidden(ErrorBody),
+}
+
+/// Stores an item. The answer comes when the item is on disk; its page follows soon.
 ///
 /// The same content from the same client to the same source within 24 hours is a `duplicate`, and
-/// `job_id` is that of the first item.
+/// `job_id` names the first item.
 #[utoipa::path(
     post,
     path = "/ingest",
@@ -81,12 +99,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
             "Idempotency-Key" = Option<String>,
             Header,
             max_length = 255,
-            description = "The sender's name for this item: the same one again is the same item"
+            description = "The sender's key for this item; the same key means the same item"
         ),
     ),
     request_body(
-        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`); other text/* is taken as plain \
-            text. Of JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
+        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`). Other text/* is stored as plain \
+            text. In JSON, `content`, `text` or `markdown` is the body, and `title`, `url`, \
             `tags`, `type` are fields",
         content(
             (String = "text/markdown", example = "# A thought\n\nfrom my phone"),
@@ -99,33 +117,22 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         )
     ),
     responses(
-        (status = 202, description = "It is safe", body = Accepted),
+        (status = 202, description = "The item is on disk", body = Accepted),
         (
             status = 400,
             description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
                 `invalid_json`, `invalid_request`, `bad_request`",
             body = ErrorBody
         ),
-        (
-            status = 401,
-            description = "`invalid_token`",
-            body = ErrorBody,
-            headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))
-        ),
-        (
-            status = 403,
-            description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`",
-            body = ErrorBody,
-            headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))
-        ),
+        AuthErrors,
         (
             status = 408,
-            description = "`request_timeout`: the body did not come in time",
+            description = "`request_timeout`: the body did not arrive in time",
             body = ErrorBody
         ),
         (
             status = 409,
-            description = "`conflict`: the `Idempotency-Key` was used for something else",
+            description = "`conflict`: the `Idempotency-Key` was used for another item",
             body = ErrorBody
         ),
         (status = 413, description = "`too_large`", body = ErrorBody),
@@ -175,34 +182,23 @@ async fn ingest(State(app): State<AppState>, request: Request) -> Result<Respons
         (
             "job_id" = String,
             Path,
-            description = "As `POST /ingest` answered it",
+            description = "The id from the answer of `POST /ingest`",
             example = "job_17",
             pattern = "^job_[0-9]{1,19}$"
         )
     ),
     responses(
-        (status = 200, description = "How far it is", body = IngestJob),
-        (status = 400, description = "`invalid_request`: this is no job's id", body = ErrorBody),
-        (
-            status = 401,
-            description = "`invalid_token`",
-            body = ErrorBody,
-            headers(("WWW-Authenticate" = String, description = "RFC 6750, RFC 9728"))
-        ),
-        (
-            status = 403,
-            description = "`insufficient_scope`, `forbidden_host`, `forbidden_origin`",
-            body = ErrorBody,
-            headers(("WWW-Authenticate" = String, description = "RFC 6750: which scope is needed"))
-        ),
+        (status = 200, description = "The state of the item", body = IngestJob),
+        (status = 400, description = "`invalid_request`: this is not a job id", body = ErrorBody),
+        AuthErrors,
         (
             status = 404,
-            description = "`unknown_job`: there is none, or it is another client's",
+            description = "`unknown_job`: no such job, or the job of another client",
             body = ErrorBody
         ),
         (
             status = 429,
-            description = "`rate_limited`: the same wrong token too often",
+            description = "`rate_limited`: the same wrong token was sent too often",
             body = ErrorBody,
             headers(("Retry-After" = u64, description = "Seconds to wait"))
         ),
@@ -241,9 +237,9 @@ async fn accept(app: &AppState, request: Request) -> Result<Accepted, HttpError>
     {
         let fault = Fault::new(
             FaultCode::Forbidden,
-            format!("this grant does not reach the source \"{source}\""),
+            format!("this grant does not include the source \"{source}\""),
         );
-        return Err(auth::insufficient(app, Resource::Service, fault, Scope::Write));
+        return Err(auth::insufficient_scope(app, Resource::Service, fault, Scope::Write));
     }
     let media_type = media_type(headers)?;
     let name =
@@ -262,7 +258,7 @@ async fn accept(app: &AppState, request: Request) -> Result<Accepted, HttpError>
         body: read_body(headers, body, app.brain.config().ingest.max_bytes).await?,
     };
     if is_blank(&item.body) {
-        let fault = Fault::new(FaultCode::EmptyBody, "there is nothing in this body");
+        let fault = Fault::new(FaultCode::EmptyBody, "the body is empty");
         return Err(fault.hint("send the text to keep as the body of the request").into());
     }
     if media_type == MediaType::Json {
@@ -296,12 +292,14 @@ async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted,
         app.brain.ingest.ingest(&caller, item, done);
     } else {
         // Conversion needs many times the size of the text, so few run at once.
-        let _permit = app.shared.conversions.acquire().await.map_err(|_| defect())?;
+        let _permit = app.shared.conversions.acquire().await.map_err(|_| internal_error())?;
         app.block(move |brain| brain.ingest.ingest(&caller, item, done)).await?;
     }
-    let result = answer.await.map_err(|_| defect())?;
+    let result = answer.await.map_err(|_| internal_error())?;
     result.map_err(|fault| match fault.code {
-        FaultCode::Forbidden => auth::insufficient(app, Resource::Service, fault, Scope::Write),
+        FaultCode::Forbidden => {
+            auth::insufficient_scope(app, Resource::Service, fault, Scope::Write)
+        }
         _ => fault.into(),
     })
 }
@@ -315,7 +313,7 @@ fn field(headers: &HeaderMap, name: &str, max: usize) -> Result<Option<String>, 
     let text =
         std::str::from_utf8(value.as_bytes()).map_err(|_| invalid("is not UTF-8".into()))?.trim();
     if text.len() > max {
-        return Err(invalid(format!("has {} bytes; at most {max} are taken", text.len())));
+        return Err(invalid(format!("has {} bytes; the maximum is {max}", text.len())));
     }
     if text.chars().any(|c| c.is_control() || is_invisible_control(c)) {
         return Err(invalid("has control characters".into()));
@@ -332,15 +330,15 @@ fn is_invisible_control(c: char) -> bool {
 /// matters.
 fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
-    let unsupported = |what: String, hint: &str| {
-        HttpError::from(Fault::new(FaultCode::UnsupportedContentType, what).hint(hint))
+    let unsupported = |message: String, hint: &str| {
+        HttpError::from(Fault::new(FaultCode::UnsupportedContentType, message).hint(hint))
     };
     let coding =
         headers.get(header::CONTENT_ENCODING).map_or(&b"identity"[..], HeaderValue::as_bytes);
     if !coding.eq_ignore_ascii_case(b"identity") {
         return Err(unsupported(
-            "compressed bodies are not taken".into(),
-            "send the body as it is",
+            "compressed bodies are not supported".into(),
+            "send the body uncompressed",
         ));
     }
     let Some(value) = headers.get(header::CONTENT_TYPE) else {
@@ -355,7 +353,7 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         .map(|(_, charset)| charset.trim().trim_matches('"'));
     if let Some(charset) = charset.filter(|name| !matches!(*name, "utf-8" | "utf8" | "us-ascii")) {
         let shown: String = charset.chars().take(40).collect();
-        return Err(unsupported(format!("the charset \"{shown}\" is not taken"), "send UTF-8"));
+        return Err(unsupported(format!("the charset \"{shown}\" is not supported"), "send UTF-8"));
     }
     match kind {
         "text/markdown" | "text/x-markdown" => Ok(MediaType::Markdown),
@@ -366,14 +364,15 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
         }
         _ => {
             let shown: String = kind.chars().take(80).collect();
-            let media = ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
-            let hint = if media || kind == "application/pdf" {
-                "make text of it first: the skill pack has a processor for images, recordings and \
-                    PDF"
+            let is_media =
+                ["image/", "audio/", "video/"].iter().any(|start| kind.starts_with(start));
+            let hint = if is_media || kind == "application/pdf" {
+                "convert it to text first: the skill pack has a processor for images, recordings \
+                    and PDF"
             } else {
                 SUPPORTED
             };
-            Err(unsupported(format!("the content type \"{shown}\" is not taken"), hint))
+            Err(unsupported(format!("the content type \"{shown}\" is not supported"), hint))
         }
     }
 }
@@ -383,26 +382,26 @@ async fn read_body(headers: &HeaderMap, body: Body, max: usize) -> Result<Vec<u8
     let too_large = || {
         let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {max} bytes"));
         HttpError::from(fault.hint(if max as u64 >= MAX_BODY {
-            "send it in parts: no body may be larger"
+            "send it in parts: this limit cannot be raised"
         } else {
             "send it in parts, or raise ingest.max_bytes"
         }))
     };
-    let declared = headers
+    let content_length = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if declared.is_some_and(|bytes| bytes > max as u64) {
+    if content_length.is_some_and(|bytes| bytes > max as u64) {
         return Err(too_large());
     }
     match axum::body::to_bytes(body, max).await {
         Ok(bytes) => Ok(bytes.into()),
         Err(error) => {
-            let long: Option<&http_body_util::LengthLimitError> =
+            let length_error: Option<&http_body_util::LengthLimitError> =
                 std::error::Error::source(&error).and_then(<dyn std::error::Error>::downcast_ref);
-            if long.is_some() {
+            if length_error.is_some() {
                 return Err(too_large());
             }
-            Err(Fault::new(FaultCode::InvalidRequest, "the body ended before it was whole")
+            Err(Fault::new(FaultCode::InvalidRequest, "the body is incomplete")
                 .hint("send it again")
                 .into())
         }
@@ -441,7 +440,7 @@ mod tests {
             ("application/json", Ok(MediaType::Json)),
             (
                 "text/plain; charset=iso-8859-1",
-                Err("the charset \"iso-8859-1\" is not taken; send UTF-8"),
+                Err("the charset \"iso-8859-1\" is not supported; send UTF-8"),
             ),
             ("application/pdf", Err("skill pack")),
             ("image/png", Err("skill pack")),

@@ -1,8 +1,9 @@
 //! The HTTP server: two listeners, authentication, and the routes.
 //!
 //! Handlers translate requests into operations of `Brain` and replies into responses. The local
-//! listener serves everything. The public one, which a tunnel forwards, serves no administration
-//! and no metrics. Nothing here opens the store. Responses are JSON, except pages for browsers.
+//! listener serves everything. The public listener, which a tunnel forwards to, serves no
+//! administration and no metrics. Nothing here opens the store. Responses are JSON, except pages
+//! for browsers.
 
 mod admin;
 mod auth;
@@ -45,7 +46,7 @@ use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
 
 use brain_base::caller::Caller;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_mcp::HttpService;
 
 pub(crate) use http_error::HttpError;
@@ -67,9 +68,9 @@ const MAX_CONVERSIONS: usize = 2;
 /// One of the two listeners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one for this machine, which serves everything.
+    /// The listener for this machine. It serves everything.
     Local,
-    /// The one that a tunnel forwards.
+    /// The listener that a tunnel forwards to.
     Public,
 }
 
@@ -99,7 +100,7 @@ pub(crate) struct SharedState {
     /// Permits for conversions of text.
     pub(crate) conversions: Semaphore,
     /// Memory for large MCP messages, in KB.
-    pub(crate) large: Semaphore,
+    pub(crate) large_messages: Semaphore,
     /// Delivers results of the store's writer to waiting requests.
     pub(crate) completions: CompletionQueue,
     /// The MCP service behind `/mcp`.
@@ -119,7 +120,7 @@ impl SharedState {
             tools,
             telephone: voice::Telephone::default(),
             conversions: Semaphore::new(MAX_CONVERSIONS),
-            large: mcp::large_messages(),
+            large_messages: mcp::large_messages(),
             guard: Guard::new(config),
             limits: Limits::new(config.ingest.rate),
             quota: Quota::new(config.ingest.daily_pages, config.ingest.daily_bytes),
@@ -139,7 +140,7 @@ impl SharedState {
     }
 }
 
-/// The state of every handler. One `Arc` for all of it, since it is cloned for each request.
+/// The state of every handler. One `Arc` holds all of it, because it is cloned for each request.
 #[derive(Clone)]
 pub(crate) struct AppState(Arc<AppStateInner>);
 
@@ -176,7 +177,7 @@ impl AppState {
         operation: O,
     ) -> Result<O::Reply, HttpError> {
         let request: Request = operation.into();
-        let reply = self.block(move |brain| brain.answer(&caller, request, &Silent)).await??;
+        let reply = self.block(move |brain| brain.answer(&caller, request, &NoProgress)).await??;
         Ok(O::read_reply(reply)?)
     }
 
@@ -189,13 +190,13 @@ impl AppState {
         work: impl FnOnce(&Arc<Brain>) -> T + Send + 'static,
     ) -> Result<T, HttpError> {
         let brain = Arc::clone(&self.brain);
-        tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| defect())
+        tokio::task::spawn_blocking(move || work(&brain)).await.map_err(|_| internal_error())
     }
 }
 
-/// 500 after a panic, or a reply of an unexpected type.
-fn defect() -> HttpError {
-    let message = "a defect in brain ended this request; the log of the daemon has the place; \
+/// Returns 500 for a panic, or for a reply of an unexpected type.
+fn internal_error() -> HttpError {
+    let message = "a defect in brain ended this request; the log of the daemon has the details; \
                    please report it";
     HttpError::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
 }
@@ -227,8 +228,8 @@ impl Application {
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
         let pages =
             if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
-        let below = voice::subpaths(&brain);
-        for path in served.chain([mcp::PATH]).chain(below).chain(pages.iter().copied()) {
+        let subpaths = voice::subpaths(&brain);
+        for path in served.chain([mcp::PATH]).chain(subpaths).chain(pages.iter().copied()) {
             // A path that cannot be inserted is counted as unmatched.
             let _ = paths.insert(path, path.to_owned());
         }

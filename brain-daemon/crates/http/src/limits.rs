@@ -23,12 +23,12 @@ const WRONG_TOKEN_WINDOW_MS: i64 = 10_000;
 const CLEANUP_INTERVAL: u32 = 1024;
 
 /// Counts calls by a keyed hash of the client's name.
-type Clients<C> =
+type ClientLimiter<C> =
     RateLimiter<u64, HashMapStateStore<u64>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The rate limits of one daemon.
 pub(crate) struct Limits<C: Clock = DefaultClock> {
-    clients: Option<Clients<C>>,
+    clients: Option<ClientLimiter<C>>,
     keys: RandomState,
     calls: AtomicU32,
     clock: C,
@@ -36,8 +36,7 @@ pub(crate) struct Limits<C: Clock = DefaultClock> {
 }
 
 impl Limits {
-    /// Creates limits of calls for each client; with `None`, only wrong tokens are
-    /// limited.
+    /// Creates limits of calls for each client. With `None`, only wrong tokens are limited.
     pub(crate) fn new(rate: Option<Rate>) -> Self {
         Self::with_clock(rate, DefaultClock::default())
     }
@@ -70,7 +69,7 @@ impl<C: Clock + Clone> Limits<C> {
         }
         clients.check_key(&self.keys.hash_one(name)).map_err(|early| {
             let wait = early.wait_time_from(self.clock.now());
-            limited(wait.as_millis().div_ceil(1000).max(1) as u64)
+            rate_limited(wait.as_millis().div_ceil(1000).max(1) as u64)
         })
     }
 
@@ -86,7 +85,7 @@ impl<C: Clock + Clone> Limits<C> {
         now: i64,
     ) -> Result<(), HttpError> {
         let name = format!("{}:{}", side.as_str(), auth::token_prefix(token));
-        self.wrong_tokens.count(from, &name, now).map_err(limited)
+        self.wrong_tokens.count(from, &name, now).map_err(rate_limited)
     }
 
     /// Returns the hash by which connections of one address or client are counted together.
@@ -95,7 +94,7 @@ impl<C: Clock + Clone> Limits<C> {
     }
 }
 
-fn limited(seconds: u64) -> HttpError {
+fn rate_limited(seconds: u64) -> HttpError {
     let unit = if seconds == 1 { "second" } else { "seconds" };
     let message = format!("too many calls in a short time; try again in {seconds} {unit}");
     HttpError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)

@@ -39,9 +39,9 @@ impl Listeners {
         public: Option<std::net::TcpListener>,
     ) -> Result<Self, Fault> {
         let mut missing = Vec::new();
-        let mut open = |side: Side, passed: Option<std::net::TcpListener>| {
-            if let Some(passed) = passed {
-                return serve::adopt(passed).map(Some);
+        let mut open = |side: Side, socket: Option<std::net::TcpListener>| {
+            if let Some(socket) = socket {
+                return serve::adopt(socket).map(Some);
             }
             let address = match side {
                 Side::Local => config.http.local,
@@ -83,7 +83,7 @@ impl Listeners {
 
     /// Serves until `stop` is cancelled and the requests in progress are answered.
     pub async fn serve(self, brain: Arc<Brain>, stop: CancellationToken) {
-        let tools = mcp::service(&brain, &stop);
+        let tools = mcp::tool_service(&brain, &stop);
         self.serve_with(brain, tools, stop).await;
     }
 
@@ -158,12 +158,14 @@ mod tests {
         }
         for address in ["0.0.0.0:3131", "[::]:3131", "192.168.1.5:3131"] {
             for url in [None, Some("https://brain.example.org")] {
-                let told = at(Side::Local, address, url);
-                assert!(told.contains("http.local") && told.contains(address), "{told}");
+                let warning = at(Side::Local, address, url);
+                assert!(warning.contains("http.local") && warning.contains(address), "{warning}");
             }
-            let told = at(Side::Public, address, Some("http://brain.example.org"));
-            assert!(told.contains("http.public") && told.contains("http.base_url"), "{told}");
-            assert_eq!(at(Side::Public, address, None), told);
+            let warning = at(Side::Public, address, Some("http://brain.example.org"));
+            for key in ["http.public", "http.base_url"] {
+                assert!(warning.contains(key), "{warning}");
+            }
+            assert_eq!(at(Side::Public, address, None), warning);
             assert_eq!(at(Side::Public, address, Some("HTTPS://brain.example.org")), "");
         }
     }

@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 
 use super::auth::{self, Resource};
 use super::body::media_type;
-use super::{AppState, HttpError, defect, dispatch};
+use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::Scope;
 use brain_mcp as mcp;
 
@@ -39,8 +39,8 @@ const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, tex
 /// The code of errors that have an HTTP status, from the range for servers (JSON-RPC 2.0 section
 /// 5.1).
 const ERROR_CODE: i32 = -32000;
-const INVALID_MESSAGE: &str = "this is no message of MCP: an object with jsonrpc \"2.0\", a \
-    method, and for a request an id that is a number or a string";
+const INVALID_MESSAGE: &str = "the message is not an MCP message, which is an object with \
+    jsonrpc \"2.0\", a method, and for a request an id that is a number or a string";
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> Router<AppState> {
@@ -55,7 +55,7 @@ async fn message(State(app): State<AppState>, request: Request) -> Result<Respon
     let (mut parts, body) = request.into_parts();
     let (mut bytes, mut _permit) = (Bytes::new(), None);
     if parts.method == Method::POST {
-        bytes = read(body).await?;
+        bytes = read_message(body).await?;
         // Acquired when the message is complete, so that an unfinished one uses no budget.
         _permit = large_permit(&app, bytes.len()).await?;
         let head = match MessageHead::of(&bytes) {
@@ -105,11 +105,11 @@ async fn large_permit(
     if bytes <= MAX_SMALL_MESSAGE {
         return Ok(None);
     }
-    let taken = app.shared.large.acquire_many((bytes / 1024) as u32).await;
-    taken.map(Some).map_err(|_| defect())
+    let permit = app.shared.large_messages.acquire_many((bytes / 1024) as u32).await;
+    permit.map(Some).map_err(|_| internal_error())
 }
 
-async fn read(body: Body) -> Result<Bytes, HttpError> {
+async fn read_message(body: Body) -> Result<Bytes, HttpError> {
     axum::body::to_bytes(body, MAX_MESSAGE).await.map_err(|error| {
         let source = std::error::Error::source(&error);
         if source.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>) {
@@ -117,22 +117,18 @@ async fn read(body: Body) -> Result<Bytes, HttpError> {
                 format!("a message has at most {MAX_MESSAGE} bytes; write the page in parts");
             HttpError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
         } else {
-            HttpError::new(
-                StatusCode::BAD_REQUEST,
-                "bad_request",
-                "the body ended before it was whole",
-            )
+            HttpError::new(StatusCode::BAD_REQUEST, "bad_request", "the body is incomplete")
         }
     })
 }
 
 /// Replaces `*/*` in `Accept` by the media types that the MCP server requires.
 fn widen_accept(headers: &mut HeaderMap) {
-    let anything = |value: &HeaderValue| {
+    let accepts_anything = |value: &HeaderValue| {
         let text = value.to_str().unwrap_or_default();
         text.split(',').any(|range| range.split(';').next().unwrap_or_default().trim() == "*/*")
     };
-    if headers.get(header::ACCEPT).is_none_or(anything) {
+    if headers.get(header::ACCEPT).is_none_or(accepts_anything) {
         headers.insert(header::ACCEPT, ACCEPT_BOTH);
     }
 }
@@ -163,19 +159,19 @@ impl<'a> MessageHead<'a> {
     fn of(bytes: &'a Bytes) -> Result<Self, (i32, &'static str)> {
         let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         if first == Some(&b'[') && serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
-            return Err((-32600, "batches are not taken: send one message a request"));
+            return Err((-32600, "batches are not supported: send one message in each request"));
         }
         if count_values(bytes) > MAX_VALUES {
             return Err((
                 -32600,
-                "the message has too many parts: a tool takes texts and short lists",
+                "the message has too many values: a tool takes texts and short lists",
             ));
         }
         // serde's error does not reliably distinguish syntax from structure.
         serde_json::from_slice(bytes).map_err(|_| {
             match serde_json::from_slice::<IgnoredAny>(bytes) {
                 Ok(_) => (-32600, INVALID_MESSAGE),
-                Err(_) => (-32700, "this is no JSON"),
+                Err(_) => (-32700, "the message is not JSON"),
             }
         })
     }
@@ -211,8 +207,8 @@ fn explain_status(response: Response) -> Response {
         }
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "send the field `Content-Type: application/json`",
         StatusCode::BAD_REQUEST => {
-            "the field MCP-Protocol-Version names no revision that is spoken here: send \
-                `initialize` without it, and then the one that the answer names"
+            "the field MCP-Protocol-Version names an unsupported revision: send `initialize` \
+                without the field, and then use the revision in the answer"
         }
         _ => return response,
     };
@@ -221,13 +217,13 @@ fn explain_status(response: Response) -> Response {
 
 /// Returns an upper bound for the number of values in JSON text: the separators outside of strings.
 fn count_values(json: &[u8]) -> usize {
-    let (mut count, mut text, mut escaped) = (0, false, false);
+    let (mut count, mut in_text, mut is_escaped) = (0, false, false);
     for &byte in json {
         match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = text,
-            b'"' => text = !text,
-            b',' | b'[' | b'{' if !text => count += 1,
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
             _ => {}
         }
     }

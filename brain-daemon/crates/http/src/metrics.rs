@@ -29,17 +29,17 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses(
         (
             status = 200,
-            description = "The figures, in the text format 0.0.4",
+            description = "The metrics, in the text format 0.0.4",
             body = String,
             content_type = "text/plain"
         ),
         (status = 500, description = "The store failed", body = ErrorBody),
-        (status = 503, description = "The daemon ends, or is too busy", body = ErrorBody),
+        (status = 503, description = "The daemon is stopping or too busy", body = ErrorBody),
     )
 )]
 async fn metrics(State(app): State<AppState>) -> Result<Response, HttpError> {
-    let me = Caller::local(rustix::process::geteuid().as_raw());
-    let status = app.ask(me, Status).await?;
+    let owner = Caller::local(rustix::process::geteuid().as_raw());
+    let status = app.ask(owner, Status).await?;
     let connections =
         [Side::Local, Side::Public].map(|side| (side, app.shared.limiter(side).count()));
     let text = page(&status, &app.shared.counters, &connections);
@@ -52,48 +52,43 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
     head(&mut out, "brain_build_info", "gauge", "1, with the version.");
     let _ =
         writeln!(out, "brain_build_info{{version=\"{VERSION}\",schema=\"{}\"}} 1", status.schema);
-    for (name, kind, what, value) in [
-        ("brain_uptime_seconds", "gauge", "Since the daemon began.", status.uptime_seconds),
+    for (name, kind, help, value) in [
+        (
+            "brain_uptime_seconds",
+            "gauge",
+            "Seconds since the daemon started.",
+            status.uptime_seconds,
+        ),
         ("brain_pages", "gauge", "Active pages.", status.pages),
         ("brain_pages_deleted", "gauge", "Deleted pages that can be restored.", status.deleted),
         ("brain_store_bytes", "gauge", "Size of the store's file.", status.store_bytes),
         (
             "brain_index_behind",
             "gauge",
-            "Changes that the index on disk has not seen.",
+            "Changes that are not in the index on disk yet.",
             status.index_behind,
         ),
-        ("brain_outbox", "gauge", "Files that are still to be written.", status.outbox),
+        ("brain_outbox", "gauge", "Files that are not written yet.", status.outbox),
         (
             "brain_degraded",
             "gauge",
-            "Parts that do not work as they should.",
+            "Parts of the daemon that do not work.",
             status.degraded.len() as u64,
         ),
-        (
-            "brain_queue_waiting",
-            "gauge",
-            "Items that are on their way to a page.",
-            status.jobs.waiting,
-        ),
-        ("brain_queue_failed", "gauge", "Items that failed for good.", status.jobs.failed),
+        ("brain_queue_waiting", "gauge", "Items in the queue.", status.jobs.waiting),
+        ("brain_queue_failed", "gauge", "Items that failed permanently.", status.jobs.failed),
         (
             "brain_http_received_bytes_total",
             "counter",
-            "Bytes of bodies that came.",
+            "Bytes of received request bodies.",
             counters.bytes_in.get(),
         ),
     ] {
-        head(&mut out, name, kind, what);
+        head(&mut out, name, kind, help);
         let _ = writeln!(out, "{name} {value}");
     }
     workers(&mut out, &status.workers);
-    head(
-        &mut out,
-        "brain_ingest_items_total",
-        "counter",
-        "Items that were sent, by what became of them.",
-    );
+    head(&mut out, "brain_ingest_items_total", "counter", "Items sent to /ingest, by result.");
     for (result, count) in [
         ("accepted", &counters.accepted),
         ("duplicate", &counters.duplicate),
@@ -101,11 +96,11 @@ fn page(status: &StatusReply, counters: &Counters, connections: &[(Side, usize)]
     ] {
         let _ = writeln!(out, "brain_ingest_items_total{{result=\"{result}\"}} {}", count.get());
     }
-    head(&mut out, "brain_http_connections", "gauge", "Connections that are open.");
+    head(&mut out, "brain_http_connections", "gauge", "Open connections.");
     for (side, count) in connections {
         let _ = writeln!(out, "brain_http_connections{{listener=\"{}\"}} {count}", side.as_str());
     }
-    head(&mut out, "brain_http_requests_total", "counter", "Requests that were answered.");
+    head(&mut out, "brain_http_requests_total", "counter", "Answered requests.");
     for (name, route) in counters.routes() {
         for (class, count) in route.classes() {
             let _ = writeln!(
@@ -134,18 +129,18 @@ fn workers(out: &mut String, workers: &[WorkerStatus]) {
 
 fn histogram(out: &mut String, counters: &Counters) {
     const NAME: &str = "brain_http_request_duration_seconds";
-    head(out, NAME, "histogram", "How long requests took.");
-    let mut most = 0;
+    head(out, NAME, "histogram", "Duration of requests.");
+    let mut last_sum = 0;
     for (bound_us, sum) in counters.histogram() {
         let _ = writeln!(out, "{NAME}_bucket{{le=\"{}\"}} {sum}", bound_us as f64 / 1e6);
-        most = sum;
+        last_sum = sum;
     }
     // Counters change while they are read, and a histogram must not decrease.
-    let all = counters.requests().max(most);
+    let all = counters.requests().max(last_sum);
     let _ = writeln!(out, "{NAME}_bucket{{le=\"+Inf\"}} {all}");
     let _ = writeln!(out, "{NAME}_sum {}\n{NAME}_count {all}", counters.took_us.get() as f64 / 1e6);
 }
 
-fn head(out: &mut String, name: &str, kind: &str, what: &str) {
-    let _ = writeln!(out, "# HELP {name} {what}\n# TYPE {name} {kind}");
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }

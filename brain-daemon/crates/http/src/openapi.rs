@@ -16,21 +16,21 @@ use utoipa::{PartialSchema as _, ToSchema as _};
 use super::AppState;
 use super::http_error::ErrorBody;
 
-/// What any request may be refused with before a handler sees it.
+/// Errors that any request can get before a handler runs.
 const COMMON: [(&str, &str); 7] = [
-    ("400", "Fields that can be read in two ways, or a body that ended early"),
-    ("403", "Addressed to another host, or from a web page of another origin"),
-    ("405", "There is no such method here"),
-    ("408", "The request did not come in time"),
+    ("400", "Ambiguous fields, or an incomplete body"),
+    ("403", "A request to another host name, or from a web page of another origin"),
+    ("405", "The path has no such method"),
+    ("408", "The request did not arrive in time"),
     ("500", "A defect in brain"),
     ("501", "A transfer coding other than `chunked`"),
-    ("503", "Too many bodies are on their way, or the daemon is stopping"),
+    ("503", "Too many bodies at the same time, or the daemon is stopping"),
 ];
 
-/// Where it is.
+/// The path of the document.
 pub(super) const PATH: &str = "/openapi.json";
 
-/// The router, and the document about it at `/openapi.json`.
+/// Adds the route of the document to `router`.
 pub(super) fn serve(router: Router<AppState>, api: OpenApi) -> Router<AppState> {
     let text = serde_json::to_string(&document(api)).unwrap_or_default();
     let text = axum::body::Bytes::from(text);
@@ -43,13 +43,13 @@ pub(super) fn serve(router: Router<AppState>, api: OpenApi) -> Router<AppState> 
     )
 }
 
-/// The document, with what the handlers cannot say of themselves.
+/// Completes the document with parts that the handlers do not declare.
 fn document(mut api: OpenApi) -> OpenApi {
     api.info = InfoBuilder::new()
         .title("brain")
         .version(brain_protocol::VERSION)
         .description(Some(
-            "A daemon that keeps a person's knowledge: what it takes in, and who may come in.",
+            "A daemon that stores a person's knowledge: ingest, access and administration.",
         ))
         .build();
     let about = Operation::builder()
@@ -74,8 +74,8 @@ fn document(mut api: OpenApi) -> OpenApi {
             &mut item.head,
         ];
         for operation in operations.into_iter().flatten() {
-            for (status, what) in COMMON {
-                add(operation, status, what);
+            for (status, description) in COMMON {
+                add_error(operation, status, description);
             }
         }
     }
@@ -87,33 +87,38 @@ fn document(mut api: OpenApi) -> OpenApi {
     api
 }
 
-/// Adds an error response to an operation: a new status, or another form of a documented one.
-fn add(operation: &mut Operation, status: &str, what: &str) {
-    let refusal =
+/// Adds an error response to an operation. If the status is documented, adds the error body to it.
+fn add_error(operation: &mut Operation, status: &str, description: &str) {
+    let error_content =
         || ContentBuilder::new().schema(Some(Ref::from_schema_name(ErrorBody::name()))).build();
     match operation.responses.responses.entry(status.into()).or_insert_with(|| {
         RefOr::T(
-            ResponseBuilder::new().description(what).content("application/json", refusal()).build(),
+            ResponseBuilder::new()
+                .description(description)
+                .content("application/json", error_content())
+                .build(),
         )
     }) {
-        RefOr::T(known) => either(known, refusal),
+        RefOr::T(response) => allow_error_body(response, error_content),
         RefOr::Ref(_) => {}
     }
 }
 
-/// A response whose JSON is `known`, or the common refusal.
-fn either(known: &mut Response, refusal: impl Fn() -> Content) {
+/// Documents that the JSON of `response` can also be the error body.
+fn allow_error_body(response: &mut Response, error_content: impl Fn() -> Content) {
     use utoipa::openapi::schema::{OneOfBuilder, Schema};
-    let json =
-        known.content.entry("application/json".into()).or_insert_with(|| RefOr::T(refusal()));
+    let json = response
+        .content
+        .entry("application/json".into())
+        .or_insert_with(|| RefOr::T(error_content()));
     let RefOr::T(content) = json else { return };
     let common = Ref::from_schema_name(ErrorBody::name());
     match content.schema.take() {
-        Some(RefOr::Ref(own)) if own.ref_location != common.ref_location => {
-            let both: Schema = OneOfBuilder::new().item(own).item(common).into();
+        Some(RefOr::Ref(schema)) if schema.ref_location != common.ref_location => {
+            let both: Schema = OneOfBuilder::new().item(schema).item(common).into();
             content.schema = Some(both.into());
         }
-        same => content.schema = same,
+        schema => content.schema = schema,
     }
 }
 

@@ -17,11 +17,12 @@ pub(crate) struct Quota {
     pages: Option<u64>,
     /// Bytes a day; `None` for no limit.
     bytes: Option<u64>,
-    used: Mutex<Used>,
+    usage: Mutex<DailyUsage>,
 }
 
+/// The usage of one day.
 #[derive(Default)]
-struct Used {
+struct DailyUsage {
     /// Days since 1970.
     day: i64,
     /// Pages and bytes of each authenticated client.
@@ -31,7 +32,7 @@ struct Used {
 impl Quota {
     /// Creates a quota of pages and bytes a day.
     pub(crate) fn new(pages: Option<u64>, bytes: Option<u64>) -> Self {
-        Self { pages, bytes, used: Mutex::default() }
+        Self { pages, bytes, usage: Mutex::default() }
     }
 
     /// Checks whether the client may write another page today.
@@ -40,30 +41,30 @@ impl Quota {
     /// 429 with the seconds until midnight, if the quota is used up.
     pub(crate) fn check(&self, client: &str, now: i64) -> Result<(), HttpError> {
         let (pages, bytes) = self.today(now).clients.get(client).copied().unwrap_or_default();
-        self.fits(pages + 1, bytes + 1, now)
+        self.check_totals(pages + 1, bytes + 1, now)
     }
 
     /// Counts a page of `size` bytes.
     ///
     /// # Errors
-    /// As [`Quota::check`]; then nothing is counted.
+    /// Like [`Quota::check`]. After an error, nothing is counted.
     pub(crate) fn charge(&self, client: &str, size: usize, now: i64) -> Result<(), HttpError> {
-        let mut used = self.today(now);
-        let (pages, bytes) = used.clients.entry(client.to_owned()).or_default();
-        let (more_pages, more_bytes) = (*pages + 1, bytes.saturating_add(size as u64));
-        self.fits(more_pages, more_bytes, now)?;
-        (*pages, *bytes) = (more_pages, more_bytes);
+        let mut usage = self.today(now);
+        let (pages, bytes) = usage.clients.entry(client.to_owned()).or_default();
+        let (new_pages, new_bytes) = (*pages + 1, bytes.saturating_add(size as u64));
+        self.check_totals(new_pages, new_bytes, now)?;
+        (*pages, *bytes) = (new_pages, new_bytes);
         Ok(())
     }
 
-    /// Returns the charge for a page that was not written.
+    /// Undoes the charge for a page that was not written.
     pub(crate) fn refund(&self, client: &str, size: usize, now: i64) {
         if let Some((pages, bytes)) = self.today(now).clients.get_mut(client) {
             (*pages, *bytes) = (pages.saturating_sub(1), bytes.saturating_sub(size as u64));
         }
     }
 
-    fn fits(&self, pages: u64, bytes: u64, now: i64) -> Result<(), HttpError> {
+    fn check_totals(&self, pages: u64, bytes: u64, now: i64) -> Result<(), HttpError> {
         let (limit, key, unit) = match (self.pages, self.bytes) {
             (Some(max), _) if pages > max => (max, "ingest.daily_pages", "pages"),
             (_, Some(max)) if bytes > max => (max, "ingest.daily_bytes", "bytes"),
@@ -78,13 +79,14 @@ impl Quota {
             .with(header::RETRY_AFTER, HeaderValue::from(seconds)))
     }
 
-    fn today(&self, now: i64) -> MutexGuard<'_, Used> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Returns the usage of the current day. Resets it if a new day has begun.
+    fn today(&self, now: i64) -> MutexGuard<'_, DailyUsage> {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
         let day = now.div_euclid(DAY_MS);
-        if used.day != day {
-            *used = Used { day, ..Used::default() };
+        if usage.day != day {
+            *usage = DailyUsage { day, ..DailyUsage::default() };
         }
-        used
+        usage
     }
 }
 
@@ -99,9 +101,9 @@ mod tests {
         assert!(quota.charge("ann", 10, 0).is_ok() && quota.charge("ann", 10, 0).is_ok());
         let refused = quota.charge("ann", 10, DAY_MS - 5000).unwrap_err();
         assert_eq!(refused.error(), "quota_exceeded");
-        let told = refused.message();
-        assert!(told.contains("2 pages a day") && told.contains("ingest.daily_pages"), "{told}");
-        assert!(told.contains("in 5 seconds"), "{told}");
+        let text = refused.message();
+        assert!(text.contains("2 pages a day") && text.contains("ingest.daily_pages"), "{text}");
+        assert!(text.contains("in 5 seconds"), "{text}");
         assert!(quota.check("ann", 0).is_err() && quota.check("bob", 0).is_ok());
         assert!(quota.charge("ann", 10, DAY_MS).is_ok(), "the next day");
     }

@@ -96,7 +96,7 @@ pub(crate) fn adopt(socket: std::net::TcpListener) -> Result<TcpListener, Fault>
     })
 }
 
-/// What a listener serves, and its limits.
+/// The application of a listener, and its limits.
 pub(crate) struct Service {
     /// The routes.
     pub(crate) application: Application,
@@ -120,7 +120,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stop: Cancell
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "cannot accept");
+                tracing::warn!(%error, "cannot accept a connection");
                 service.limiter.evict_connection();
                 tokio::time::sleep(ACCEPT_RETRY).await;
                 continue;
@@ -216,14 +216,14 @@ async fn answer(
     let state = Arc::clone(&info.state);
     let has_length = state.begin_request(request.method().as_str(), b"content-length");
     let expects_continue = request.headers().contains_key(header::EXPECT);
-    let refused = check_framing(request.headers(), has_length);
+    let framing_error = check_framing(request.headers(), has_length);
     let body = RequestBody::new(&service.limiter, &state);
     let mut request = request.map(|incoming| TimedBody::wrap(incoming, &body, &service.timeouts));
-    let mut response = if let Some(refused) = refused {
+    let mut response = if let Some(error) = framing_error {
         drop(request);
-        let mut refused = refused.into_response();
-        refused.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        refused
+        let mut response = error.into_response();
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        response
     } else {
         request.extensions_mut().insert(ConnectInfo(info.peer));
         request.extensions_mut().insert(Arc::clone(&state));
@@ -239,23 +239,23 @@ async fn answer(
     Ok(response.map(|inner| ResponseBody::new(inner, body)))
 }
 
-/// Reads the unread rest of a request's body. Returns whether its end was reached.
+/// Reads the unread part of a request's body. Returns whether its end was reached.
 async fn drain_body(body: &Arc<RequestBody>, timeouts: &Timeouts) -> bool {
     let state = body.state();
-    let Some(rest) = body.take_rest() else { return false };
-    if state.is_timed_out() || state.is_evicted() || rest.size_hint().lower() > MAX_DRAINED {
+    let Some(unread) = body.take_unread() else { return false };
+    if state.is_timed_out() || state.is_evicted() || unread.size_hint().lower() > MAX_DRAINED {
         return false;
     }
     state.unmark_unread();
-    let mut rest = TimedBody::wrap(rest, body, timeouts);
+    let mut unread = TimedBody::wrap(unread, body, timeouts);
     let reading = async {
         let mut left = MAX_DRAINED as usize;
-        while let Some(frame) = rest.frame().await {
+        while let Some(frame) = unread.frame().await {
             let Ok(frame) = frame else { return false };
-            let Some(less) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else {
+            let Some(remaining) = left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) else {
                 return false;
             };
-            left = less;
+            left = remaining;
         }
         true
     };
@@ -275,24 +275,24 @@ fn check_framing(headers: &HeaderMap, has_length: Option<bool>) -> Option<HttpEr
         return None;
     }
     let refusal = |status, error, message: &str| Some(HttpError::new(status, error, message));
-    let bad = |message| refusal(StatusCode::BAD_REQUEST, "bad_request", message);
+    let bad_request = |message| refusal(StatusCode::BAD_REQUEST, "bad_request", message);
     if !codings.iter().all(|coding| coding.eq_ignore_ascii_case(b"chunked")) {
         let message =
             "the only supported transfer coding is `chunked`; send the body without another";
         return refusal(StatusCode::NOT_IMPLEMENTED, "not_implemented", message);
     }
     if codings.len() > 1 {
-        return bad("the transfer coding `chunked` is repeated; send it once");
+        return bad_request("the transfer coding `chunked` is repeated; send it once");
     }
-    // hyper uses the coding and drops the length; a proxy in front may have used the length
+    // hyper uses the coding and drops the length, but a proxy in front may have used the length
     // (section 6.3).
     match has_length {
         Some(false) => None,
         Some(true) => {
-            bad("Transfer-Encoding and Content-Length exclude each other; send one of them")
+            bad_request("Transfer-Encoding and Content-Length exclude each other; send one of them")
         }
-        None => {
-            bad("a request with Transfer-Encoding must wait for the answer to the one before it")
-        }
+        None => bad_request(
+            "a request with Transfer-Encoding must wait for the answer to the previous request",
+        ),
     }
 }

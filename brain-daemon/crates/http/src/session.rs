@@ -1,7 +1,8 @@
 //! Authenticates the owner's browser: cookies, CSRF tokens, and the origin of requests.
 //!
-//! There are two cookies. The one for consent is sent along from a client's page (`Lax`), so it
-//! permits consent only. Every change also needs a CSRF token, which only our own pages can read.
+//! There are two cookies. Browsers send the consent cookie with requests from a client's page, too
+//! (`Lax`), so it permits consent only. Every change also needs a CSRF token, which only pages of
+//! brain can read.
 //!
 //! Browsers send a cookie to every port of its host. Over plain HTTP, any service on this machine
 //! may see it, so consent cookies are ignored there.
@@ -31,7 +32,7 @@ impl FromRequestParts<AppState> for Owner {
     type Rejection = HttpError;
 
     async fn from_request_parts(parts: &mut Parts, app: &AppState) -> Result<Self, HttpError> {
-        owner(app, parts).map(Self)
+        authenticate_owner(app, parts).map(Self)
     }
 }
 
@@ -40,10 +41,10 @@ impl FromRequestParts<AppState> for Owner {
 /// # Errors
 /// 401 with `WWW-Authenticate`; 403 for a token without the scope, or without the CSRF token; 429
 /// after too many wrong tokens.
-fn owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
+fn authenticate_owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
     let (method, headers) = (&parts.method, &parts.headers);
     if headers.contains_key(AUTHORIZATION) {
-        let caller = bearer(app, parts)?;
+        let caller = bearer_caller(app, parts)?;
         auth::permit(app, &caller, ADMINISTRATION, Resource::Service)?;
         return Ok(caller);
     }
@@ -63,16 +64,16 @@ fn owner(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
             ));
         }
     }
-    let caller = administrator();
+    let caller = record_owner();
     auth::permit(app, &caller, ADMINISTRATION, Resource::Service)?;
     Ok(caller)
 }
 
-/// Returns the caller whom the bearer token belongs to.
+/// Returns the caller of the bearer token.
 ///
 /// Wrong tokens are counted by their first characters, so one program's wrong token does not
 /// affect other programs.
-fn bearer(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
+fn bearer_caller(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
     let caller = auth::bearer(app, &parts.headers, Resource::Service);
     if caller.is_err()
         && let Ok(token) = auth::token(&parts.headers)
@@ -84,7 +85,7 @@ fn bearer(app: &AppState, parts: &Parts) -> Result<Caller, HttpError> {
 }
 
 /// Returns 429 after too many wrong admin tokens.
-pub(super) fn too_often(seconds: u64) -> HttpError {
+pub(super) fn too_many_tokens(seconds: u64) -> HttpError {
     let message =
         format!("too many wrong admin tokens from your address; try again in {seconds} seconds");
     HttpError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", message)
@@ -92,12 +93,12 @@ pub(super) fn too_often(seconds: u64) -> HttpError {
 }
 
 /// Returns the owner if the request has an admin session. For requests that change nothing.
-pub(super) fn reader(app: &AppState, headers: &HeaderMap) -> Option<Caller> {
-    session(app, headers, Purpose::Admin).map(|_| administrator())
+pub(super) fn session_owner(app: &AppState, headers: &HeaderMap) -> Option<Caller> {
+    session(app, headers, Purpose::Admin).map(|_| record_owner())
 }
 
-/// Returns the owner as the caller, and names it in the audit.
-fn administrator() -> Caller {
+/// Returns the owner as the caller, and records the owner in the audit.
+fn record_owner() -> Caller {
     dispatch::set_caller("admin");
     owner_caller()
 }
@@ -116,11 +117,11 @@ pub(super) fn admin_csrf_token(app: &AppState, id: &str) -> Result<String, Fault
 }
 
 /// Returns 403 for a request that a foreign page may have sent.
-pub(super) fn csrf_error(way_out: &str) -> HttpError {
+pub(super) fn csrf_error(hint: &str) -> HttpError {
     HttpError::new(
         StatusCode::FORBIDDEN,
         "csrf",
-        format!("this did not come from a page of this brain; {way_out}"),
+        format!("this did not come from a page of this brain; {hint}"),
     )
 }
 
@@ -130,7 +131,7 @@ pub(super) fn session<'a>(
     headers: &'a HeaderMap,
     purpose: Purpose,
 ) -> Option<(&'a str, i64)> {
-    if purpose == Purpose::Consent && !keeps_consent(app) {
+    if purpose == Purpose::Consent && !uses_consent_cookies(app) {
         return None;
     }
     let id = cookie(headers, cookie_name(app, purpose))?;
@@ -141,7 +142,7 @@ pub(super) fn session<'a>(
 }
 
 /// Returns whether consent cookies are used: only where no other service can see them.
-pub(super) fn keeps_consent(app: &AppState) -> bool {
+pub(super) fn uses_consent_cookies(app: &AppState) -> bool {
     is_secure(app)
 }
 
@@ -195,8 +196,8 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     Some(first).filter(|value| !value.is_empty())
 }
 
-/// Returns whether a change may come from a page of this origin, by `Origin` (RFC 6454 section 7)
-/// RFC 6454 section 7; `Sec-Fetch-Application`) does not say otherwise. Programs send neither.
+/// Returns whether a change may come from a page of this origin, by `Sec-Fetch-Site` (Fetch
+/// Metadata) and `Origin` (RFC 6454 section 7). Programs send neither field.
 pub(super) fn is_same_origin(app: &AppState, headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if !matches!(site, None | Some(b"same-origin" | b"none")) {

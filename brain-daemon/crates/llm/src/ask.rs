@@ -19,8 +19,8 @@ const MAX_OPTION_TRIES: usize = 5;
 const MAX_RETRIES: u32 = 4;
 /// Time limit for a whole answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15 * 60);
-/// While it waits for a retry, the caller is asked this often whether to go on.
-const POLL: Duration = Duration::from_millis(100);
+/// Interval at which a wait for a retry checks for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Usual maximum of tokens per image. Some small models count more.
 const IMAGE_TOKENS: u64 = 3000;
 /// Tokens of a request besides its texts.
@@ -276,6 +276,6 @@ fn wait_for(time: Duration, should_continue: &dyn Fn() -> bool) -> Result<(), Mo
         if left.is_zero() {
             return Ok(());
         }
-        std::thread::sleep(left.min(POLL));
+        std::thread::sleep(left.min(POLL_INTERVAL));
     }
 }

@@ -1,5 +1,4 @@
-//! A model's server that closes kept connections, over a real network of this machine: what is
-//! answered, and what is paid.
+//! Tests with a real local server that closes kept connections: answers and costs.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,20 +9,20 @@ use std::time::Duration;
 use serde_json::json;
 use url::Url;
 
-use super::tests::{completion, plain};
+use super::tests::{completion, simple_question};
 use super::*;
 use brain_base::clock::SystemClock;
 use brain_costs::{Ledger, Price};
 use brain_net::Client;
 
-/// Answers one request of each connection, in turn, and closes it a little later.
+/// Starts a server that answers one request per connection and closes it 300 ms later.
 fn server(answers: Vec<String>) -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = Url::parse(&format!("http://{}/v1", listener.local_addr().unwrap())).unwrap();
     std::thread::spawn(move || {
         for answer in answers {
             let Ok((mut stream, _)) = listener.accept() else { return };
-            request(&mut stream);
+            read_request(&mut stream);
             let _ = stream.write_all(answer.as_bytes());
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(300));
@@ -34,8 +33,8 @@ fn server(answers: Vec<String>) -> Url {
     url
 }
 
-/// Reads a request whole.
-fn request(stream: &mut TcpStream) {
+/// Reads a complete request.
+fn read_request(stream: &mut TcpStream) {
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
         head.push(byte[0]);
@@ -52,8 +51,8 @@ fn http(status: &str, body: &str) -> String {
     )
 }
 
-/// A model at `base` that costs 1 USD a million tokens in, and 2 out, and its ledger.
-fn paid(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
+/// Opens a model at 1 USD per million input tokens and 2 USD per million output tokens.
+fn paid_model(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
     let price = Price { input: 1_000_000, output: 2_000_000 };
     let meter = CostMeter { ledger: Arc::clone(&ledger), price };
@@ -65,28 +64,28 @@ fn paid(base: Url, dir: &Path) -> (Model, Arc<Ledger>) {
 }
 
 #[test]
-fn a_model_that_is_busy_and_closes_is_asked_again_and_costs_one_answer() {
+fn retry_after_a_closed_connection_costs_one_answer() {
     let busy = http("429 Too Many Requests\r\nRetry-After: 1", r#"{"error":{"message":"later"}}"#);
     let answer = http("200 OK", &completion(&json!("hi"), "stop").to_string());
     let dir = tempfile::tempdir().unwrap();
-    let (model, ledger) = paid(server(vec![busy, answer]), dir.path());
-    let question = Question { max_retry_wait: Duration::from_secs(10), ..plain() };
+    let (model, ledger) = paid_model(server(vec![busy, answer]), dir.path());
+    let question = Question { max_retry_wait: Duration::from_secs(10), ..simple_question() };
     let reply = model.ask(&question, None, &|| true).unwrap();
     assert_eq!((reply.text.as_str(), reply.tokens_in, reply.tokens_out), ("hi", 11, 3));
     let costs = ledger.read(None, None, 10).unwrap();
     let calls: Vec<_> =
         costs.calls.iter().map(|call| (call.state.as_str(), call.spent.actual)).collect();
-    assert_eq!(calls, [("done", 17), ("failed", 0)], "nothing counts that was not answered");
+    assert_eq!(calls, [("done", 17), ("failed", 0)], "only the answered call costs");
 }
 
 #[test]
-fn a_count_of_tokens_that_cannot_be_is_not_passed_on() {
+fn implausible_token_count_is_replaced() {
     let mut absurd = completion(&json!("hi"), "stop");
     absurd["usage"] = json!({ "prompt_tokens": 1_u64 << 62, "completion_tokens": 1_u64 << 62 });
     let dir = tempfile::tempdir().unwrap();
-    let (model, ledger) = paid(server(vec![http("200 OK", &absurd.to_string())]), dir.path());
-    let reply = model.ask(&plain(), None, &|| true).unwrap();
-    let worst = plain().max_input_tokens();
+    let (model, ledger) = paid_model(server(vec![http("200 OK", &absurd.to_string())]), dir.path());
+    let reply = model.ask(&simple_question(), None, &|| true).unwrap();
+    let worst = simple_question().max_input_tokens();
     assert_eq!((reply.tokens_in, reply.tokens_out), (worst, 7));
     let costs = ledger.read(None, None, 10).unwrap();
     assert_eq!((costs.implausible, costs.total.actual), (1, worst + 14));

@@ -199,14 +199,14 @@ impl Model {
         net: &dyn HttpClient,
         meter: CostMeter,
     ) -> Result<Self, ModelError> {
-        let (own, path) = match settings.provider {
+        let (default_base, path) = match settings.provider {
             Provider::OpenAi => ("https://api.openai.com/v1", "chat/completions"),
             Provider::Anthropic => ("https://api.anthropic.com", "v1/messages"),
         };
         if settings.base.is_none() && key.is_none() {
-            return Err(ModelError::no_key(own));
+            return Err(ModelError::no_key(default_base));
         }
-        let base = settings.base.as_ref().map_or(own, Url::as_str).trim_end_matches('/');
+        let base = settings.base.as_ref().map_or(default_base, Url::as_str).trim_end_matches('/');
         // Accept an address that ends with the version, as that of the other API does.
         let base = match settings.provider {
             Provider::Anthropic => base.strip_suffix("/v1").unwrap_or(base),

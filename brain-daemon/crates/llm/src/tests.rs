@@ -1,5 +1,4 @@
-//! Both shapes over a link that is none: what is sent, what is understood, what is said of what
-//! went wrong, and where the key is not.
+//! Tests of both APIs with a fake network: requests, answers, errors, and the secrecy of the key.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use url::Url;
 use super::*;
 use brain_base::clock::SystemClock;
 use brain_costs::{Ledger, Price};
-use brain_fakes::{KEY, Net, Sent};
+use brain_fakes::{FakeNetwork, KEY, RecordedRequest};
 use brain_net::{Error as NetError, HttpResponse};
 
 pub(super) fn answer(status: u16, body: &Value) -> Result<HttpResponse, NetError> {
@@ -29,20 +28,25 @@ fn settings(provider: Provider, base: Option<&str>) -> Settings {
     Settings { provider, base, model: None, vision_model: None, silence }
 }
 
-/// A model that costs nothing: it needs no ledger.
+/// Opens a model without a price, which needs no ledger.
 fn open(
     provider: Provider,
     base: Option<&str>,
     key: Option<&str>,
-    net: &Net,
+    net: &FakeNetwork,
 ) -> Result<Model, ModelError> {
     let ledger = Arc::new(Ledger::new(Path::new("/nowhere/costs.jsonl"), Arc::new(SystemClock)));
     let meter = CostMeter { ledger, price: Price::default() };
     Model::open(&settings(provider, base), "m", key.map(Secret::new), net, meter)
 }
 
-/// A model that costs 1 USD a million tokens in, and 2 out, with its ledger in `dir`.
-pub(super) fn paid(provider: Provider, net: &Net, dir: &Path) -> (Model, Arc<Ledger>) {
+/// Opens a model at 1 USD per million input tokens and 2 USD per million output tokens, with its
+/// ledger in `dir`.
+pub(super) fn paid_model(
+    provider: Provider,
+    net: &FakeNetwork,
+    dir: &Path,
+) -> (Model, Arc<Ledger>) {
     let ledger = Arc::new(Ledger::new(&dir.join("costs.jsonl"), Arc::new(SystemClock)));
     let price = Price { input: 1_000_000, output: 2_000_000 };
     let meter = CostMeter { ledger: Arc::clone(&ledger), price };
@@ -54,7 +58,7 @@ fn ask(model: &Model, question: &Question<'_>) -> Result<Reply, ModelError> {
     model.ask(question, None, &|| true)
 }
 
-pub(super) fn plain() -> Question<'static> {
+pub(super) fn simple_question() -> Question<'static> {
     Question { purpose: "test", system: "be", text: "hello", max_tokens: 7, ..Question::default() }
 }
 
@@ -69,21 +73,23 @@ fn message(blocks: &Value, stop: &str) -> Value {
 }
 
 #[test]
-fn a_question_in_the_shape_of_openai() {
-    let net = Net::new(|_| answer(200, &completion(&json!("<think>hm</think>\n hi "), "stop")));
+fn question_in_the_openai_format() {
+    let net =
+        FakeNetwork::new(|_| answer(200, &completion(&json!("<think>hm</think>\n hi "), "stop")));
     let model =
         open(Provider::OpenAi, Some("http://127.0.0.1:11434/v1/"), Some(KEY), &net).unwrap();
     let images = [
         Image::Url("https://e.org/a.png".into()),
         Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
     ];
-    let question = Question { images: &images, temperature: Some(0.5), json: true, ..plain() };
+    let question =
+        Question { images: &images, temperature: Some(0.5), json: true, ..simple_question() };
     let reply = ask(&model, &question).unwrap();
     assert_eq!(
         reply,
         Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
     );
-    let sent = net.sent().remove(0);
+    let sent = net.requests().remove(0);
     assert_eq!(sent.url, "http://127.0.0.1:11434/v1/chat/completions");
     assert_eq!(sent.authorization.as_deref(), Some("Bearer sk-very-secret-key"));
     assert!(sent.headers.iter().all(|(_, value)| !value.contains(KEY)));
@@ -95,17 +101,17 @@ fn a_question_in_the_shape_of_openai() {
                 { "type": "image_url", "image_url": { "url": "data:image/png;base64,YWJj" } },
                 { "type": "text", "text": "hello" } ] } ] })
     );
-    ask(&model, &plain()).unwrap();
-    let sent = net.sent().remove(1).body;
+    ask(&model, &simple_question()).unwrap();
+    let sent = net.requests().remove(1).body;
     assert_eq!(sent["messages"][1]["content"], "hello");
     assert!(sent.get("temperature").is_none() && sent.get("response_format").is_none());
 }
 
 #[test]
-fn a_question_in_the_shape_of_anthropic() {
+fn question_in_the_anthropic_format() {
     let blocks =
         json!([{ "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "hi" }]);
-    let net = Net::new(move |_| answer(200, &message(&blocks, "end_turn")));
+    let net = FakeNetwork::new(move |_| answer(200, &message(&blocks, "end_turn")));
     for (base, url) in [
         (None, "https://api.anthropic.com/v1/messages"),
         (Some("https://gateway.example/a"), "https://gateway.example/a/v1/messages"),
@@ -116,12 +122,13 @@ fn a_question_in_the_shape_of_anthropic() {
             Image::Url("https://e.org/a.png".into()),
             Image::Bytes { kind: "image/png".into(), bytes: b"abc".into() },
         ];
-        let reply = ask(&model, &Question { images: &images, json: true, ..plain() }).unwrap();
+        let reply =
+            ask(&model, &Question { images: &images, json: true, ..simple_question() }).unwrap();
         assert_eq!(
             reply,
             Reply { text: "hi".into(), tokens_in: 11, tokens_out: 3, finish: Finish::Stop }
         );
-        let sent = net.sent().pop().unwrap();
+        let sent = net.requests().pop().unwrap();
         assert_eq!((sent.url.as_str(), sent.authorization), (url, None));
         let header = |name: &str| {
             sent.headers.iter().find(|(known, _)| known == name).map(|(_, v)| v.as_str())
@@ -141,24 +148,24 @@ fn a_question_in_the_shape_of_anthropic() {
 }
 
 #[test]
-fn a_key_is_needed_where_the_providers_own_service_is_asked() {
-    let net = Net::new(|_| answer(401, &json!({})));
+fn provider_service_requires_a_key() {
+    let net = FakeNetwork::new(|_| answer(401, &json!({})));
     for provider in [Provider::OpenAi, Provider::Anthropic] {
         let fault = open(provider, None, None, &net).err().unwrap();
         assert_eq!(fault.kind, ModelErrorKind::NoKey);
         assert!(
             fault.hint.contains("secrets/llm-api-key") && fault.hint.contains("BRAIN_LLM_API_KEY")
         );
-        assert!(net.sent().is_empty());
+        assert!(net.requests().is_empty());
     }
-    // A server of one's own says itself whether it wants one.
+    // Any other server decides whether it requires a key.
     let model = open(Provider::OpenAi, Some("http://localhost:1/v1"), None, &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::NoKey);
+    assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, ModelErrorKind::NoKey);
 }
 
 #[test]
-fn what_a_model_does_not_take_is_left_out() {
-    let picky = |sent: &Sent| {
+fn rejected_options_are_left_out() {
+    let strict_service = |sent: &RecordedRequest| {
         let refuse = |param: &str, message: &str| {
             let error = json!({ "message": message, "type": "invalid_request_error", "param": param, "code": "unsupported" });
             answer(400, &json!({ "error": error }))
@@ -178,19 +185,19 @@ fn what_a_model_does_not_take_is_left_out() {
             () => answer(200, &completion(&json!("{}"), "stop")),
         }
     };
-    let net = Net::new(picky);
+    let net = FakeNetwork::new(strict_service);
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    let question = Question { temperature: Some(0.0), json: true, ..plain() };
+    let question = Question { temperature: Some(0.0), json: true, ..simple_question() };
     assert_eq!(ask(&model, &question).unwrap().text, "{}");
     assert_eq!(
-        (net.sent().len(), net.sent()[3].body["max_completion_tokens"].as_u64()),
+        (net.requests().len(), net.requests()[3].body["max_completion_tokens"].as_u64()),
         (4, Some(7))
     );
-    // It is remembered.
+    // The rejected options are remembered.
     ask(&model, &question).unwrap();
-    assert_eq!(net.sent().len(), 5);
+    assert_eq!(net.requests().len(), 5);
 
-    let net = Net::new(|_| {
+    let net = FakeNetwork::new(|_| {
         answer(
             400,
             &json!({ "error": { "message": "`temperature` is deprecated for this model." } }),
@@ -198,14 +205,14 @@ fn what_a_model_does_not_take_is_left_out() {
     });
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
     assert_eq!(
-        ask(&model, &Question { temperature: Some(0.0), ..plain() }).unwrap_err().kind,
+        ask(&model, &Question { temperature: Some(0.0), ..simple_question() }).unwrap_err().kind,
         ModelErrorKind::InvalidRequest
     );
-    assert_eq!(net.sent().len(), 2, "it goes round in no circle");
+    assert_eq!(net.requests().len(), 2, "an option is dropped only once");
 }
 
 #[test]
-fn each_refusal_has_its_name_and_its_way_out() {
+fn each_error_status_has_a_kind_and_a_hint() {
     let error = |message: &str, code: &str| json!({ "error": { "message": message, "type": "t", "code": code } });
     for (status, body, why, services) in [
         (
@@ -247,12 +254,12 @@ fn each_refusal_has_its_name_and_its_way_out() {
         (413, error("large", ""), ModelErrorKind::InvalidRequest, false),
     ] {
         let text = body.to_string();
-        let net = Net::new(move |_| {
+        let net = FakeNetwork::new(move |_| {
             let headers = vec![("retry-after".into(), "17".into())];
             Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
         });
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-        let fault = ask(&model, &plain()).unwrap_err();
+        let fault = ask(&model, &simple_question()).unwrap_err();
         assert_eq!((fault.kind, fault.kind.is_service_failure()), (why, services), "{text}");
         assert!(fault.message.contains("https://api.openai.com/v1/chat/completions"), "{fault}");
         assert!(fault.message.contains(&status.to_string()) && !fault.hint.is_empty(), "{fault}");
@@ -263,11 +270,11 @@ fn each_refusal_has_its_name_and_its_way_out() {
 }
 
 #[test]
-fn what_a_service_says_is_one_bounded_line() {
+fn service_message_is_one_bounded_line() {
     let words = format!("a\nb\u{202e}c {}", "x".repeat(999));
-    let net = Net::new(move |_| answer(500, &json!({ "error": { "message": words } })));
+    let net = FakeNetwork::new(move |_| answer(500, &json!({ "error": { "message": words } })));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    let fault = ask(&model, &plain()).unwrap_err();
+    let fault = ask(&model, &simple_question()).unwrap_err();
     assert!(
         fault.message.contains(": a b c xxx") && fault.message.len() < 350,
         "{}",
@@ -276,22 +283,22 @@ fn what_a_service_says_is_one_bounded_line() {
 }
 
 #[test]
-fn silence_and_a_dead_line_are_told_apart() {
-    for (trouble, why) in [
+fn timeout_and_refused_connection_differ() {
+    for (error, kind) in [
         (NetError::Timeout(180), ModelErrorKind::Timeout),
         (NetError::ConnectionRefused, ModelErrorKind::Unreachable),
     ] {
-        let net = Net::new(move |_| Err(trouble.clone()));
+        let net = FakeNetwork::new(move |_| Err(error.clone()));
         let model = open(Provider::OpenAi, Some("http://127.0.0.1:1/v1"), None, &net).unwrap();
-        let fault = ask(&model, &plain()).unwrap_err();
-        assert_eq!((fault.kind, why.is_service_failure()), (why, true));
-        assert_eq!(why.may_be_input_failure(), why == ModelErrorKind::Timeout);
+        let fault = ask(&model, &simple_question()).unwrap_err();
+        assert_eq!((fault.kind, kind.is_service_failure()), (kind, true));
+        assert_eq!(kind.may_be_input_failure(), kind == ModelErrorKind::Timeout);
     }
 }
 
 #[test]
-fn answers_that_are_none() {
-    let said = |text: &str, finish: &str| completion(&json!(text), finish);
+fn unusable_answers_are_errors() {
+    let text_answer = |text: &str, finish: &str| completion(&json!(text), finish);
     for (body, why) in [
         (completion(&json!(null), "content_filter"), ModelErrorKind::Refused),
         (
@@ -302,13 +309,13 @@ fn answers_that_are_none() {
         (json!({ "error": { "message": "upstream" } }), ModelErrorKind::InvalidResponse),
         (json!("<html>"), ModelErrorKind::InvalidResponse),
     ] {
-        let net = Net::new(move |_| answer(200, &body));
+        let net = FakeNetwork::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-        assert_eq!(ask(&model, &plain()).unwrap_err().kind, why);
+        assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, why);
     }
-    let net = Net::new(|_| answer(200, &message(&json!([]), "refusal")));
+    let net = FakeNetwork::new(|_| answer(200, &message(&json!([]), "refusal")));
     let model = open(Provider::Anthropic, None, Some(KEY), &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::Refused);
+    assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, ModelErrorKind::Refused);
 
     for (text, finish, found) in [
         ("{\"a\": 1}", "stop", Ok(json!({ "a": 1 }))),
@@ -318,24 +325,28 @@ fn answers_that_are_none() {
         ("Sure! {\"a\": 1}", "stop", Err(ModelErrorKind::NotJson)),
         ("[1]", "stop", Err(ModelErrorKind::NotJson)),
     ] {
-        let body = said(text, finish);
-        let net = Net::new(move |_| answer(200, &body));
+        let body = text_answer(text, finish);
+        let net = FakeNetwork::new(move |_| answer(200, &body));
         let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-        let json = ask(&model, &plain()).unwrap().json();
+        let json = ask(&model, &simple_question()).unwrap().json();
         assert_eq!(json.map_err(|fault| fault.kind), found, "{text}");
     }
 }
 
 #[test]
-fn a_brain_that_stops_waits_for_no_model() {
-    let net = Net::new(|_| answer(200, &completion(&json!("late"), "stop")));
+fn cancelled_question_is_not_sent() {
+    let net = FakeNetwork::new(|_| answer(200, &completion(&json!("late"), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    assert_eq!(model.ask(&plain(), None, &|| false).unwrap_err().kind, ModelErrorKind::Stopped);
+    assert_eq!(
+        model.ask(&simple_question(), None, &|| false).unwrap_err().kind,
+        ModelErrorKind::Stopped
+    );
 }
 
 #[test]
-fn an_answer_without_end_is_none() {
-    let net = Net::new(|_| answer(200, &completion(&json!("x".repeat(3 * 1024 * 1024)), "stop")));
+fn oversized_answer_is_rejected() {
+    let net =
+        FakeNetwork::new(|_| answer(200, &completion(&json!("x".repeat(3 * 1024 * 1024)), "stop")));
     let model = open(Provider::OpenAi, None, Some(KEY), &net).unwrap();
-    assert_eq!(ask(&model, &plain()).unwrap_err().kind, ModelErrorKind::InvalidResponse);
+    assert_eq!(ask(&model, &simple_question()).unwrap_err().kind, ModelErrorKind::InvalidResponse);
 }

@@ -8,21 +8,21 @@ use serde::Serialize;
 /// limits of clients. An answer never has more characters than this.
 pub(super) const MAX_ANSWER: usize = 80_000;
 
-/// Returns `answer` as structured content and as text. About half of the clients pass on only the
-/// one, half only the other.
+/// Returns `answer` as structured content and as text. Some clients pass on only the structured
+/// content, others only the text.
 ///
 /// # Errors
-/// `too_large` if it exceeds [`MAX_ANSWER`]; tools should shorten their output before. `internal`
-/// if it cannot be serialized.
+/// `too_large` if `answer` exceeds [`MAX_ANSWER`]; tools should shorten their output before.
+/// `internal` if `answer` cannot be serialized.
 pub(super) fn to_result(answer: &impl Serialize) -> Result<CallToolResult, Fault> {
-    let broken = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
-    let text = serde_json::to_string(answer).map_err(broken)?;
+    let to_fault = |error: serde_json::Error| Fault::new(FaultCode::Internal, error.to_string());
+    let text = serde_json::to_string(answer).map_err(to_fault)?;
     if text.len() > MAX_ANSWER {
         let message = format!("the answer would have {} bytes, more than {MAX_ANSWER}", text.len());
         return Err(Fault::new(FaultCode::TooLarge, message)
-            .hint("ask for less: a lower limit, or a part of it"));
+            .hint("request less: a lower limit, or a part of it"));
     }
-    let value = serde_json::to_value(answer).map_err(broken)?;
+    let value = serde_json::to_value(answer).map_err(to_fault)?;
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(value);
     Ok(result)

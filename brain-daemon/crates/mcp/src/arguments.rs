@@ -23,22 +23,24 @@ pub(super) fn read<T: DeserializeOwned>(
     schema: &JsonObject,
 ) -> Result<T, Fault> {
     let none = JsonObject::new();
-    let known = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
     let mut values = JsonObject::new();
     for (name, value) in arguments {
-        let Some(kind) = known.get(&name) else { return Err(unknown_argument(&name, known)) };
-        let blank = value.as_str().is_some_and(|text| text.trim().is_empty());
-        if value.is_null() || (blank && !is_required(&name)) {
+        let Some(property) = properties.get(&name) else {
+            return Err(unknown_argument(&name, properties));
+        };
+        let is_blank = value.as_str().is_some_and(|text| text.trim().is_empty());
+        if value.is_null() || (is_blank && !is_required(&name)) {
             continue;
         }
-        let value = coerce(value, kind);
-        check(&name, &value, kind)?;
+        let value = coerce(value, property);
+        check(&name, &value, property)?;
         values.insert(name, value);
     }
     if let Some(missing) =
-        known.keys().find(|name| is_required(name) && !values.contains_key(*name))
+        properties.keys().find(|name| is_required(name) && !values.contains_key(*name))
     {
         return Err(invalid(format!("the argument \"{missing}\" is missing")));
     }
@@ -48,12 +50,12 @@ pub(super) fn read<T: DeserializeOwned>(
 
 fn invalid(message: String) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message)
-        .hint("call again with arguments as the tool's input schema has them")
+        .hint("call again with arguments that match the tool's input schema")
 }
 
-fn unknown_argument(name: &str, known: &JsonObject) -> Fault {
+fn unknown_argument(name: &str, properties: &JsonObject) -> Fault {
     let name = shorten(name, MAX_QUOTED).escape_debug().to_string();
-    let known: Vec<&str> = known.keys().map(String::as_str).collect();
+    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
     invalid(match known.as_slice() {
         [] => format!("there is no argument \"{name}\"; this tool takes none"),
         known => format!("there is no argument \"{name}\"; there are: {}", known.join(", ")),
@@ -84,11 +86,12 @@ fn coerce(value: Value, schema: &Value) -> Value {
                 Value::String(text) => parse_list(&text),
                 other => return other,
             };
-            let kind = schema.get("items").unwrap_or(&Value::Null);
-            let blank = |item: &Value| {
+            let item_schema = schema.get("items").unwrap_or(&Value::Null);
+            let is_blank = |item: &Value| {
                 item.is_null() || item.as_str().is_some_and(|text| text.trim().is_empty())
             };
-            items.into_iter().filter(|item| !blank(item)).map(|item| coerce(item, kind)).collect()
+            let items = items.into_iter().filter(|item| !is_blank(item));
+            items.map(|item| coerce(item, item_schema)).collect()
         }
         (_, value) => value,
     }
@@ -98,8 +101,8 @@ fn coerce(value: Value, schema: &Value) -> Value {
 fn match_choice(text: String, schema: &Value) -> Value {
     let choices = schema.get("enum").and_then(Value::as_array);
     let word = text.trim().to_lowercase();
-    let known = choices.and_then(|all| all.iter().find(|one| one.as_str() == Some(&word)));
-    known.cloned().unwrap_or(Value::String(text))
+    let choice = choices.and_then(|all| all.iter().find(|one| one.as_str() == Some(&word)));
+    choice.cloned().unwrap_or(Value::String(text))
 }
 
 /// Splits a list that was sent as text: JSON, or items separated by commas.
@@ -127,7 +130,7 @@ fn to_integer(number: Number) -> Value {
 
 /// Checks a value against the schema.
 fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
-    let shown = || shorten(&value.to_string(), MAX_QUOTED);
+    let quoted = || shorten(&value.to_string(), MAX_QUOTED);
     let fits = match schema.get("type").and_then(Value::as_str) {
         Some("string") => value.is_string(),
         Some("integer") => value.is_u64() || value.is_i64(),
@@ -139,7 +142,7 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
     };
     if !fits {
         let kind = schema.get("type").and_then(Value::as_str).unwrap_or_default();
-        return Err(invalid(format!("\"{name}\" is of type {kind}, not {}", shown())));
+        return Err(invalid(format!("\"{name}\" is of type {kind}, not {}", quoted())));
     }
     if let Some(Value::Array(choices)) = schema.get("enum")
         && !choices.contains(value)
@@ -148,11 +151,11 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
         return Err(invalid(format!(
             "\"{name}\" is one of {}, not {}",
             choices.join(", "),
-            shown()
+            quoted()
         )));
     }
     if let Some(number) = value.as_f64() {
-        let bound = |which: &str| schema.get(which).and_then(Value::as_f64);
+        let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let (least, most) = (bound("minimum"), bound("maximum"));
         if least.is_some_and(|least| number < least) || most.is_some_and(|most| number > most) {
             let range = match (least, most) {
@@ -160,7 +163,7 @@ fn check(name: &str, value: &Value, schema: &Value) -> Result<(), Fault> {
                 (Some(least), None) => format!("at least {least}"),
                 (None, most) => format!("at most {}", most.unwrap_or_default()),
             };
-            return Err(invalid(format!("\"{name}\" is {range}, not {}", shown())));
+            return Err(invalid(format!("\"{name}\" is {range}, not {}", quoted())));
         }
     }
     if let (Value::Array(items), Some(kind)) = (value, schema.get("items")) {

@@ -1,7 +1,7 @@
 //! Cursors: where the next part of a list begins.
 //!
-//! A cursor names the tool and contains a hash of its arguments, so one of another list is refused.
-//! It is not secret and grants nothing: permissions are checked at every call.
+//! A cursor names the tool and contains a hash of the arguments, so a cursor of another list is
+//! refused. It is not secret and grants nothing: permissions are checked at every call.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -39,7 +39,7 @@ impl Cursors {
     /// Returns the position in `cursor`.
     ///
     /// # Errors
-    /// `invalid_request` if it is not a cursor, or one of another list.
+    /// `invalid_request` if `cursor` is not a cursor, or belongs to another list.
     pub(super) fn position(&self, cursor: Option<&str>) -> Result<Option<String>, Fault> {
         let Some(cursor) = cursor else { return Ok(None) };
         let bytes = URL_SAFE_NO_PAD.decode(cursor.trim().trim_end_matches('=')).unwrap_or_default();
@@ -48,10 +48,10 @@ impl Cursors {
         let (Some(PREFIX), Some(tool), Some(arguments_hash), Some(position)) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(invalid_cursor("the cursor is none that brain has made"));
+            return Err(invalid_cursor("the cursor is not one of brain's cursors"));
         };
         if tool != self.tool {
-            return Err(invalid_cursor("the cursor is one of another tool"));
+            return Err(invalid_cursor("the cursor belongs to another tool"));
         }
         if arguments_hash != self.arguments_hash {
             return Err(invalid_cursor("the cursor belongs to a call with other arguments"));
@@ -63,8 +63,8 @@ impl Cursors {
 /// The fault for an invalid cursor.
 fn invalid_cursor(message: &str) -> Fault {
     Fault::new(FaultCode::InvalidRequest, message).hint(
-        "give next_cursor as it came, with the same arguments; without a cursor the list \
-            begins anew",
+        "send next_cursor unchanged, with the same arguments; without a cursor, the list starts \
+            at the beginning",
     )
 }
 
@@ -84,15 +84,15 @@ pub(super) struct ListPart<R> {
 /// Returns the rows after the position `after`: at most `limit`, and no more than fit into an
 /// answer.
 ///
-/// `more` says that there are items after `items`. A position has a count and a hash of the `key`
-/// of its item. If that item has moved, the list continues after it. If it is gone, the list
-/// continues at the count.
+/// `has_more` says that there are items after `items`. A position has a count, and a hash of the
+/// last returned item's `key`. If that item has moved, the list continues after it. If the item is
+/// gone, the list continues at the count.
 ///
 /// # Errors
 /// `invalid_request` if the position is invalid; the error of `row`.
 pub(super) fn page_of<T, R: Serialize>(
     items: &[T],
-    more: bool,
+    has_more: bool,
     after: Option<&str>,
     limit: usize,
     key: impl Fn(&T) -> String,
@@ -101,26 +101,26 @@ pub(super) fn page_of<T, R: Serialize>(
     let start = match after {
         None => 0,
         Some(position) => {
-            let (count, mark) = parse_position(position)?;
-            let moved = |at: &usize| at.abs_diff(count.saturating_sub(1));
-            let same = (0..items.len())
-                .filter(|&at| short_hash(&key(&items[at])) == mark)
-                .min_by_key(moved);
-            same.map_or(count, |at| at + 1)
+            let (count, key_hash) = parse_position(position)?;
+            let distance = |at: &usize| at.abs_diff(count.saturating_sub(1));
+            let last = (0..items.len())
+                .filter(|&at| short_hash(&key(&items[at])) == key_hash)
+                .min_by_key(distance);
+            last.map_or(count, |at| at + 1)
         }
     };
     let (mut rows, mut bytes, mut end) = (Vec::new(), 0, start.min(items.len()));
     for item in items.iter().skip(start).take(limit) {
-        let made = row(item)?;
-        bytes += json_len(&made) + 1;
+        let row = row(item)?;
+        bytes += json_len(&row) + 1;
         if bytes > MAX_ROWS_BYTES && !rows.is_empty() {
             break;
         }
-        rows.push(made);
+        rows.push(row);
         end += 1;
     }
     let last = end.checked_sub(1).and_then(|at| items.get(at));
-    let next = last.filter(|_| !rows.is_empty() && (more || end < items.len()));
+    let next = last.filter(|_| !rows.is_empty() && (has_more || end < items.len()));
     Ok(ListPart { rows, next: next.map(|last| format!("{end}:{}", short_hash(&key(last)))) })
 }
 
@@ -133,11 +133,12 @@ pub(super) fn rows_before(after: Option<&str>) -> Result<usize, Fault> {
 }
 
 fn parse_position(position: &str) -> Result<(usize, &str), Fault> {
-    let parts =
-        position.split_once(':').and_then(|(count, mark)| Some((count.parse::<u32>().ok()?, mark)));
-    let (count, mark) =
-        parts.ok_or_else(|| invalid_cursor("the cursor is none that brain has made"))?;
-    Ok((count as usize, mark))
+    let parts = position
+        .split_once(':')
+        .and_then(|(count, key_hash)| Some((count.parse::<u32>().ok()?, key_hash)));
+    let (count, key_hash) =
+        parts.ok_or_else(|| invalid_cursor("the cursor is not one of brain's cursors"))?;
+    Ok((count as usize, key_hash))
 }
 
 #[cfg(test)]
@@ -173,7 +174,7 @@ mod tests {
             &URL_SAFE_NO_PAD.encode([0xff, 0xfe]),
             &"A".repeat(100_000),
         ] {
-            assert!(refusal(&cursors, forged).contains("none that brain has made"), "{forged}");
+            assert!(refusal(&cursors, forged).contains("not one of brain's cursors"), "{forged}");
         }
     }
 

@@ -17,17 +17,17 @@ pub(super) fn to_result(tool: &str, fault: &Fault) -> CallToolResult {
 /// Returns a fault as text.
 fn text(fault: &Fault) -> String {
     let message = shorten(fault.message.trim_end_matches('.'), MAX_MESSAGE_CHARS);
-    let next = hint(fault).or_else(|| next(fault.code).map(str::to_owned));
+    let next = own_hint(fault).or_else(|| next_step(fault.code).map(str::to_owned));
     match next {
         Some(next) => {
-            format!("{}: {message}. Next: {}.", code(fault.code), next.trim_end_matches('.'))
+            format!("{}: {message}. Next: {}.", code_name(fault.code), next.trim_end_matches('.'))
         }
-        None => format!("{}: {message}.", code(fault.code)),
+        None => format!("{}: {message}.", code_name(fault.code)),
     }
 }
 
-/// Returns the name of a code: the one of OAuth, if it has one.
-fn code(code: FaultCode) -> &'static str {
+/// Returns the name of a code. Where OAuth or MCP has a name for the same failure, it is used.
+fn code_name(code: FaultCode) -> &'static str {
     match code {
         FaultCode::Forbidden => "insufficient_scope",
         FaultCode::Usage | FaultCode::InvalidRequest => "invalid_params",
@@ -36,11 +36,12 @@ fn code(code: FaultCode) -> &'static str {
 }
 
 /// Returns the fault's own hint, unless it names commands or options of the command line.
-fn hint(fault: &Fault) -> Option<String> {
+fn own_hint(fault: &Fault) -> Option<String> {
     let hint = fault.hint.as_deref()?;
     if hint.contains("`brain restore") {
         return Some(
-            "tell the user that the page was deleted; `restore_page` brings it back within 72 hours".into(),
+            "tell the user that the page was deleted; `restore_page` brings it back within 72 hours"
+                .into(),
         );
     }
     // The caller lacks a source, not a scope.
@@ -50,12 +51,12 @@ fn hint(fault: &Fault) -> Option<String> {
     let names_command =
         hint.contains("brain ") || hint.contains("--") || fault.code == FaultCode::Forbidden;
     // The name of a tool is more useful than general advice.
-    let names_tool = next(fault.code).is_none() || hint.contains('`');
+    let names_tool = next_step(fault.code).is_none() || hint.contains('`');
     (!names_command && names_tool).then(|| shorten(hint, MAX_MESSAGE_CHARS))
 }
 
 /// Returns what a model should do after a failure of this kind.
-fn next(code: FaultCode) -> Option<&'static str> {
+fn next_step(code: FaultCode) -> Option<&'static str> {
     Some(match code {
         FaultCode::NotFound => {
             "find the page with `query`, or list slugs with `list_pages` and a prefix"
@@ -67,9 +68,7 @@ fn next(code: FaultCode) -> Option<&'static str> {
             "`restore_page` brings it back; there is nothing more to delete"
         }
         FaultCode::AlreadyActive => "read it with `get_page`",
-        FaultCode::UnknownVersion => {
-            "`get_page` with include [\"versions\"] shows the versions there are"
-        }
+        FaultCode::UnknownVersion => "`get_page` with include [\"versions\"] lists the versions",
         FaultCode::UnknownSource => "`brain_status` lists the sources that you may use",
         FaultCode::Forbidden => {
             "tell the user that this connection may only read; the owner can grant \"write\""
@@ -86,20 +85,20 @@ fn next(code: FaultCode) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn shown(code: FaultCode, message: &str, hint: Option<&str>) -> String {
+    fn error_text(code: FaultCode, message: &str, hint: Option<&str>) -> String {
         text(&Fault { code, message: message.into(), hint: hint.map(Into::into) })
     }
 
     #[test]
     fn an_error_names_the_next_call() {
-        let missing = shown(
+        let missing = error_text(
             FaultCode::NotFound,
             "there is no page \"a\"",
             Some("look for it: `brain search \"a\"`"),
         );
         let next = "find the page with `query`, or list slugs with `list_pages` and a prefix.";
         assert_eq!(missing, format!("not_found: there is no page \"a\". Next: {next}"));
-        let deleted = shown(
+        let deleted = error_text(
             FaultCode::NotFound,
             "the page \"a\" is soft-deleted",
             Some("`brain restore a` brings it back"),
@@ -108,7 +107,7 @@ mod tests {
             deleted.contains("Next: tell the user") && deleted.contains("`restore_page`"),
             "{deleted}"
         );
-        let source = shown(
+        let source = error_text(
             FaultCode::UnknownSource,
             "no",
             Some("`brain sources add x --path <path>`; registered: a"),
@@ -117,15 +116,17 @@ mod tests {
             source.ends_with("Next: `brain_status` lists the sources that you may use."),
             "{source}"
         );
-        let day = shown(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
+        let day =
+            error_text(FaultCode::Usage, "\"x\" is not a day.", Some("write it as YYYY-MM-DD"));
         assert_eq!(day, "invalid_params: \"x\" is not a day. Next: write it as YYYY-MM-DD.");
-        assert_eq!(shown(FaultCode::Internal, "a defect", None), "internal: a defect.");
+        assert_eq!(error_text(FaultCode::Internal, "a defect", None), "internal: a defect.");
     }
 
     #[test]
     fn an_error_is_short_and_names_no_command() {
         for code in FaultCode::ALL {
-            let shown = shown(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
+            let shown =
+                error_text(*code, &"long\n".repeat(9999), Some("use `brain get x`, or `--yes`"));
             assert!(!shown.contains("brain get") && !shown.contains("--yes"), "{shown}");
             assert!(shown.chars().count() < MAX_MESSAGE_CHARS + 200 && !shown.contains('\n'));
             assert!(shown.contains(": long"), "{shown}");
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_hint_that_names_a_tool_is_preferred() {
-        let shown = shown(
+        let shown = error_text(
             FaultCode::NotFound,
             "no section",
             Some("its headings are A, B; `get_page` without section has all"),

@@ -22,8 +22,7 @@ mod tools;
 mod trust;
 mod window;
 
-pub use serve::over_stream;
-pub use serve::{HttpService, Mode, over_http, service};
+pub use serve::{HttpService, Mode, http_service, serve_stream, tool_service};
 pub use tools::tool_operation;
 
 use std::cell::OnceCell;
@@ -42,10 +41,10 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tokio::sync::Semaphore;
 
 use brain_base::caller::Caller;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 
-/// Describes the server to models, the most important first: some clients keep only the first 512
-/// characters.
+/// Describes the server to models. The most important part comes first, because some clients keep
+/// only 512 characters.
 const INSTRUCTIONS: &str = "brain is this person's own knowledge: notes, people, companies, \
     meetings, ideas, as pages of markdown with slugs. Look here before you answer about them or \
     their work: `query` finds pages (or `search`), `get_page` reads one. Keep what they want \
@@ -56,8 +55,7 @@ const INSTRUCTIONS: &str = "brain is this person's own knowledge: notes, people,
 /// How long a client may cache a list of tools or prompts, in milliseconds. These lists change only
 /// with the program and with the grant.
 const LIST_TTL_MS: u64 = 300_000;
-/// Characters of an unknown name or invalid value that an error message repeats. The log has it,
-/// too.
+/// The maximum length of an unknown name or invalid value in an error message, in characters.
 const MAX_QUOTED: usize = 60;
 /// The methods of every revision of MCP, with the shape of their `params`. rmcp reports a request
 /// whose `params` have another shape as an unknown method.
@@ -82,7 +80,7 @@ enum CallerSource {
 pub struct Server {
     brain: Arc<Brain>,
     caller: CallerSource,
-    /// Permits for concurrent requests. `None` if each request has a connection of its own.
+    /// Permits for concurrent requests. `None` for HTTP, which has its own limits.
     permits: Option<Arc<Semaphore>>,
 }
 
@@ -124,8 +122,8 @@ impl Server {
             Some(permits) => permits.acquire().await.ok(),
             None => None,
         };
-        let ended = tokio::task::spawn_blocking(move || work(&context)).await;
-        ended.map_err(|_| {
+        let result = tokio::task::spawn_blocking(move || work(&context)).await;
+        result.map_err(|_| {
             ErrorData::internal_error(
                 "a defect in brain ended this request; please report it",
                 None,
@@ -134,7 +132,7 @@ impl Server {
     }
 }
 
-/// What a tool works with: the brain, and the caller on whose behalf it runs.
+/// The context of a tool call: the brain, and the caller.
 pub(crate) struct ToolContext {
     brain: Arc<Brain>,
     caller: Caller,
@@ -143,14 +141,14 @@ pub(crate) struct ToolContext {
 }
 
 impl ToolContext {
-    /// Answers an operation. Blocks.
+    /// Runs an operation. Blocks.
     fn ask<O: Operation>(&self, operation: O) -> Result<O::Reply, Fault> {
-        self.brain.run(&self.caller, operation, &Silent)
+        self.brain.run(&self.caller, operation, &NoProgress)
     }
 }
 
-/// The fault for a graph whose links name nodes that it lacks.
-fn defect() -> Fault {
+/// Returns the fault for a graph with a link to a node that the graph lacks.
+fn missing_node() -> Fault {
     Fault::new(FaultCode::Internal, "a defect in brain: a link names an unknown page of its graph")
 }
 
@@ -173,9 +171,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.tool_context(&context)?.caller;
-        let mut listed = ListToolsResult::with_all_items(tools::all_for(&caller));
-        (listed.ttl_ms, listed.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
-        Ok(listed)
+        let mut result = ListToolsResult::with_all_items(tools::all_for(&caller));
+        (result.ttl_ms, result.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
+        Ok(result)
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -189,10 +187,8 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(entry) = tools::find(&request.name) else {
             let name = answer::shorten(&request.name, MAX_QUOTED);
-            let message = format!(
-                "there is no tool \"{}\"; tools/list has those there are",
-                name.escape_debug()
-            );
+            let message =
+                format!("there is no tool \"{}\"; tools/list lists the tools", name.escape_debug());
             return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = request.arguments.unwrap_or_default();
@@ -268,7 +264,7 @@ fn unknown_method(method: &str) -> ErrorData {
             None,
         );
     }
-    let shown = answer::shorten(method, MAX_QUOTED);
-    let message = format!("there is no method \"{}\" here", shown.escape_debug());
+    let name = answer::shorten(method, MAX_QUOTED);
+    let message = format!("there is no method \"{}\"", name.escape_debug());
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }

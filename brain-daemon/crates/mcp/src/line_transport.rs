@@ -21,18 +21,19 @@ use tokio::time::timeout;
 pub(super) const MAX_CONCURRENT: usize = 16;
 /// How long a stream may be idle while other clients wait.
 const IDLE_TIMEOUT_WHEN_FULL: Duration = Duration::from_secs(1);
-/// How many times as long a stream may leave its answers unread while other clients wait.
+/// While other clients wait, a stream may leave its answers unread for this many times
+/// [`IDLE_TIMEOUT_WHEN_FULL`].
 const UNREAD_TIMEOUT_FACTOR: u32 = 30;
 
 /// The buffer capacity that is kept between two messages, in bytes.
 const KEPT_CAPACITY: usize = 16 * 1024;
 
-/// The messages of one stream. rmcp's own reader would keep the capacity of the largest message.
+/// The transport of one stream. rmcp's own reader would keep the capacity of the largest message.
 pub(super) struct LineTransport<R: AsyncRead, W: AsyncWrite> {
     read: BufReader<R>,
     /// The beginning of the next message.
     line: Vec<u8>,
-    /// Whether the current message is too long. Its rest is discarded.
+    /// Whether the current message is too long. If so, the rest of the message is discarded.
     too_long: bool,
     write: AsyncRwTransport<RoleServer, Empty, W>,
     /// Permits for requests in progress.
@@ -84,36 +85,36 @@ where
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let part = &available[..end.unwrap_or(available.len())];
-            let taken = part.len() + usize::from(end.is_some());
+            let consumed = part.len() + usize::from(end.is_some());
             if self.line.len() + part.len() > MAX_MESSAGE {
                 (self.line, self.too_long) = (Vec::new(), true);
             } else if !self.too_long {
                 self.line.extend_from_slice(part);
             }
-            self.read.consume(taken);
+            self.read.consume(consumed);
             if end.is_none() {
                 continue;
             }
             let too_long = std::mem::take(&mut self.too_long);
-            let read = serde_json::from_slice(self.line.trim_ascii());
-            let nothing = self.line.trim_ascii().is_empty();
-            let head = match &read {
+            let parsed = serde_json::from_slice(self.line.trim_ascii());
+            let is_blank = self.line.trim_ascii().is_empty();
+            let head = match &parsed {
                 Err(error) if error.is_data() => serde_json::from_slice(&self.line).ok(),
                 _ => None,
             };
             self.line.clear();
             self.line.shrink_to(KEPT_CAPACITY);
-            let refusal = match read {
+            let refusal = match parsed {
                 _ if too_long => ErrorData::invalid_request(
                     format!("a message has at most {MAX_MESSAGE} bytes"),
                     None,
                 ),
-                _ if nothing => continue,
+                _ if is_blank => continue,
                 Ok(message) => return Some(message),
                 Err(error) if error.is_data() => {
-                    ErrorData::invalid_request("this is no message of MCP", None)
+                    ErrorData::invalid_request("the message is not an MCP message", None)
                 }
-                Err(_) => ErrorData::parse_error("this is no JSON", None),
+                Err(_) => ErrorData::parse_error("the message is not JSON", None),
             };
             // In its own task, because this future may be dropped.
             tokio::spawn(self.send(TxJsonRpcMessage::<RoleServer>::error(
@@ -135,7 +136,7 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // Without a permit there are at most as many answers as requests in progress.
+        // Without a permit the answer is sent, too: the limit on requests also limits answers.
         let permit = Arc::clone(&self.unread).try_acquire_owned();
         let sent = self.write.send(item);
         async move {
@@ -145,8 +146,8 @@ where
         }
     }
 
-    /// Returns the next message; `None` at the end, and if other clients need the connection. A
-    /// client whose idle stream is closed reconnects with its next request (`brain mcp` does).
+    /// Returns the next message. `None` at the end, or if another client needs the connection:
+    /// `brain mcp` reconnects with the next request.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let (permits, unread) = (Arc::clone(&self.permits), Arc::clone(&self.unread));
         let mut is_full = self.is_full.clone();
@@ -174,26 +175,27 @@ where
 
 /// Waits until the stream may be closed for other clients.
 ///
-/// That is when they have waited for the time `idle`, and no request is in progress and no answer
-/// unread; or when they have waited [`UNREAD_TIMEOUT_FACTOR`] times as long, and the client read no
-/// answer.
+/// No request may be in progress, and the other clients must have waited for the time `idle`. If
+/// answers are unread, they must have waited [`UNREAD_TIMEOUT_FACTOR`] times as long, and the
+/// client must have read no answer in that time.
 async fn wait_until_evictable(
     permits: &Semaphore,
     unread: &Semaphore,
     is_full: &mut watch::Receiver<bool>,
     idle: Duration,
 ) {
-    let (mut taken, mut unread_rounds) = (MAX_CONCURRENT, 0);
+    let (mut last_available, mut unread_rounds) = (MAX_CONCURRENT, 0);
     loop {
         if is_full.wait_for(|full| *full).await.is_err() {
             return std::future::pending().await;
         }
         let has_room = timeout(idle, is_full.wait_for(|full| !*full)).await.is_ok();
-        let now = unread.available_permits();
-        unread_rounds = if has_room || now != taken { 0 } else { unread_rounds + 1 };
-        taken = now;
-        let silent = now == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
-        if !has_room && silent && permits.available_permits() == MAX_CONCURRENT {
+        let available = unread.available_permits();
+        let is_stalled = !has_room && available == last_available;
+        unread_rounds = if is_stalled { unread_rounds + 1 } else { 0 };
+        last_available = available;
+        let is_idle = available == MAX_CONCURRENT || unread_rounds >= UNREAD_TIMEOUT_FACTOR;
+        if !has_room && is_idle && permits.available_permits() == MAX_CONCURRENT {
             return;
         }
     }
@@ -224,7 +226,7 @@ mod tests {
         let mut received = std::pin::pin!(stream.receive());
         assert!(
             timeout(Duration::from_millis(50), &mut received).await.is_err(),
-            "nothing was taken yet"
+            "the client has not read an answer yet"
         );
         let mut lines = BufReader::new(answers).lines();
         lines.next_line().await.unwrap().unwrap();

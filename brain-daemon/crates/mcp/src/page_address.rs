@@ -34,12 +34,12 @@ pub(super) fn parse(text: &str) -> Result<PageAddress, Fault> {
         None => (text, None),
     };
     let (source, slug) = match name.split_once(':') {
-        Some((source, slug)) => (Some(self::source(source)?), slug),
+        Some((source, slug)) => (Some(parse_source(source)?), slug),
         None => (None, name),
     };
     let slug = Slug::parse(slug).map_err(|error| {
         Fault::new(FaultCode::InvalidSlug, error.message).hint(
-            "a slug looks like people/ada-lovelace; `query` and `list_pages` show those there are",
+            "a slug looks like people/ada-lovelace; `query` and `list_pages` find existing pages",
         )
     })?;
     Ok(PageAddress { page: PageRef { source, slug }, section })
@@ -49,18 +49,18 @@ pub(super) fn parse(text: &str) -> Result<PageAddress, Fault> {
 ///
 /// # Errors
 /// Like [`parse`], and `invalid_request` if the address names a section.
-pub(super) fn page(text: &str) -> Result<PageRef, Fault> {
+pub(super) fn parse_page(text: &str) -> Result<PageRef, Fault> {
     let PageAddress { page, section } = parse(text)?;
     match section {
         None => Ok(page),
         Some(section) => Err(Fault::new(
             FaultCode::InvalidRequest,
             format!(
-                "\"#{}\" names a part; this is about a whole page",
+                "\"#{}\" names a section, but this needs a whole page",
                 shorten(&section, MAX_QUOTED).escape_debug()
             ),
         )
-        .hint("leave the part behind # away")),
+        .hint("leave out # and the section")),
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn page(text: &str) -> Result<PageRef, Fault> {
 ///
 /// # Errors
 /// `invalid_source`.
-pub(super) fn source(text: &str) -> Result<SourceId, Fault> {
+pub(super) fn parse_source(text: &str) -> Result<SourceId, Fault> {
     SourceId::parse(text.trim())
         .map_err(|error| Fault::new(FaultCode::InvalidSource, error.message))
 }
@@ -82,8 +82,8 @@ impl ToolContext {
         let default_source = match self.default_source.get() {
             Some(source) => source,
             None => {
-                let found = self.brain.sources.usual_source(&self.caller)?;
-                self.default_source.get_or_init(|| found)
+                let source = self.brain.sources.usual_source(&self.caller)?;
+                self.default_source.get_or_init(|| source)
             }
         };
         Ok(if source == default_source { slug.to_string() } else { format!("{source}:{slug}") })
@@ -93,7 +93,7 @@ impl ToolContext {
     /// URI of the resource if there is no listener.
     pub(super) fn web_address(&self, name: &str) -> String {
         match self.brain.access.http_addresses().local {
-            Some(address) => format!("http://{address}/page/{}", encoded(name)),
+            Some(address) => format!("http://{address}/page/{}", percent_encode(name)),
             None => uri(name),
         }
     }
@@ -101,11 +101,11 @@ impl ToolContext {
 
 /// Returns the URI of a page as a resource.
 pub(super) fn uri(name: &str) -> String {
-    format!("{SCHEME}{}", encoded(name))
+    format!("{SCHEME}{}", percent_encode(name))
 }
 
 /// Percent-encodes a name for a URI (RFC 3986 section 2.1).
-fn encoded(name: &str) -> String {
+fn percent_encode(name: &str) -> String {
     let encoded: String = url::form_urlencoded::byte_serialize(name.as_bytes()).collect();
     encoded.replace("%2F", "/").replace("%3A", ":").replace('+', "%20")
 }
@@ -114,19 +114,19 @@ fn encoded(name: &str) -> String {
 ///
 /// # Errors
 /// Like [`parse`], and `invalid_slug` if the URI has another scheme.
-pub(super) fn of_uri(uri: &str) -> Result<PageAddress, Fault> {
+pub(super) fn parse_uri(uri: &str) -> Result<PageAddress, Fault> {
     let invalid = || {
         let message =
-            format!("\"{}\" is no address of a page", shorten(uri, MAX_QUOTED).escape_debug());
+            format!("\"{}\" is not the address of a page", shorten(uri, MAX_QUOTED).escape_debug());
         Fault::new(FaultCode::InvalidSlug, message)
             .hint("an address looks like brain://page/people/ada-lovelace")
     };
     let name = uri.strip_prefix(SCHEME).ok_or_else(invalid)?;
-    parse(&decoded(name).ok_or_else(invalid)?)
+    parse(&percent_decode(name).ok_or_else(invalid)?)
 }
 
 /// Decodes percent-encoding. Returns `None` if it is invalid.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -165,18 +165,18 @@ mod tests {
         ] {
             assert_eq!(read(bad).unwrap_err().code, code, "{bad}");
         }
-        assert_eq!(page("a#b").unwrap_err().code, FaultCode::InvalidRequest);
+        assert_eq!(parse_page("a#b").unwrap_err().code, FaultCode::InvalidRequest);
     }
 
     #[test]
     fn a_uri_parses_to_its_page() {
         for name in ["people/ada", "work:people/ada", "notes/日本", "a.b_c-d"] {
-            let address = of_uri(&uri(name)).unwrap();
+            let address = parse_uri(&uri(name)).unwrap();
             assert_eq!(address, parse(name).unwrap(), "{name}");
             assert!(uri(name).is_ascii());
         }
         assert_eq!(
-            of_uri("brain://page/people%2fada#Early%20life").unwrap().section.as_deref(),
+            parse_uri("brain://page/people%2fada#Early%20life").unwrap().section.as_deref(),
             Some("Early life")
         );
         for bad in [
@@ -187,7 +187,7 @@ mod tests {
             "brain://page/%zz",
             "brain://page/%ff",
         ] {
-            assert!(of_uri(bad).is_err(), "{bad}");
+            assert!(parse_uri(bad).is_err(), "{bad}");
         }
     }
 }

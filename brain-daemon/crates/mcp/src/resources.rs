@@ -20,8 +20,8 @@ use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts};
 const TEMPLATE: &str = "brain://page/{+slug}";
 /// The media type of pages.
 const MARKDOWN: &str = "text/markdown";
-/// Resources of one answer.
-const LISTED: u32 = 50;
+/// Resources in one answer.
+const MAX_RESOURCES: u32 = 50;
 
 /// Lists the newest pages.
 ///
@@ -31,14 +31,14 @@ pub(super) fn list(
     context: &ToolContext,
     after: Option<String>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let pages = List { limit: LISTED, after, ..List::default() };
+    let pages = List { limit: MAX_RESOURCES, after, ..List::default() };
     let pages = context.ask(pages).map_err(to_error_data)?;
     let resources: Result<Vec<_>, Fault> =
         pages.pages.into_iter().map(|row| resource(context, row)).collect();
-    let mut listed = ListResourcesResult::with_all_items(resources.map_err(to_error_data)?);
-    listed.next_cursor = pages.next;
-    (listed.ttl_ms, listed.cache_scope) = (Some(0), Some(CacheScope::Private));
-    Ok(listed)
+    let mut result = ListResourcesResult::with_all_items(resources.map_err(to_error_data)?);
+    result.next_cursor = pages.next;
+    (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
+    Ok(result)
 }
 
 fn resource(context: &ToolContext, row: PageRow) -> Result<Resource, Fault> {
@@ -62,9 +62,9 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
                 brain://page/people/ada-lovelace",
         )
         .with_mime_type(MARKDOWN);
-    let mut listed = ListResourceTemplatesResult::with_all_items(vec![template]);
-    (listed.ttl_ms, listed.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
-    listed
+    let mut result = ListResourceTemplatesResult::with_all_items(vec![template]);
+    (result.ttl_ms, result.cache_scope) = (Some(LIST_TTL_MS), Some(CacheScope::Private));
+    result
 }
 
 /// Reads the page at `uri`.
@@ -79,7 +79,7 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         error
     })?;
     let trust = Trust::of(page.source_kind.as_deref());
-    let about = json!({
+    let details = json!({
         "size": page.content.len(),
         "lastModified": page.updated_at,
         "contentHash": page.content_hash,
@@ -89,7 +89,7 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         Trust::Owner => page.content,
         Trust::Outside => {
             let origin = trust::origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-            // The page's own hash does not cover the frontmatter, which could then contain the
+            // `content_hash` covers only the body. With it, the frontmatter could contain its own
             // mark.
             let hash = Sha256::digest(&page.content)
                 .iter()
@@ -99,20 +99,20 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         }
     };
     let contents =
-        ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(about));
-    let mut read = ReadResourceResult::new(vec![contents]);
-    (read.ttl_ms, read.cache_scope) = (Some(0), Some(CacheScope::Private));
-    Ok(read)
+        ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(details));
+    let mut result = ReadResourceResult::new(vec![contents]);
+    (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
+    Ok(result)
 }
 
 fn page(context: &ToolContext, uri: &str) -> Result<Page, Fault> {
-    let address = page_address::of_uri(uri)?;
+    let address = page_address::parse_uri(uri)?;
     if address.section.is_some() {
         return Err(Fault::new(
             FaultCode::InvalidRequest,
-            "a resource is a whole page: leave the part behind # away",
+            "a resource is a whole page: leave out # and the section",
         )
-        .hint("`get_page` reads a part"));
+        .hint("`get_page` reads a section"));
     }
     context.ask(Get { page: address.page, version: None })
 }
@@ -122,19 +122,19 @@ pub(super) fn complete(
     context: &ToolContext,
     request: &CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
-    let (argument, typed) = (request.argument.name.as_str(), request.argument.value.as_str());
+    let (argument, input) = (request.argument.name.as_str(), request.argument.value.as_str());
     let values = match &request.r#ref {
         Reference::Resource(template) if template.uri != TEMPLATE => {
             let message =
                 format!("there is no template \"{}\"", shorten(&template.uri, MAX_QUOTED));
             return Err(ErrorData::invalid_params(message, None));
         }
-        Reference::Resource(_) if argument == "slug" => slugs(context, typed),
+        Reference::Resource(_) if argument == "slug" => complete_slug(context, input),
         Reference::Resource(_) => Ok(Vec::new()),
         Reference::Prompt(prompt) => {
             prompts::require_exists(&prompt.name)?;
             if prompts::is_person(&prompt.name, argument) {
-                people(context, typed)
+                complete_person(context, input)
             } else {
                 Ok(Vec::new())
             }
@@ -142,26 +142,26 @@ pub(super) fn complete(
         _ => Ok(Vec::new()),
     };
     let mut values = values.map_err(to_error_data)?;
-    let more = values.len() > CompletionInfo::MAX_VALUES;
+    let has_more = values.len() > CompletionInfo::MAX_VALUES;
     values.truncate(CompletionInfo::MAX_VALUES);
-    let info = CompletionInfo::with_pagination(values, None, more);
+    let info = CompletionInfo::with_pagination(values, None, has_more);
     info.map(CompleteResult::new).map_err(|message| ErrorData::internal_error(message, None))
 }
 
-/// Returns names of pages whose slugs begin with `typed`, in the default source or the one before a
-/// colon.
-fn slugs(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
-    let (source, prefix) = match typed.split_once(':') {
+/// Returns names of pages whose slugs begin with `input`. The source is the one before the colon in
+/// `input`, else the default source.
+fn complete_slug(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
+    let (source, prefix) = match input.split_once(':') {
         // The name of the source is incomplete.
-        Some((source, prefix)) => match page_address::source(source) {
+        Some((source, prefix)) => match page_address::parse_source(source) {
             Ok(source) => (Some(source), prefix),
             Err(_) => return Ok(Vec::new()),
         },
-        // The caller's default source may be one that it cannot use.
+        // The default source may be one that the caller cannot use.
         None => (
             Some(context.brain.sources.usual_source(&context.caller)?)
                 .filter(|it| context.caller.may_use(it)),
-            typed,
+            input,
         ),
     };
     let rows = match context.ask(List {
@@ -175,26 +175,26 @@ fn slugs(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
         Err(fault) if fault.code == FaultCode::UnknownSource => return Ok(Vec::new()),
         Err(fault) => return Err(fault),
     };
-    let name = |row: PageRow| match typed.split_once(':') {
+    let name = |row: PageRow| match input.split_once(':') {
         Some((source, _)) => Ok(format!("{source}:{}", row.slug)),
         None => context.page_name(&row.source_id, &row.slug),
     };
     rows.into_iter().map(name).collect()
 }
 
-/// Returns people whose title or slug begins with `typed`.
-fn people(context: &ToolContext, typed: &str) -> Result<Vec<String>, Fault> {
+/// Returns people whose title or slug begins with `input`.
+fn complete_person(context: &ToolContext, input: &str) -> Result<Vec<String>, Fault> {
     const PEOPLE: &str = "people/";
     let all = List { prefix: Some(PEOPLE.into()), limit: 1000, ..List::default() };
     let pages = context.ask(all)?;
-    let typed = typed.to_lowercase();
+    let input = input.to_lowercase();
     let mut found = Vec::new();
     for row in pages.pages {
         let slug = row.slug.as_str();
-        if row.title.to_lowercase().starts_with(&typed) {
+        if row.title.to_lowercase().starts_with(&input) {
             found.push(row.title);
-        } else if slug.starts_with(&typed)
-            || slug.strip_prefix(PEOPLE).is_some_and(|it| it.starts_with(&typed))
+        } else if slug.starts_with(&input)
+            || slug.strip_prefix(PEOPLE).is_some_and(|it| it.starts_with(&input))
         {
             found.push(context.page_name(&row.source_id, &row.slug)?);
         }

@@ -1,6 +1,7 @@
-//! JSON Schemas of tools, which cost few tokens and which old clients understand.
+//! JSON Schemas of tools.
 //!
-//! They are flat and have no titles, formats and `null`.
+//! They are flat, without titles, formats and `null`: so they cost few tokens, and old clients
+//! understand them.
 
 use std::sync::Arc;
 
@@ -11,33 +12,33 @@ use serde_json::Value;
 
 /// Returns the schema of a tool's arguments. Doc comments of fields become descriptions for models.
 pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
-    plain::<T>(SchemaSettings::draft2020_12().for_deserialize(), true)
+    flat_schema::<T>(SchemaSettings::draft2020_12().for_deserialize(), true)
 }
 
 /// Returns the schema of a tool's answer, without descriptions: every list of tools contains it,
 /// and names suffice.
 pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
-    plain::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
+    flat_schema::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
 }
 
-fn plain<T: JsonSchema>(settings: SchemaSettings, described: bool) -> Arc<JsonObject> {
+fn flat_schema<T: JsonSchema>(settings: SchemaSettings, has_descriptions: bool) -> Arc<JsonObject> {
     let settings = settings.with(|it| it.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    strip(&mut schema, described);
+    strip(&mut schema, has_descriptions);
     let Value::Object(mut object) = schema else { return Arc::default() };
-    // The tool has a description of its own.
+    // The tool itself has the description.
     object.remove("description");
     object.entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
     Arc::new(object)
 }
 
-/// Removes what costs tokens or is unknown to some clients, recursively.
-fn strip(schema: &mut Value, described: bool) {
+/// Removes keywords that cost tokens or that some clients do not know, recursively.
+fn strip(schema: &mut Value, has_descriptions: bool) {
     let Value::Object(object) = schema else { return };
     for name in ["$schema", "title", "format"] {
         object.remove(name);
     }
-    if !described {
+    if !has_descriptions {
         object.remove("description");
         object.remove("minimum");
     }
@@ -54,45 +55,45 @@ fn strip(schema: &mut Value, described: bool) {
             object.insert("type".into(), only);
         }
     }
-    // The enumeration is optional.
+    // An optional enumeration contains `null`.
     if let Some(Value::Array(choices)) = object.get_mut("enum") {
         choices.retain(|choice| !choice.is_null());
     }
     flatten_optional(object);
     flatten_enum(object);
-    for (name, below) in object.iter_mut() {
-        match (name.as_str(), below) {
+    for (name, subschema) in object.iter_mut() {
+        match (name.as_str(), subschema) {
             ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(|below| strip(below, described));
+                properties.values_mut().for_each(|property| strip(property, has_descriptions));
             }
-            ("items" | "additionalProperties", below) => {
-                strip(below, described);
+            ("items" | "additionalProperties", items) => {
+                strip(items, has_descriptions);
                 // The list has a description already.
-                if let Value::Object(below) = below {
-                    below.remove("description");
+                if let Value::Object(items) = items {
+                    items.remove("description");
                 }
             }
-            ("anyOf" | "oneOf", Value::Array(ways)) => {
-                ways.iter_mut().for_each(|below| strip(below, described));
+            ("anyOf" | "oneOf", Value::Array(variants)) => {
+                variants.iter_mut().for_each(|variant| strip(variant, has_descriptions));
             }
             _ => {}
         }
     }
 }
 
-/// Replaces "something or `null`" by "something": the field is optional.
+/// Replaces "a type or `null`" by the type. Such a field is optional, so `null` is not needed.
 fn flatten_optional(object: &mut JsonObject) {
-    let Some(Value::Array(mut ways)) = object.remove("anyOf") else { return };
-    ways.retain(|way| way.get("type").is_none_or(|kind| kind != "null"));
-    match (ways.len(), ways.pop()) {
+    let Some(Value::Array(mut variants)) = object.remove("anyOf") else { return };
+    variants.retain(|variant| variant.get("type").is_none_or(|kind| kind != "null"));
+    match (variants.len(), variants.pop()) {
         (1, Some(Value::Object(only))) => {
             for (name, value) in only {
                 object.entry(name).or_insert(value);
             }
         }
         (_, Some(last)) => {
-            ways.push(last);
-            object.insert("anyOf".into(), Value::Array(ways));
+            variants.push(last);
+            object.insert("anyOf".into(), Value::Array(variants));
         }
         (_, None) => {}
     }
@@ -100,12 +101,12 @@ fn flatten_optional(object: &mut JsonObject) {
 
 /// Replaces separately described values by a plain enumeration.
 fn flatten_enum(object: &mut JsonObject) {
-    let Some(Value::Array(ways)) = object.get("oneOf") else { return };
+    let Some(Value::Array(variants)) = object.get("oneOf") else { return };
     let mut names = Vec::new();
-    for way in ways {
-        match (way.get("const"), way.get("enum")) {
+    for variant in variants {
+        match (variant.get("const"), variant.get("enum")) {
             (Some(name), _) => names.push(name.clone()),
-            (None, Some(Value::Array(some))) => names.extend(some.iter().cloned()),
+            (None, Some(Value::Array(values))) => names.extend(values.iter().cloned()),
             _ => return,
         }
     }
@@ -120,17 +121,17 @@ mod tests {
     use serde::{Deserialize, Serialize};
     use serde_json::json;
 
-    /// A way.
+    /// A color.
     #[derive(Serialize, Deserialize, JsonSchema)]
     #[serde(rename_all = "snake_case")]
-    enum Way {
-        /// Told.
-        ThereAndBack,
-        /// Told, too.
-        There,
+    enum Color {
+        /// Described.
+        DarkBlue,
+        /// Described, too.
+        Green,
     }
 
-    /// Of the whole.
+    /// Of the whole schema.
     #[derive(Deserialize, JsonSchema)]
     #[serde(deny_unknown_fields)]
     #[allow(dead_code)]
@@ -139,35 +140,35 @@ mod tests {
         title: String,
         #[schemars(range(min = 1, max = 50))]
         limit: Option<u32>,
-        way: Option<Way>,
-        /// Some ways
+        color: Option<Color>,
+        /// Some colors
         #[serde(default)]
-        ways: Vec<Way>,
+        colors: Vec<Color>,
         #[serde(default)]
         dry: bool,
     }
 
     #[derive(Serialize, JsonSchema)]
     struct Answer {
-        /// Not told
+        /// Removed
         #[serde(skip_serializing_if = "Option::is_none")]
         line: Option<usize>,
-        ways: Vec<Way>,
+        colors: Vec<Color>,
     }
 
     #[test]
     fn schemas_of_arguments_are_flat_and_described() {
-        let ways = json!(["there_and_back", "there"]);
+        let colors = json!(["dark_blue", "green"]);
         let expected = json!({
             "type": "object",
             "properties": {
                 "title": { "type": "string", "description": "A name" },
                 "limit": { "type": "integer", "minimum": 1, "maximum": 50 },
-                "way": { "type": "string", "enum": ways, "description": "A way." },
-                "ways": {
+                "color": { "type": "string", "enum": colors, "description": "A color." },
+                "colors": {
                     "type": "array",
-                    "items": { "type": "string", "enum": ways },
-                    "description": "Some ways",
+                    "items": { "type": "string", "enum": colors },
+                    "description": "Some colors",
                 },
                 "dry": { "type": "boolean", "default": false },
             },
@@ -179,14 +180,14 @@ mod tests {
 
     #[test]
     fn schemas_of_answers_are_names_and_types() {
-        let ways = json!(["there_and_back", "there"]);
+        let colors = json!(["dark_blue", "green"]);
         let expected = json!({
             "type": "object",
             "properties": {
                 "line": { "type": "integer" },
-                "ways": { "type": "array", "items": { "type": "string", "enum": ways } },
+                "colors": { "type": "array", "items": { "type": "string", "enum": colors } },
             },
-            "required": ["ways"],
+            "required": ["colors"],
         });
         assert_eq!(Value::Object((*of_answer::<Answer>()).clone()), expected);
     }

@@ -38,14 +38,14 @@ pub enum Mode {
 
 /// Returns the service that answers with the brain's tools.
 #[must_use]
-pub fn service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
+pub fn tool_service(brain: &Arc<Brain>, stop: &CancellationToken) -> HttpService {
     let brain = Arc::clone(brain);
-    over_http(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
+    http_service(move || Server::for_requests(Arc::clone(&brain)), Mode::Stateless, stop)
 }
 
 /// Returns the service of the servers that `make` creates.
 #[must_use]
-pub fn over_http<H: ServerHandler + Send + 'static>(
+pub fn http_service<H: ServerHandler + Send + 'static>(
     make: impl Fn() -> H + Send + Sync + 'static,
     mode: Mode,
     stop: &CancellationToken,
@@ -62,17 +62,17 @@ pub fn over_http<H: ServerHandler + Send + 'static>(
             let config = config.with_legacy_session_mode(false).with_json_response(true);
             let service =
                 StreamableHttpService::new(make, Arc::new(NeverSessionManager::default()), config);
-            boxed(service)
+            box_service(service)
         }
         Mode::Sessions => {
             let service =
                 StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), config);
-            boxed(service)
+            box_service(service)
         }
     }
 }
 
-fn boxed<S, B>(service: S) -> HttpService
+fn box_service<S, B>(service: S) -> HttpService
 where
     S: tower::Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
         + Clone
@@ -90,7 +90,7 @@ where
 /// cancelled. Requests in progress are still answered.
 ///
 /// `is_full` is true while other clients wait for a connection; then an idle stream ends.
-pub async fn over_stream(
+pub async fn serve_stream(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     caller: Caller,
     brain: Arc<Brain>,
@@ -102,10 +102,9 @@ pub async fn over_stream(
     let server = Server::for_caller(brain, caller, Arc::clone(&permits));
     let (read, write) = tokio::io::split(stream);
     // A child token, because the server cancels it at its end.
-    let ends = stop.child_token();
-    match serve_server_with_ct(server, LineTransport::new(read, write, permits, is_full), ends)
-        .await
-    {
+    let server_stop = stop.child_token();
+    let transport = LineTransport::new(read, write, permits, is_full);
+    match serve_server_with_ct(server, transport, server_stop).await {
         Ok(running) => {
             let _ = running.waiting().await;
         }

@@ -18,14 +18,14 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// # Errors
 /// `not_found` with suggestions, or any other fault of the operation.
 pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
-    on_not_found(context, page, context.ask(Get { page: page.clone(), version: None }))
+    add_suggestions(context, page, context.ask(Get { page: page.clone(), version: None }))
 }
 
 /// Adds the names of similar pages that this caller can see to a `not_found` fault about `page`.
 ///
 /// # Errors
 /// The fault of `answer`.
-pub(super) fn on_not_found<T>(
+pub(super) fn add_suggestions<T>(
     context: &ToolContext,
     page: &PageRef,
     answer: Result<T, Fault>,
@@ -35,24 +35,27 @@ pub(super) fn on_not_found<T>(
         if fault.code != FaultCode::NotFound || deleted {
             return fault;
         }
-        // If they cannot be found, the original message is sufficient.
+        // Without names, the original message is sufficient.
         let names = similar_names(context, page).unwrap_or_default();
         if names.is_empty() {
             return fault;
         }
-        Fault { message: format!("{}; there are: {}", fault.message, names.join(", ")), ..fault }
+        Fault {
+            message: format!("{}; similar pages: {}", fault.message, names.join(", ")),
+            ..fault
+        }
     })
 }
 
 /// Returns the names of similar pages, the most similar first.
 fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, Fault> {
-    let mut near: Vec<(f64, SourceId, Slug)> = Vec::new();
-    let mut add = |source: SourceId, slug: Slug, at_least: f64| {
-        let score = similarity(&page.slug, &slug).max(at_least);
+    let mut similar: Vec<(f64, SourceId, Slug)> = Vec::new();
+    let mut add = |source: SourceId, slug: Slug, min_score: f64| {
+        let score = similarity(&page.slug, &slug).max(min_score);
         if score >= MIN_SIMILARITY
-            && !near.iter().any(|(_, of, known)| *of == source && *known == slug)
+            && !similar.iter().any(|(_, of, name)| *of == source && *name == slug)
         {
-            near.push((score, source, slug));
+            similar.push((score, source, slug));
         }
     };
     let query = page.slug.name().replace(['-', '_', '.'], " ");
@@ -60,7 +63,7 @@ fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, F
     if let Ok(found) = context.ask(search) {
         for hit in found.hits {
             let by_name = hit.title.to_lowercase() == query
-                || hit.matched.iter().any(|how| matches!(how.as_str(), "slug" | "alias"));
+                || hit.matched.iter().any(|field| matches!(field.as_str(), "slug" | "alias"));
             add(hit.source_id, hit.slug, if by_name { MIN_SIMILARITY } else { 0.0 });
         }
     }
@@ -68,24 +71,24 @@ fn similar_names(context: &ToolContext, page: &PageRef) -> Result<Vec<String>, F
         Some(source) => source.clone(),
         None => context.brain.sources.usual_source(&context.caller)?,
     };
-    let folder = page.slug.as_str().len() - page.slug.name().len();
-    let begin: String = page.slug.name().chars().take(2).collect();
-    let after = format!("{source}:{}{begin}", &page.slug.as_str()[..folder]);
+    let folder_len = page.slug.as_str().len() - page.slug.name().len();
+    let start: String = page.slug.name().chars().take(2).collect();
+    let after = format!("{source}:{}{start}", &page.slug.as_str()[..folder_len]);
     let list =
         List { sort: Sort::Slug, limit: MAX_NEIGHBOURS, after: Some(after), ..List::default() };
     if let Ok(listed) = context.ask(list) {
         listed.pages.into_iter().for_each(|row| add(row.source_id, row.slug, 0.0));
     }
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
-    near.truncate(MAX_SUGGESTIONS);
-    near.iter().map(|(_, source, slug)| context.page_name(source, slug)).collect()
+    similar.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+    similar.truncate(MAX_SUGGESTIONS);
+    similar.iter().map(|(_, source, slug)| context.page_name(source, slug)).collect()
 }
 
 /// Returns the similarity of two slugs, from 0 to 1: of the whole slugs, or of their last parts.
 fn similarity(a: &Slug, b: &Slug) -> f64 {
     let whole = strsim::normalized_damerau_levenshtein(a.as_str(), b.as_str());
     let name = strsim::normalized_damerau_levenshtein(a.name(), b.name());
-    // A common folder alone is not a similarity.
+    // A common folder alone does not make slugs similar.
     name.min(whole + 0.4).max(if name >= 0.5 { whole } else { 0.0 })
 }
 

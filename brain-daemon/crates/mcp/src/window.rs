@@ -26,11 +26,12 @@ pub(super) struct WindowRequest {
 /// The selected part of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Its byte range.
+    /// The byte range.
     pub(super) range: Range<usize>,
-    /// Its first line.
+    /// The first line.
     pub(super) line: usize,
-    /// Where the next window begins: the line, and the characters of it to skip. `None` at the end.
+    /// Where the next window begins: the line, and how many of its characters to skip. `None` at
+    /// the end.
     pub(super) next: Option<(usize, usize)>,
 }
 
@@ -53,9 +54,9 @@ pub(super) fn window(body: &str, request: &WindowRequest) -> Result<Window, Faul
         let last = (first + count).saturating_sub(1);
         return Err(Fault::new(
             FaultCode::InvalidRequest,
-            format!("start_line {line} is behind the end: the last line is {last}"),
+            format!("start_line {line} is after the end: the last line is {last}"),
         )
-        .hint("begin at a line that there is"));
+        .hint("begin at a line that exists"));
     }
     let mut ends = body[part.clone()].match_indices('\n').map(|(at, _)| part.start + at + 1);
     let mut start = match line - first {
@@ -63,28 +64,28 @@ pub(super) fn window(body: &str, request: &WindowRequest) -> Result<Window, Faul
         before => ends.nth(before - 1).unwrap_or(part.end),
     };
     let all = &body[start..part.end];
-    let own = all.find('\n').map_or(all, |end| &all[..end]);
-    start += own.char_indices().nth(request.skip).map_or(own.len(), |(at, _)| at);
+    let first_line = all.find('\n').map_or(all, |end| &all[..end]);
+    start += first_line.char_indices().nth(request.skip).map_or(first_line.len(), |(at, _)| at);
 
     let (mut end, mut left, mut next) = (start, request.bytes, None);
     for (number, text) in body[start..part.end].split_inclusive('\n').enumerate() {
-        let weight: usize = text.chars().map(json_char_len).sum();
+        let size: usize = text.chars().map(json_char_len).sum();
         if number == request.lines {
             next = Some((line + number, 0));
             break;
         }
-        if weight > left {
+        if size > left {
             next = Some((line + number, 0));
-            // A line that is longer than a whole window is cut wherever it begins.
-            if number == 0 || weight > request.bytes {
-                let shown = fitting_bytes(text, left);
-                end += shown;
+            // Only the first line, or a line longer than a whole window, is cut.
+            if number == 0 || size > request.bytes {
+                let cut = fitting_bytes(text, left);
+                end += cut;
                 let before = if number == 0 { request.skip } else { 0 };
-                next = Some((line + number, before + text[..shown].chars().count()));
+                next = Some((line + number, before + text[..cut].chars().count()));
             }
             break;
         }
-        left -= weight;
+        left -= size;
         end += text.len();
     }
     Ok(Window { range: start..end, line, next })
@@ -153,8 +154,8 @@ mod tests {
             shown(body, &WindowRequest { bytes: 9, ..whole(body) }),
             ("one\n", Some((2, 0)))
         );
-        let behind = window(body, &WindowRequest { line: Some(4), ..whole(body) }).unwrap_err();
-        assert!(behind.message.contains("the last line is 3"), "{}", behind.message);
+        let refused = window(body, &WindowRequest { line: Some(4), ..whole(body) }).unwrap_err();
+        assert!(refused.message.contains("the last line is 3"), "{}", refused.message);
         assert!(window("", &WindowRequest { line: Some(1), ..whole("") }).is_ok());
     }
 

@@ -1,4 +1,4 @@
-//! Kept connections that the other side has closed, with servers on this machine.
+//! Tests of reused connections that the server closes, with servers on this machine.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -18,52 +18,52 @@ fn base(server: &Server) -> Url {
     Url::parse(&format!("http://127.0.0.1:{}", server.address.port())).unwrap()
 }
 
-/// A request with a body, by `call` and by `follow`.
+/// Sends a request with a body, with `stream` if `is_streamed` and with `call` otherwise.
 fn post(
-    link: &dyn RetryingClient,
+    client: &dyn RetryingClient,
     url: &Url,
     body: &[u8],
-    followed: bool,
+    is_streamed: bool,
 ) -> Result<HttpResponse, Error> {
-    let asked = HttpRequest { body: Some(body), ..call(url) };
-    if followed {
-        let mut come = Vec::new();
-        let answer = link.stream(&asked, SILENCE, &mut |part| {
+    let request = HttpRequest { body: Some(body), ..call(url) };
+    if is_streamed {
+        let mut streamed = Vec::new();
+        let answer = client.stream(&request, SILENCE, &mut |part| {
             if let StreamEvent::Bytes(bytes) = part {
-                come.extend_from_slice(bytes);
+                streamed.extend_from_slice(bytes);
             }
             true
         })?;
-        let body = if answer.status == 200 { come } else { answer.body };
+        let body = if answer.status == 200 { streamed } else { answer.body };
         return Ok(HttpResponse { body, ..answer });
     }
-    link.call(&asked)
+    client.call(&request)
 }
 
-/// Reads a request whole; whether there was one.
+/// Reads a complete request. Returns whether one arrived.
 fn request(stream: &mut TcpStream) -> bool {
-    let asked = head(stream);
-    let length = asked.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let head = head(stream);
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
-    !asked.is_empty() && stream.read_exact(&mut body).is_ok()
+    !head.is_empty() && stream.read_exact(&mut body).is_ok()
 }
 
-/// A server that counts requests, each connection in a thread of its own.
-fn counting(
+/// A server with a thread for each connection, and the counter that `serve` increments.
+fn counting_server(
     serve: impl Fn(TcpStream, &AtomicUsize) + Send + Sync + 'static,
 ) -> (Server, Arc<AtomicUsize>) {
     let (requests, serve) = (Arc::new(AtomicUsize::new(0)), Arc::new(serve));
-    let counted = Arc::clone(&requests);
+    let counter = Arc::clone(&requests);
     let server = server(move |stream, _: &Mutex<String>| {
         let (serve, requests) = (Arc::clone(&serve), Arc::clone(&requests));
         std::thread::spawn(move || serve(stream, &requests));
     });
-    (server, counted)
+    (server, counter)
 }
 
 /// Answers one request of each connection, and closes it after `idle`.
-fn closing(idle: Duration) -> (Server, Arc<AtomicUsize>) {
-    counting(move |mut stream, requests| {
+fn closing_server(idle: Duration) -> (Server, Arc<AtomicUsize>) {
+    counting_server(move |mut stream, requests| {
         if request(&mut stream) {
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
@@ -73,12 +73,12 @@ fn closing(idle: Duration) -> (Server, Arc<AtomicUsize>) {
 }
 
 #[test]
-fn an_end_that_came_while_idle_is_noticed_before_the_next_request() {
-    for followed in [false, true] {
-        let (server, requests) = closing(Duration::from_millis(20));
-        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
+fn a_connection_closed_while_idle_is_not_reused() {
+    for is_streamed in [false, true] {
+        let (server, requests) = closing_server(Duration::from_millis(20));
+        let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         for nth in 1..=20 {
-            assert_eq!(post(&*link, &url, b"{}", followed).unwrap().body, b"ok", "{nth}");
+            assert_eq!(post(&*client, &url, b"{}", is_streamed).unwrap().body, b"ok", "{nth}");
             assert_eq!(requests.load(Ordering::SeqCst), nth, "each was sent once");
             std::thread::sleep(Duration::from_millis(60));
         }
@@ -86,46 +86,47 @@ fn an_end_that_came_while_idle_is_noticed_before_the_next_request() {
 }
 
 #[test]
-fn a_connection_is_kept_for_less_than_five_seconds() {
-    let (server, requests) = counting(|mut stream, requests| {
+fn an_idle_connection_is_dropped_within_five_seconds() {
+    let (server, requests) = counting_server(|mut stream, requests| {
         while request(&mut stream) {
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
         }
     });
-    let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
+    let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
     for (pause, connections) in [(0, 1), (1000, 1), (4900, 2)] {
         std::thread::sleep(Duration::from_millis(pause));
-        post(&*link, &url, b"{}", true).unwrap();
+        post(&*client, &url, b"{}", true).unwrap();
         assert_eq!(server.connections.load(Ordering::SeqCst), connections, "after {pause} ms");
     }
     assert_eq!(requests.load(Ordering::SeqCst), 3);
 }
 
 #[test]
-fn a_request_that_meets_the_end_of_a_kept_connection_is_sent_once_more() {
-    // The end comes when the request is there already: with all of it read, and with nothing, which
-    // resets.
-    for (reads, followed) in [(true, false), (true, true), (false, false), (false, true)] {
-        let (server, requests) = counting(move |mut stream, requests| {
+fn a_request_on_a_closed_pooled_connection_is_repeated() {
+    // The server closes after the request was sent. If it has not read the request, the system
+    // resets the connection.
+    for (reads_request, is_streamed) in [(true, false), (true, true), (false, false), (false, true)]
+    {
+        let (server, requests) = counting_server(move |mut stream, requests| {
             if !request(&mut stream) {
                 return;
             }
             requests.fetch_add(1, Ordering::SeqCst);
             let _ = stream.write_all(OK);
-            if reads && request(&mut stream) {
+            if reads_request && request(&mut stream) {
                 requests.fetch_add(1, Ordering::SeqCst);
-            } else if !reads {
+            } else if !reads_request {
                 let _ = stream.read(&mut [0]);
                 requests.fetch_add(1, Ordering::SeqCst);
             }
         });
-        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
+        let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
         for nth in 1..=3 {
             assert_eq!(
-                post(&*link, &url, &[b'x'; 5000], followed).unwrap().body,
+                post(&*client, &url, &[b'x'; 5000], is_streamed).unwrap().body,
                 b"ok",
-                "{reads} {nth}"
+                "{reads_request} {nth}"
             );
             assert_eq!(server.connections.load(Ordering::SeqCst), nth);
             assert_eq!(requests.load(Ordering::SeqCst), 2 * nth - 1);
@@ -134,11 +135,12 @@ fn a_request_that_meets_the_end_of_a_kept_connection_is_sent_once_more() {
 }
 
 #[test]
-fn a_request_that_may_have_been_done_is_sent_once() {
-    // On a new connection; and on a kept one that ended only after the service had time to work.
-    for (kept, pause) in [(false, 0), (true, 3000)] {
-        let (server, requests) = counting(move |mut stream, requests| {
-            if kept && request(&mut stream) {
+fn a_request_that_may_be_processed_is_not_repeated() {
+    // A new connection, and a pooled one that closes only after the server had time to process
+    // the request.
+    for (is_pooled, pause) in [(false, 0), (true, 3000)] {
+        let (server, requests) = counting_server(move |mut stream, requests| {
+            if is_pooled && request(&mut stream) {
                 let _ = stream.write_all(OK);
             }
             if request(&mut stream) {
@@ -146,11 +148,11 @@ fn a_request_that_may_have_been_done_is_sent_once() {
                 std::thread::sleep(Duration::from_millis(pause));
             }
         });
-        let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
-        if kept {
-            post(&*link, &url, b"{}", true).unwrap();
+        let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
+        if is_pooled {
+            post(&*client, &url, b"{}", true).unwrap();
         }
-        let ended = post(&*link, &url, b"{}", true);
+        let ended = post(&*client, &url, b"{}", true);
         assert!(matches!(ended, Err(Error::ConnectionBroken(_))), "{ended:?}");
         assert_eq!(requests.load(Ordering::SeqCst), 1);
         assert_eq!(server.connections.load(Ordering::SeqCst), 1);
@@ -158,8 +160,8 @@ fn a_request_that_may_have_been_done_is_sent_once() {
 }
 
 #[test]
-fn what_is_no_http_is_no_end_of_a_connection() {
-    let (server, requests) = counting(|mut stream, requests| {
+fn bytes_that_are_not_http_do_not_repeat_a_request() {
+    let (server, requests) = counting_server(|mut stream, requests| {
         request(&mut stream);
         let _ = stream.write_all(OK);
         if request(&mut stream) {
@@ -167,23 +169,23 @@ fn what_is_no_http_is_no_end_of_a_connection() {
             let _ = stream.write_all(b"\x16\x03 nonsense\r\n\r\n");
         }
     });
-    let (link, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
-    post(&*link, &url, b"{}", false).unwrap();
-    assert!(matches!(post(&*link, &url, b"{}", false), Err(Error::ConnectionBroken(_))));
+    let (client, url) = (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
+    post(&*client, &url, b"{}", false).unwrap();
+    assert!(matches!(post(&*client, &url, b"{}", false), Err(Error::ConnectionBroken(_))));
     assert_eq!(requests.load(Ordering::SeqCst), 1);
 }
 
 #[test]
-fn a_refusal_that_comes_while_the_body_is_still_sent_is_heard() {
+fn an_early_error_response_is_returned() {
     const REFUSAL: &[u8] =
         b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 4\r\n\r\nwait";
     for (size, drains) in [(100, false), (200_000, false), (16_000_000, false), (16_000_000, true)]
     {
-        for followed in [false, true] {
-            let (server, requests) = counting(move |mut stream, requests| {
+        for is_streamed in [false, true] {
+            let (server, requests) = counting_server(move |mut stream, requests| {
                 head(&mut stream);
                 requests.fetch_add(1, Ordering::SeqCst);
-                // What is sent until here fills every buffer in between, as over a network.
+                // Meanwhile the body fills the buffers of the connection, as over a network.
                 std::thread::sleep(Duration::from_millis(100));
                 let _ = stream.write_all(REFUSAL);
                 if drains {
@@ -191,14 +193,14 @@ fn a_refusal_that_comes_while_the_body_is_still_sent_is_heard() {
                     let _ = std::io::copy(&mut stream, &mut std::io::sink());
                 }
             });
-            let (link, url) =
+            let (client, url) =
                 (Client::new().retrying_client(&base(&server)).unwrap(), base(&server));
             let body = vec![b'x'; size];
             for nth in 1..=5 {
                 let began = Instant::now();
-                let answer = post(&*link, &url, &body, followed);
+                let answer = post(&*client, &url, &body, is_streamed);
                 let answer =
-                    answer.unwrap_or_else(|e| panic!("{size} {drains} {followed} {nth}: {e}"));
+                    answer.unwrap_or_else(|e| panic!("{size} {drains} {is_streamed} {nth}: {e}"));
                 assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")));
                 assert_eq!(requests.load(Ordering::SeqCst), nth);
                 assert!(began.elapsed() < SILENCE);

@@ -65,7 +65,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
-    /// Opens what an interrupted download left. It counts only with a tag and the same address.
+    /// Opens the file of an interrupted download. Resuming needs a tag and the same address.
     fn open(path: &Path, url: &str) -> io::Result<Self> {
         let mut part = Self { path: path.to_owned(), url: url.to_owned(), bytes: 0, tag: None };
         let source = fs::read_to_string(part.source_path()).unwrap_or_default();
@@ -99,7 +99,7 @@ impl PartialFile {
         OpenOptions::new().append(true).open(&self.path)
     }
 
-    /// Removes the source file: the download is complete, or cannot be resumed.
+    /// Removes the file with the source address: the download is complete, or cannot be resumed.
     fn remove_source(&self) -> io::Result<()> {
         match fs::remove_file(self.source_path()) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

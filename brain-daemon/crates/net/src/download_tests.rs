@@ -1,4 +1,4 @@
-//! Files that come over the network, with servers on this machine.
+//! Tests of downloads, with servers on this machine.
 
 use std::io::{ErrorKind, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use super::document::{Rules, check};
 use super::request::Connector;
-use super::tests::{Server, answering, head, server, told};
+use super::tests::{Server, head, scripted_resolver, server, server_with_response};
 use super::*;
 
-/// Everything as in force, but over HTTP and from this machine.
+/// The rules for files, except that HTTP and this machine are permitted.
 const LOOSE: Rules = Rules {
     schemes: &["http"],
     requires_public_name: false,
@@ -21,11 +21,15 @@ const LOOSE: Rules = Rules {
     ..Rules::FILES
 };
 
-fn bring(url: &str, to: &Path) -> Result<u64, DownloadError> {
-    Client::with_files(told(&[&["127.0.0.1"]]), LOOSE).download(url, to, &mut |_, _| true)
+fn download_file(url: &str, to: &Path) -> Result<u64, DownloadError> {
+    Client::with_files(scripted_resolver(&[&["127.0.0.1"]]), LOOSE).download(
+        url,
+        to,
+        &mut |_, _| true,
+    )
 }
 
-fn at(server: &Server) -> String {
+fn url_of(server: &Server) -> String {
     format!("http://files.example:{}/model.bin", server.address.port())
 }
 
@@ -33,22 +37,22 @@ fn content() -> Vec<u8> {
     (0..300_000_u32).map(|n| (n % 251) as u8).collect()
 }
 
-fn home() -> (TempDir, PathBuf) {
+fn target() -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("model.bin.part");
     (dir, to)
 }
 
-/// Has a file under a tag that can be changed, in parts too; the first answer ends after `cut`
-/// bytes.
-fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
-    let (tag, turn) = (Arc::clone(tag), AtomicUsize::new(0));
-    server(move |mut stream, heard| {
-        let asked = head(&mut stream).to_ascii_lowercase();
-        heard.lock().unwrap().push_str(&asked);
+/// A server with one file, which serves ranges. Tests can change its tag. The first response ends
+/// after `cut` bytes.
+fn server_with_file(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
+    let (tag, connections) = (Arc::clone(tag), AtomicUsize::new(0));
+    server(move |mut stream, received| {
+        let request = head(&mut stream).to_ascii_lowercase();
+        received.lock().unwrap().push_str(&request);
         let (tag, all) = (tag.lock().unwrap().clone(), content());
         let field = |name: &str| {
-            asked
+            request
                 .lines()
                 .find_map(|line| Some(line.strip_prefix(name)?.trim().to_owned()))
                 .unwrap_or_default()
@@ -68,7 +72,8 @@ fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
         };
         let body = &all[from.unwrap_or(0)..];
         let length = body.len();
-        let body = if turn.fetch_add(1, Ordering::SeqCst) == 0 { &body[..cut] } else { body };
+        let body =
+            if connections.fetch_add(1, Ordering::SeqCst) == 0 { &body[..cut] } else { body };
         let _ = stream.write_all(
             format!("HTTP/1.1 {status}\r\nETag: {tag}\r\nContent-Length: {length}\r\n\r\n")
                 .as_bytes(),
@@ -78,107 +83,113 @@ fn keeping(tag: &Arc<Mutex<String>>, cut: usize) -> Server {
 }
 
 #[test]
-fn what_was_cut_is_gone_on_with() {
+fn an_interrupted_download_is_resumed() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
-    let (server, (_dir, to)) = (keeping(&tag, 100_000), home());
-    let cut = bring(&at(&server), &to);
+    let (server, (_dir, to)) = (server_with_file(&tag, 100_000), target());
+    let cut = download_file(&url_of(&server), &to);
     assert!(matches!(cut, Err(DownloadError::Request(Error::ConnectionBroken(_)))), "{cut:?}");
-    let there = std::fs::metadata(&to).unwrap().len();
-    assert!(there > 0 && there <= 100_000, "{there}");
-    assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
+    let partial_len = std::fs::metadata(&to).unwrap().len();
+    assert!(partial_len > 0 && partial_len <= 100_000, "{partial_len}");
+    assert_eq!(download_file(&url_of(&server), &to).unwrap(), 300_000);
     assert_eq!(std::fs::read(&to).unwrap(), content());
-    let heard = server.heard.lock().unwrap().clone();
+    let received = server.received.lock().unwrap().clone();
     assert!(
-        heard.contains(&format!("range: bytes={there}-")) && heard.contains("if-range: \"one\""),
-        "{heard}"
+        received.contains(&format!("range: bytes={partial_len}-"))
+            && received.contains("if-range: \"one\""),
+        "{received}"
     );
     assert!(
-        !heard.contains("authorization") && !heard.contains("cookie") && !heard.contains("referer")
+        !received.contains("authorization")
+            && !received.contains("cookie")
+            && !received.contains("referer")
     );
-    // Nothing but the file is left.
+    // Only the file itself is left.
     assert_eq!(std::fs::read_dir(to.parent().unwrap()).unwrap().count(), 1);
 }
 
 #[test]
-fn what_has_changed_meanwhile_begins_anew() {
+fn a_changed_file_is_downloaded_from_its_beginning() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
-    let (server, (_dir, to)) = (keeping(&tag, 100_000), home());
-    assert!(bring(&at(&server), &to).is_err());
+    let (server, (_dir, to)) = (server_with_file(&tag, 100_000), target());
+    assert!(download_file(&url_of(&server), &to).is_err());
     std::fs::write(&to, vec![7; 50_000]).unwrap();
     *tag.lock().unwrap() = "\"two\"".into();
-    assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
+    assert_eq!(download_file(&url_of(&server), &to).unwrap(), 300_000);
     assert_eq!(std::fs::read(&to).unwrap(), content());
 }
 
 #[test]
-fn without_a_tag_or_from_elsewhere_nothing_is_gone_on_with() {
+fn a_download_resumes_only_with_tag_and_same_address() {
     for weak in ["W/\"one\"", "one"] {
         let tag = Arc::new(Mutex::new(weak.to_owned()));
-        let (server, (_dir, to)) = (keeping(&tag, 100_000), home());
-        assert!(bring(&at(&server), &to).is_err());
-        assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
-        assert!(!server.heard.lock().unwrap().contains("range: bytes"), "{weak}");
+        let (server, (_dir, to)) = (server_with_file(&tag, 100_000), target());
+        assert!(download_file(&url_of(&server), &to).is_err());
+        assert_eq!(download_file(&url_of(&server), &to).unwrap(), 300_000);
+        assert!(!server.received.lock().unwrap().contains("range: bytes"), "{weak}");
     }
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
-    let (one, other) = (keeping(&tag, 100_000), keeping(&tag, 300_000));
-    let (_dir, to) = home();
-    assert!(bring(&at(&one), &to).is_err());
-    assert_eq!(bring(&at(&other), &to).unwrap(), 300_000);
-    assert!(!other.heard.lock().unwrap().contains("range: bytes"));
+    let (one, other) = (server_with_file(&tag, 100_000), server_with_file(&tag, 300_000));
+    let (_dir, to) = target();
+    assert!(download_file(&url_of(&one), &to).is_err());
+    assert_eq!(download_file(&url_of(&other), &to).unwrap(), 300_000);
+    assert!(!other.received.lock().unwrap().contains("range: bytes"));
 }
 
 #[test]
-fn whoever_stops_it_keeps_what_has_come() {
+fn a_stopped_download_keeps_the_received_bytes() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
-    let (server, (_dir, to)) = (keeping(&tag, 300_000), home());
-    let client = Client::with_files(told(&[&["127.0.0.1"]]), LOOSE);
+    let (server, (_dir, to)) = (server_with_file(&tag, 300_000), target());
+    let client = Client::with_files(scripted_resolver(&[&["127.0.0.1"]]), LOOSE);
     let mut seen = Vec::new();
-    let stopped = client.download(&at(&server), &to, &mut |bytes, total| {
+    let stopped = client.download(&url_of(&server), &to, &mut |bytes, total| {
         seen.push((bytes, total));
         bytes < 10_000
     });
     assert!(matches!(stopped, Err(DownloadError::Stopped)), "{stopped:?}");
     assert_eq!(seen.last().unwrap().1, Some(300_000));
     assert!(std::fs::metadata(&to).unwrap().len() >= 10_000);
-    assert_eq!(bring(&at(&server), &to).unwrap(), 300_000);
+    assert_eq!(download_file(&url_of(&server), &to).unwrap(), 300_000);
     assert_eq!(std::fs::read(&to).unwrap(), content());
 }
 
-fn moved(to: &str) -> Server {
-    answering(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"))
+fn server_that_redirects(to: &str) -> Server {
+    server_with_response(&format!(
+        "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"
+    ))
 }
 
 #[test]
-fn a_redirect_leads_to_public_places_only_and_not_for_ever() {
+fn redirects_are_limited_and_must_be_public() {
     let tag = Arc::new(Mutex::new("\"one\"".to_owned()));
-    let (server, (_dir, to)) = (keeping(&tag, 300_000), home());
-    let leading = moved(&at(&server).replace("files.example", "store.example"));
-    assert_eq!(bring(&at(&leading), &to).unwrap(), 300_000);
+    let (server, (_dir, to)) = (server_with_file(&tag, 300_000), target());
+    let redirecting =
+        server_that_redirects(&url_of(&server).replace("files.example", "store.example"));
+    assert_eq!(download_file(&url_of(&redirecting), &to).unwrap(), 300_000);
 
-    // The second host is inside.
-    let client = Client::with_files(told(&[&["127.0.0.1"], &["10.0.0.1"]]), LOOSE);
-    let refused = client.download(&at(&leading), &to, &mut |_, _| true);
+    // The second host is in a private network.
+    let client = Client::with_files(scripted_resolver(&[&["127.0.0.1"], &["10.0.0.1"]]), LOOSE);
+    let refused = client.download(&url_of(&redirecting), &to, &mut |_, _| true);
     assert!(matches!(refused, Err(DownloadError::Request(Error::NotPublic))), "{refused:?}");
-    for inside in [
+    for private in [
         "http://localhost/x",
         "http://127.0.0.1/x",
         "file:///etc/passwd",
         "https://store.example/x",
     ] {
         let strict = Rules { requires_public_name: true, ..LOOSE };
-        assert!(check(&strict, inside).is_err(), "{inside}");
+        assert!(check(&strict, private).is_err(), "{private}");
     }
-    let file = bring(&at(&moved("file:///etc/passwd")), &to);
+    let file = download_file(&url_of(&server_that_redirects("file:///etc/passwd")), &to);
     assert!(matches!(file, Err(DownloadError::Request(Error::InvalidAddress(_)))), "{file:?}");
 
-    // To itself, again and again.
-    let round = server_that_leads_to_itself();
-    let endless = bring(&at(&round), &to);
+    // An endless redirect.
+    let looping = server_that_redirects_to_itself();
+    let endless = download_file(&url_of(&looping), &to);
     assert!(matches!(endless, Err(DownloadError::Request(Error::Status(302)))), "{endless:?}");
-    assert_eq!(round.connections.load(Ordering::SeqCst), 6);
+    assert_eq!(looping.connections.load(Ordering::SeqCst), 6);
 }
 
-fn server_that_leads_to_itself() -> Server {
+fn server_that_redirects_to_itself() -> Server {
     server(|mut stream, _| {
         head(&mut stream);
         let _ = stream
@@ -187,7 +198,7 @@ fn server_that_leads_to_itself() -> Server {
 }
 
 #[test]
-fn the_rules_in_force_are_https_at_public_names() {
+fn file_addresses_are_https_with_a_public_name() {
     for good in [
         "https://huggingface.co/a/b/resolve/main/model.safetensors",
         "https://store.example/x?X-Signature=1#part",
@@ -204,34 +215,37 @@ fn the_rules_in_force_are_https_at_public_names() {
     ] {
         assert!(check(&Rules::FILES, bad).is_err(), "{bad}");
     }
-    let (_dir, to) = home();
-    let client = Client::with_files(told(&[&["192.168.1.7"]]), Rules::FILES);
+    let (_dir, to) = target();
+    let client = Client::with_files(scripted_resolver(&[&["192.168.1.7"]]), Rules::FILES);
     let refused = client.download("https://store.example/x", &to, &mut |_, _| true);
     assert!(matches!(refused, Err(DownloadError::Request(Error::NotPublic))), "{refused:?}");
     assert!(!to.exists());
 }
 
 #[test]
-fn too_large_refused_compressed_and_a_full_disk() {
-    let (_dir, to) = home();
-    let connector = Connector { resolver: told(&[&["127.0.0.1"]]), roots: Vec::new() };
-    let bring_at_most = |server: &Server, most| {
-        download::fetch(&connector, &LOOSE, &at(server), &to, most, &mut |_, _| true)
+fn unusable_responses_and_a_full_disk_are_errors() {
+    let (_dir, to) = target();
+    let connector = Connector { resolver: scripted_resolver(&[&["127.0.0.1"]]), roots: Vec::new() };
+    let download_at_most = |server: &Server, max_bytes| {
+        download::fetch(&connector, &LOOSE, &url_of(server), &to, max_bytes, &mut |_, _| true)
     };
-    let sized = answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde");
-    assert_eq!(bring_at_most(&sized, 5).unwrap(), 5);
-    let large = bring_at_most(&sized, 4);
+    let sized = server_with_response("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde");
+    assert_eq!(download_at_most(&sized, 5).unwrap(), 5);
+    let large = download_at_most(&sized, 4);
     assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
-    let unsized_ = answering("HTTP/1.1 200 OK\r\n\r\nabcde");
-    let large = bring_at_most(&unsized_, 4);
+    let unsized_ = server_with_response("HTTP/1.1 200 OK\r\n\r\nabcde");
+    let large = download_at_most(&unsized_, 4);
     assert!(matches!(large, Err(DownloadError::Request(Error::TooLarge(4)))), "{large:?}");
-    let packed =
-        answering("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde");
-    assert!(bring(&at(&packed), &to).is_err());
-    let missing =
-        bring(&at(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")), &to);
+    let compressed = server_with_response(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde",
+    );
+    assert!(download_file(&url_of(&compressed), &to).is_err());
+    let missing = download_file(
+        &url_of(&server_with_response("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+        &to,
+    );
     assert!(matches!(missing, Err(DownloadError::Request(Error::Status(404)))), "{missing:?}");
-    match bring(&at(&sized), Path::new("/dev/full")) {
+    match download_file(&url_of(&sized), Path::new("/dev/full")) {
         Err(DownloadError::Disk(e)) => assert_eq!(e.kind(), ErrorKind::StorageFull),
         other => panic!("{other:?}"),
     }

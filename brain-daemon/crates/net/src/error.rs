@@ -1,7 +1,7 @@
 //! Errors of outgoing HTTP requests. Messages never contain query strings or secrets.
 //!
 //! An error has the innermost cause as text, and not reqwest's error as its source, which names
-//! the whole address. [`crate::DownloadError`] is a type of its own, so that only callers who
+//! the whole address. [`crate::DownloadError`] is a separate type, so that only callers that
 //! write a file handle errors of the disk.
 
 use std::error::Error as StdError;

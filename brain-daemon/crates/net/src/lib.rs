@@ -1,11 +1,11 @@
 //! Outgoing HTTP requests: to untrusted addresses by strict rules, and to configured addresses.
 //!
 //! Only this crate names reqwest and rustls. It knows neither pages nor clients nor features. Each
-//! request has a client of its own; only a [`RetryingClient`] keeps connections.
+//! request uses a new client; only a [`RetryingClient`] keeps connections.
 //!
 //! All functions block the calling thread, for a bounded time except [`RetryingClient::stream`].
-//! They must not be called on a thread that runs async tasks: each request drives a small runtime
-//! of its own, and tokio refuses a runtime within a runtime.
+//! They must not be called on a thread that runs async tasks: each request drives its own small
+//! runtime, and tokio refuses a runtime within a runtime.
 //!
 //! `address` tells public addresses from others. `document` has the rules for untrusted addresses,
 //! `web_page` reads pages by them, and `download` fetches large files. `client` sets the limits of
@@ -84,7 +84,7 @@ pub trait HttpClient: Send + Sync {
         Err(Error::ConnectionRefused)
     }
 
-    /// Sends a request to a configured address, and returns the response whatever its status.
+    /// Sends a request to a configured address. Returns responses of any status.
     ///
     /// No redirects, cookies or proxy; at most 1 MiB, within 10 seconds.
     ///

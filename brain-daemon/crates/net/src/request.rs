@@ -47,7 +47,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 }
 
 impl Connector {
-    /// Sends a request with a client of its own. Blocks.
+    /// Sends a request with a new client. Blocks.
     ///
     /// # Errors
     /// Any [`Error`].

@@ -1,4 +1,4 @@
-//! The guard and the bounds, with a resolver of our own and servers on this machine.
+//! Tests of the address rules and the limits, with a scripted resolver and servers on this machine.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -12,32 +12,32 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use super::document::Rules;
 use super::*;
 
-/// Says what it was told, and counts.
-pub(super) struct Told {
+/// Returns the scripted addresses, one list a lookup, and counts the lookups. The last list
+/// repeats.
+pub(super) struct ScriptedResolver {
     addresses: Vec<Vec<IpAddr>>,
-    pub(super) asked: AtomicUsize,
+    pub(super) lookups: AtomicUsize,
 }
 
-impl Resolver for Told {
+impl Resolver for ScriptedResolver {
     fn addresses(&self, _host: &str) -> io::Result<Vec<IpAddr>> {
-        let nth = self.asked.fetch_add(1, Ordering::SeqCst);
+        let nth = self.lookups.fetch_add(1, Ordering::SeqCst);
         let found = self.addresses.get(nth).or(self.addresses.last());
         found.cloned().ok_or_else(|| io::Error::other("no such name"))
     }
 }
 
-pub(super) fn told(turns: &[&[&str]]) -> Arc<Told> {
+pub(super) fn scripted_resolver(turns: &[&[&str]]) -> Arc<ScriptedResolver> {
     let addresses =
         turns.iter().map(|texts| texts.iter().map(|t| t.parse().unwrap()).collect()).collect();
-    Arc::new(Told { addresses, asked: AtomicUsize::new(0) })
+    Arc::new(ScriptedResolver { addresses, lookups: AtomicUsize::new(0) })
 }
 
-/// A server that gives every connection the same answer, and says how many there were, and what it
-/// was sent last.
+/// A server on this machine. It counts its connections and records the requests.
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     pub(super) connections: Arc<AtomicUsize>,
-    pub(super) heard: Arc<Mutex<String>>,
+    pub(super) received: Arc<Mutex<String>>,
 }
 
 pub(super) fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static) -> Server {
@@ -45,19 +45,19 @@ pub(super) fn server(serve: impl Fn(TcpStream, &Mutex<String>) + Send + 'static)
     let server = Server {
         address: listener.local_addr().unwrap(),
         connections: Arc::default(),
-        heard: Arc::default(),
+        received: Arc::default(),
     };
-    let (connections, heard) = (Arc::clone(&server.connections), Arc::clone(&server.heard));
+    let (connections, received) = (Arc::clone(&server.connections), Arc::clone(&server.received));
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             connections.fetch_add(1, Ordering::SeqCst);
-            serve(stream, &heard);
+            serve(stream, &received);
         }
     });
     server
 }
 
-/// Reads a head.
+/// Reads the head of a request.
 pub(super) fn head(stream: &mut impl Read) -> String {
     let (mut text, mut byte) = (Vec::new(), [0]);
     while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
@@ -66,10 +66,10 @@ pub(super) fn head(stream: &mut impl Read) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-pub(super) fn answering(answer: &str) -> Server {
+pub(super) fn server_with_response(answer: &str) -> Server {
     let answer = answer.to_owned();
-    server(move |mut stream, heard| {
-        *heard.lock().unwrap() = head(&mut stream);
+    server(move |mut stream, received| {
+        *received.lock().unwrap() = head(&mut stream);
         let _ = stream.write_all(answer.as_bytes());
     })
 }
@@ -77,11 +77,12 @@ pub(super) fn answering(answer: &str) -> Server {
 fn json(body: &str, more: &str) -> String {
     let length = body.len();
     format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: {length}\r\n{more}\r\n{body}"
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n\
+         Content-Length: {length}\r\n{more}\r\n{body}"
     )
 }
 
-/// Everything as in force, but a server on this machine may be read.
+/// The rules for documents, except that a server on this machine is permitted.
 const LOOSE: Rules = Rules {
     schemes: &["http"],
     requires_public_name: false,
@@ -89,16 +90,17 @@ const LOOSE: Rules = Rules {
     ..Rules::STRICT
 };
 
-fn loosened() -> Client {
-    Client::with(told(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
+fn client_with_loose_rules() -> Client {
+    Client::with(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), LOOSE)
 }
 
 fn read(server: &Server) -> Result<Document, Error> {
-    loosened().document(&format!("http://app.example:{}/client.json", server.address.port()))
+    client_with_loose_rules()
+        .document(&format!("http://app.example:{}/client.json", server.address.port()))
 }
 
 #[test]
-fn a_name_that_leads_inside_is_not_followed() {
+fn a_host_with_a_private_address_is_refused() {
     for addresses in [
         &["127.0.0.1"][..],
         &["10.1.2.3"],
@@ -113,96 +115,107 @@ fn a_name_that_leads_inside_is_not_followed() {
         &["fc00::1"],
         &["fe80::1"],
         &["ff02::1"],
-        // One of two is enough: nobody chooses for us which one is taken.
+        // One private address is enough: the system could connect to any of them.
         &["93.184.215.14", "127.0.0.1"],
         &["10.0.0.1", "93.184.215.14"],
         &["2606:4700::1111", "::1"],
     ] {
-        let client = Client::with(told(&[addresses]), Vec::new(), Rules::STRICT);
+        let client = Client::with(scripted_resolver(&[addresses]), Vec::new(), Rules::STRICT);
         let refused = client.document("https://app.example/client.json");
         assert_eq!(refused, Err(Error::NotPublic), "{addresses:?}");
     }
-    let nobody = Client::with(told(&[]), Vec::new(), Rules::STRICT);
-    let refused = nobody.document("https://app.example/client.json");
+    let nameless = Client::with(scripted_resolver(&[]), Vec::new(), Rules::STRICT);
+    let refused = nameless.document("https://app.example/client.json");
     assert!(matches!(refused, Err(Error::NameNotFound(_))), "{refused:?}");
 }
 
 #[test]
-fn a_refused_address_is_not_even_looked_up() {
-    let resolver = told(&[&["127.0.0.1"]]);
+fn a_refused_address_is_not_looked_up() {
+    let resolver = scripted_resolver(&[&["127.0.0.1"]]);
     let client = Client::with(resolver.clone(), Vec::new(), Rules::STRICT);
     for url in
         ["https://localhost/c", "https://127.0.0.1/c", "https://[::1]/c", "http://app.example/c"]
     {
         assert!(matches!(client.document(url), Err(Error::InvalidAddress(_))), "{url}");
     }
-    assert_eq!(resolver.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(resolver.lookups.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn a_name_is_looked_up_once_and_what_it_was_then_is_called() {
-    let server = answering(&json("{}", ""));
-    // A second answer would lead elsewhere, as a name server of the stranger's own may do.
-    let resolver = told(&[&["127.0.0.1"], &["127.0.0.9"]]);
+fn a_name_is_looked_up_once_for_a_request() {
+    let server = server_with_response(&json("{}", ""));
+    // A second lookup would return another address, as a hostile name server can.
+    let resolver = scripted_resolver(&[&["127.0.0.1"], &["127.0.0.9"]]);
     let client = Client::with(resolver.clone(), Vec::new(), LOOSE);
     let url = format!("http://rebound.example:{}/c", server.address.port());
     assert_eq!(client.document(&url).unwrap().body, b"{}");
-    assert_eq!(resolver.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(resolver.lookups.load(Ordering::SeqCst), 1);
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
 }
 
 #[test]
-fn only_a_small_json_document_comes_back() {
-    let good = answering(&json("{\"a\":1}", "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n"));
+fn only_a_small_json_document_is_returned() {
+    let good = server_with_response(&json(
+        "{\"a\":1}",
+        "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n",
+    ));
     let document = read(&good).unwrap();
     assert_eq!(
         (document.body.as_slice(), document.max_age),
         (&b"{\"a\":1}"[..], Some(Duration::from_secs(60)))
     );
-    let heard = good.heard.lock().unwrap().to_ascii_lowercase();
-    assert!(heard.starts_with("get /client.json http/1.1\r\n"), "{heard}");
+    let received = good.received.lock().unwrap().to_ascii_lowercase();
+    assert!(received.starts_with("get /client.json http/1.1\r\n"), "{received}");
     assert!(
-        heard.contains("accept: application/json")
-            && !heard.contains("cookie")
-            && !heard.contains("referer")
+        received.contains("accept: application/json")
+            && !received.contains("cookie")
+            && !received.contains("referer")
     );
 
     let full = "x".repeat(64 * 1024);
-    assert_eq!(read(&answering(&json(&full, ""))).unwrap().body.len(), 64 * 1024);
+    assert_eq!(read(&server_with_response(&json(&full, ""))).unwrap().body.len(), 64 * 1024);
     let large = json(&format!("{full}x"), "");
-    assert_eq!(read(&answering(&large)), Err(Error::TooLarge(64 * 1024)), "by its length");
-    let endless = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{full}{full}");
-    assert_eq!(read(&answering(&endless)), Err(Error::TooLarge(64 * 1024)), "without a length");
-    let html = json("{}", "").replace("application/json", "text/html");
-    assert_eq!(read(&answering(&html)), Err(Error::NotJson));
     assert_eq!(
-        read(&answering("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
+        read(&server_with_response(&large)),
+        Err(Error::TooLarge(64 * 1024)),
+        "by its length"
+    );
+    let endless = format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{full}{full}");
+    assert_eq!(
+        read(&server_with_response(&endless)),
+        Err(Error::TooLarge(64 * 1024)),
+        "without a length"
+    );
+    let html = json("{}", "").replace("application/json", "text/html");
+    assert_eq!(read(&server_with_response(&html)), Err(Error::NotJson));
+    assert_eq!(
+        read(&server_with_response("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")),
         Err(Error::Status(404))
     );
-    let broken = read(&answering("SSH-2.0-OpenSSH_9.6\r\n"));
+    let broken = read(&server_with_response("SSH-2.0-OpenSSH_9.6\r\n"));
     assert!(matches!(broken, Err(Error::ConnectionBroken(_))), "{broken:?}");
 }
 
 #[test]
-fn nobody_is_followed_elsewhere() {
-    let inside = answering(&json("{}", ""));
+fn a_document_redirect_is_not_followed() {
+    let inside = server_with_response(&json("{}", ""));
     for status in
         ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"]
     {
         let location = format!("http://127.0.0.1:{}/c", inside.address.port());
         let text =
             format!("HTTP/1.1 {status}\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
-        let refused = read(&answering(&text));
+        let refused = read(&server_with_response(&text));
         assert!(matches!(refused, Err(Error::Status(301..=308))), "{refused:?}");
     }
     assert_eq!(inside.connections.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn a_server_that_says_nothing_is_left_after_five_seconds() {
+fn a_silent_server_times_out_after_five_seconds() {
     let keep: Mutex<Vec<TcpStream>> = Mutex::default();
     let silent = server(move |stream, _| keep.lock().unwrap().push(stream));
-    // A trickle does not put it off.
+    // Single bytes do not extend the time limit.
     let trickle = server(|mut stream, _| {
         head(&mut stream);
         std::thread::spawn(move || {
@@ -231,28 +244,30 @@ pub(super) fn call<'a>(url: &'a Url) -> HttpRequest<'a> {
 }
 
 #[test]
-fn the_owner_may_call_this_machine_and_sees_any_status() {
-    let teapot =
-        answering("HTTP/1.1 418 I'm a teapot\r\nX-Who: me\r\nContent-Length: 5\r\n\r\nshort");
+fn a_configured_address_may_be_local_with_any_status() {
+    let teapot = server_with_response(
+        "HTTP/1.1 418 I'm a teapot\r\nX-Who: me\r\nContent-Length: 5\r\n\r\nshort",
+    );
     let url = Url::parse(&format!("http://localhost:{}/mcp", teapot.address.port())).unwrap();
     let secret = Secret::new("Bearer brain_pt_hidden");
     let body = b"{}";
     let post = HttpRequest { body: Some(body), authorization: Some(&secret), ..call(&url) };
-    let client = Client::with(told(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
+    let client = Client::with(scripted_resolver(&[&["127.0.0.1"]]), Vec::new(), Rules::STRICT);
     let answer = client.call(&post).unwrap();
     assert_eq!(
         (answer.status, answer.header("x-who"), answer.body.as_slice()),
         (418, Some("me"), &b"short"[..])
     );
     assert_eq!(answer.from, Some(teapot.address));
-    let heard = teapot.heard.lock().unwrap().to_ascii_lowercase();
+    let received = teapot.received.lock().unwrap().to_ascii_lowercase();
     assert!(
-        heard.starts_with("post /mcp") && heard.contains("authorization: bearer brain_pt_hidden"),
-        "{heard}"
+        received.starts_with("post /mcp")
+            && received.contains("authorization: bearer brain_pt_hidden"),
+        "{received}"
     );
     assert!(!format!("{post:?}").contains("hidden"));
 
-    // What somebody else named there is held to the rules for strangers.
+    // An address that another server named must be public.
     let elsewhere = HttpRequest { public: true, ..call(&url) };
     assert!(matches!(client.call(&elsewhere), Err(Error::InvalidAddress(_))));
     let url = Url::parse("https://inside.example/token").unwrap();
@@ -260,7 +275,7 @@ fn the_owner_may_call_this_machine_and_sees_any_status() {
 }
 
 #[test]
-fn a_stream_is_read_until_it_is_enough() {
+fn a_response_is_read_until_it_is_complete() {
     let endless = server(|mut stream, _| {
         head(&mut stream);
         let _ = stream
@@ -268,13 +283,13 @@ fn a_stream_is_read_until_it_is_enough() {
         std::thread::spawn(move || stream.read(&mut [0; 64]));
     });
     let url = Url::parse(&format!("http://127.0.0.1:{}/", endless.address.port())).unwrap();
-    let answer = loosened()
+    let answer = client_with_loose_rules()
         .call(&HttpRequest { is_complete: |a| a.body.ends_with(b"\n\n"), ..call(&url) })
         .unwrap();
     assert_eq!(answer.body, b"data: {}\n\n");
 }
 
-/// Speaks TLS with this certificate.
+/// A server that speaks TLS with this certificate.
 pub(super) fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -298,14 +313,14 @@ pub(super) fn tls(certificate: &'static [u8], key: &'static [u8]) -> Server {
 }
 
 #[test]
-fn what_is_wrong_with_tls_is_told_apart() {
+fn tls_failures_are_distinguished() {
     let good = || tls(include_bytes!("testdata/good.der"), include_bytes!("testdata/good.key.der"));
     let expired =
         tls(include_bytes!("testdata/expired.der"), include_bytes!("testdata/expired.key.der"));
     let root = || vec![Certificate::from_der(include_bytes!("testdata/root.der")).unwrap()];
     let read = |server: &Server, host: &str, roots: Vec<Certificate>| {
         let rules = Rules { schemes: &["https"], ..LOOSE };
-        let client = Client::with(told(&[&["127.0.0.1"]]), roots, rules);
+        let client = Client::with(scripted_resolver(&[&["127.0.0.1"]]), roots, rules);
         client.document(&format!("https://{host}:{}/c", server.address.port()))
     };
     assert_eq!(read(&good(), "app.example", root()).unwrap().body, b"{}");
@@ -320,7 +335,7 @@ fn what_is_wrong_with_tls_is_told_apart() {
     assert_eq!(read(&plain, "app.example", root()), Err(Error::Tls(TlsError::Absent)));
     let gone = server(|stream, _| drop(stream));
     assert_eq!(read(&gone, "app.example", root()), Err(Error::Tls(TlsError::Closed)));
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = Url::parse(&format!("http://127.0.0.1:{}/", nobody.port())).unwrap();
-    assert_eq!(loosened().call(&call(&url)), Err(Error::ConnectionRefused));
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = Url::parse(&format!("http://127.0.0.1:{}/", unused.port())).unwrap();
+    assert_eq!(client_with_loose_rules().call(&call(&url)), Err(Error::ConnectionRefused));
 }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn fenced_code_is_no_structure() {
+    fn fenced_code_is_not_split_at_headings() {
         let code = format!(
             "```\n{}\n# not a heading\n\n{}\n```\nAfter",
             "x = 1\n".repeat(200),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn five_megabytes_of_anything_are_quick() {
+    fn five_megabytes_are_split_quickly() {
         for unit in
             ["a", "\n", "`", "```\n", "# a\n", " ", "字", "e\u{301}", "\u{301}", "word. ", "🇩🇪"]
         {

@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn text_is_told_from_binary() {
+    fn text_and_binary_are_distinguished() {
         assert_eq!(decode_text("añ\n".as_bytes()), Ok("añ\n"));
         assert_eq!(decode_text(b""), Ok(""));
         assert_eq!(
@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_hash_does_not_see_the_wrapping(text in "[^\u{FEFF}\r]{0,80}") {
+        fn the_hash_ignores_line_ends_and_outer_space(text in "[^\u{FEFF}\r]{0,80}") {
             let hash = content_hash(&text);
             prop_assert_eq!(&hash, &content_hash(&format!("\u{FEFF}{text}")));
             prop_assert_eq!(&hash, &content_hash(&text.replace('\n', "\r\n")));

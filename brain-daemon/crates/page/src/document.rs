@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_is_found_in_every_guise() {
+    fn frontmatter_is_found_in_every_form() {
         let want = pair("a: 1\n", "body\n");
         assert_eq!(parts("---\na: 1\n---\n\nbody\n"), want);
         assert_eq!(parts("---\na: 1\n---\nbody\n"), want);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_no_frontmatter() {
+    fn text_between_rules_is_no_frontmatter() {
         for text in [
             "",
             "plain",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_frontmatter_is_an_error_with_its_place() {
+    fn malformed_frontmatter_is_an_error_with_a_position() {
         let e = Document::parse("---\r\ntitle: \"x\r\ntype: note\r\n---\r\nbody").unwrap_err();
         assert!(e.line >= 2 && e.column >= 1, "{e}");
         let e = Document::parse("---\ntitle: x\n\ttype: note\n---\nbody").unwrap_err();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn get_and_put_add_nothing() {
+    fn rendering_adds_nothing() {
         for text in
             ["---\na: 1\n---\n\nbody\n", "---\na: 1\n---\n", "body\n", "---\nrule\n---\n", "\n\nx"]
         {
@@ -220,7 +220,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_rendered_is_read_again(
+        fn rendered_documents_parse_to_equal_ones(
             text in "\u{FEFF}{0,2}(---|\\.\\.\\.|a: 1|b: x #y|tags: \\[a\\]|c:|  - d|prose|# c|\\{e: f\\}|\u{FEFF}| |\\PC{0,6})?(\n|\r\n|\r|(---|k: v)\n|){0,3}((---|\\.\\.\\.|a: 1|b: x #y|c:|  - d|prose| |\\PC{0,6})(\n|\r\n|\r)){0,8}",
         ) {
             if let Ok(d) = Document::parse(&text) {

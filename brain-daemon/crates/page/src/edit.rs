@@ -22,10 +22,10 @@ pub enum EditError {
     #[error("the text is empty")]
     Empty,
     /// The text to replace does not exist.
-    #[error("the text to replace is not there{}", nearest(.0.as_ref()))]
+    #[error("the text to replace was not found{}", nearest(.0.as_ref()))]
     TextNotFound(Option<(usize, String)>),
     /// The text to replace exists more than once.
-    #[error("the text to replace is there {count} times, {}", at_lines(.lines, *.count))]
+    #[error("the text to replace occurs {count} times, {}", at_lines(.lines, *.count))]
     Ambiguous {
         /// Number of occurrences.
         count: usize,
@@ -33,12 +33,12 @@ pub enum EditError {
         lines: Vec<usize>,
     },
     /// No heading has this text.
-    #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), those(.there))]
+    #[error("there is no heading \"{}\"; {}", .wanted.escape_debug(), heading_list(.existing))]
     HeadingNotFound {
         /// The requested heading.
         wanted: String,
         /// The first headings of the page, with their marks.
-        there: Vec<String>,
+        existing: Vec<String>,
     },
     /// The key has a value other than a text or a list of texts; setting it would lose the rest.
     #[error("\"{0}\" holds more than a text or a list of texts")]
@@ -61,11 +61,11 @@ fn at_lines(lines: &[usize], count: usize) -> String {
     format!("at lines {}{more}", named.join(", "))
 }
 
-fn those(there: &[String]) -> String {
-    if there.is_empty() {
+fn heading_list(existing: &[String]) -> String {
+    if existing.is_empty() {
         "the page has none".into()
     } else {
-        format!("there are: {}", there.join(" · "))
+        format!("there are: {}", existing.join(" · "))
     }
 }
 
@@ -79,8 +79,8 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
     let end = match heading {
         None => body.len(),
         Some(heading) => {
-            let own = own_text(body, heading)?;
-            own.start + filled(&body[own])
+            let own = text_below_heading(body, heading)?;
+            own.start + content_end(&body[own])
         }
     };
     insert(body, end, text)
@@ -93,7 +93,7 @@ pub fn append(body: &str, heading: Option<&str>, text: &str) -> Result<String, E
 /// [`EditError::Empty`], [`EditError::HeadingNotFound`].
 pub fn prepend(body: &str, heading: Option<&str>, text: &str) -> Result<String, EditError> {
     let start = match heading {
-        Some(heading) => own_text(body, heading)?.start,
+        Some(heading) => text_below_heading(body, heading)?.start,
         None => headings(body)
             .into_iter()
             .next()
@@ -128,7 +128,8 @@ pub fn replace_text(
     let find = if inside.contains(find) { find } else { adapted.as_str() };
     let mut found = inside.match_indices(find).map(|(at, _)| part.start + at);
     let Some(at) = found.next() else {
-        let near = most_alike(inside, find).map(|(n, line)| (n + line_of(part.start) - 1, line));
+        let near =
+            most_similar_line(inside, find).map(|(n, line)| (n + line_of(part.start) - 1, line));
         return Err(EditError::TextNotFound(near));
     };
     // Overlapping occurrences count separately.
@@ -161,8 +162,8 @@ pub fn replace_section(body: &str, heading: &str, text: &str) -> Result<String, 
         .is_some_and(|first| first.range.start == 0 && first.level <= own.level);
     let start = if renamed { part.start } else { own.range.end };
     let old = &body[start..part.end];
-    let blank_before = if renamed { 0 } else { old.len() - from_text(old).len() };
-    let behind = start + filled(old).max(blank_before);
+    let blank_before = if renamed { 0 } else { old.len() - without_leading_blanks(old).len() };
+    let behind = start + content_end(old).max(blank_before);
     if text.trim().is_empty() {
         return Ok([&body[..start], &body[behind..]].concat());
     }
@@ -287,7 +288,7 @@ fn with_ends(text: &str, end: &str) -> String {
 fn part_of(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     section(body, heading).ok_or_else(|| EditError::HeadingNotFound {
         wanted: heading.chars().take(LINE).collect(),
-        there: headings(body)
+        existing: headings(body)
             .into_iter()
             .take(NAMED)
             .map(|it| {
@@ -311,7 +312,7 @@ fn heading_of(body: &str, part: &Range<usize>) -> Heading {
 }
 
 /// Returns the text below a heading, before the next heading of any level.
-fn own_text(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
+fn text_below_heading(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
     let part = part_of(body, heading)?;
     let all = headings(&body[part.clone()]);
     let start = all.first().map_or(part.start, |first| part.start + first.range.end);
@@ -319,7 +320,7 @@ fn own_text(body: &str, heading: &str) -> Result<Range<usize>, EditError> {
 }
 
 /// Returns the end of the last line that is not blank.
-fn filled(text: &str) -> usize {
+fn content_end(text: &str) -> usize {
     let end = text.trim_end().len();
     if end == 0 {
         return 0;
@@ -328,19 +329,19 @@ fn filled(text: &str) -> usize {
 }
 
 /// Returns a text without leading blank lines.
-fn from_text(text: &str) -> &str {
+fn without_leading_blanks(text: &str) -> &str {
     let start = text.len() - text.trim_start().len();
     &text[text[..start].rfind('\n').map_or(0, |at| at + 1)..]
 }
 
 /// Returns the line of `body` that is most similar to the first line of `find`, with its number,
 /// 1-based.
-fn most_alike(body: &str, find: &str) -> Option<(usize, String)> {
+fn most_similar_line(body: &str, find: &str) -> Option<(usize, String)> {
     let wanted = find.lines().find(|line| !line.trim().is_empty())?;
     let wanted = pairs(wanted);
     let mut best = (ALIKE, None);
     for (n, line) in body.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let alike = likeness(&wanted, &pairs(line));
+        let alike = similarity(&wanted, &pairs(line));
         if alike > best.0 {
             best = (alike, Some((n + 1, line)));
         }
@@ -365,7 +366,7 @@ fn pairs(line: &str) -> HashMap<(char, char), usize> {
 }
 
 /// Returns Dice's coefficient of two lines.
-fn likeness(a: &HashMap<(char, char), usize>, b: &HashMap<(char, char), usize>) -> f64 {
+fn similarity(a: &HashMap<(char, char), usize>, b: &HashMap<(char, char), usize>) -> f64 {
     let all: usize = a.values().chain(b.values()).sum();
     let common: usize = a.iter().map(|(pair, n)| b.get(pair).map_or(0, |m| *n.min(m))).sum();
     if all == 0 { 0.0 } else { 2.0 * common as f64 / all as f64 }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 #[test]
-fn what_is_appended_is_a_paragraph_or_goes_on_with_a_list() {
+fn appended_text_is_a_paragraph_or_continues_a_list() {
     let end = |body: &str, text: &str| append(body, None, text).unwrap();
     assert_eq!(end("", "new"), "new\n");
     assert_eq!(end("old", "new\n\n"), "old\n\nnew\n");
@@ -17,7 +17,7 @@ fn what_is_appended_is_a_paragraph_or_goes_on_with_a_list() {
 }
 
 #[test]
-fn what_is_appended_to_a_part_comes_before_its_sub_headings() {
+fn text_is_appended_before_sub_headings() {
     let body = "# T\n\n## Todo\n- a\n\n### Later\nx\n## Done\n";
     assert_eq!(
         append(body, Some("todo"), "- b").unwrap(),
@@ -31,15 +31,15 @@ fn what_is_appended_to_a_part_comes_before_its_sub_headings() {
         prepend(body, Some("Later"), "y").unwrap(),
         "# T\n\n## Todo\n- a\n\n### Later\n\ny\n\nx\n## Done\n"
     );
-    let EditError::HeadingNotFound { there, .. } = append(body, Some("Nope"), "x").unwrap_err()
+    let EditError::HeadingNotFound { existing, .. } = append(body, Some("Nope"), "x").unwrap_err()
     else {
         panic!()
     };
-    assert_eq!(there, ["# T", "## Todo", "### Later", "## Done"]);
+    assert_eq!(existing, ["# T", "## Todo", "### Later", "## Done"]);
 }
 
 #[test]
-fn what_is_prepended_comes_below_the_title() {
+fn text_is_prepended_below_the_title() {
     assert_eq!(prepend("# T\nold\n", None, "new").unwrap(), "# T\n\nnew\n\nold\n");
     assert_eq!(prepend("\n# T\n\nold", None, "new").unwrap(), "\n# T\n\nnew\n\nold");
     assert_eq!(prepend("## S\nold", None, "new").unwrap(), "new\n\n## S\nold");
@@ -47,12 +47,12 @@ fn what_is_prepended_comes_below_the_title() {
 }
 
 #[test]
-fn a_text_is_replaced_when_it_is_there_once() {
+fn a_text_that_occurs_once_is_replaced() {
     assert_eq!(replace_text("a b c", None, "b", "x").unwrap(), "a x c");
     assert_eq!(replace_text("a b c", None, " b", "").unwrap(), "a c");
     assert_eq!(replace_text("a\r\nb\r\n", None, "a\nb", "c\nd").unwrap(), "c\r\nd\r\n");
     let several = replace_text("x\ny\nx x\n", None, "x", "z").unwrap_err();
-    assert_eq!(several.to_string(), "the text to replace is there 3 times, at lines 1, 3, 3");
+    assert_eq!(several.to_string(), "the text to replace occurs 3 times, at lines 1, 3, 3");
     assert_eq!(
         replace_text("aaa", None, "aa", "b"),
         Err(EditError::Ambiguous { count: 2, lines: vec![1, 1] })
@@ -67,20 +67,20 @@ fn a_text_is_replaced_when_it_is_there_once() {
 }
 
 #[test]
-fn a_text_that_is_not_there_has_a_nearest_line() {
+fn a_missing_text_is_reported_with_the_nearest_line() {
     let body = "one\n\n# Part\nAda wrote the  first Program.\nlast\n";
-    let told =
+    let message =
         replace_text(body, None, "Ada wrote the first program", "x").unwrap_err().to_string();
     assert_eq!(
-        told,
-        "the text to replace is not there; the nearest is line 4: \"Ada wrote the  first Program.\""
+        message,
+        "the text to replace was not found; the nearest is line 4: \"Ada wrote the  first Program.\""
     );
-    let told = replace_text(body, Some("Part"), "ada wrote the first program", "x")
+    let message = replace_text(body, Some("Part"), "ada wrote the first program", "x")
         .unwrap_err()
         .to_string();
-    assert!(told.contains("line 4"), "{told}");
-    let told = replace_text(body, None, "zebra", "x").unwrap_err().to_string();
-    assert_eq!(told, "the text to replace is not there");
+    assert!(message.contains("line 4"), "{message}");
+    let message = replace_text(body, None, "zebra", "x").unwrap_err().to_string();
+    assert_eq!(message, "the text to replace was not found");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_section_is_replaced_below_its_heading() {
         replace_section(body, "A", "new\n").unwrap(),
         "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
     );
-    // Models repeat the heading, or give another one.
+    // Models repeat the heading, or send another one.
     assert_eq!(
         replace_section(body, "A", "## A\n\nnew").unwrap(),
         "# T\nintro\n\n## A\n\nnew\n\n## B\nb\n"
@@ -114,7 +114,7 @@ fn a_section_is_replaced_below_its_heading() {
 }
 
 #[test]
-fn a_key_is_set_where_it_stands() {
+fn a_key_is_set_in_its_place() {
     let mut it =
         Frontmatter::parse("# mine\ntags: [a]\nrating: 3 # of 5\nnested:\n  x: 1\n").unwrap();
     set_frontmatter(&mut it, "rating", "5").unwrap();
@@ -155,7 +155,7 @@ fn any_body() -> impl Strategy<Value = String> {
     "([a-cé#`|>1.\\- \\n]|\\r\\n|## |# A|- ){0,60}"
 }
 
-/// Whether `new` is `old` with something put in at one place.
+/// Returns whether `new` is `old` with one insertion.
 fn only_adds(old: &str, new: &str) -> bool {
     let head = old.bytes().zip(new.bytes()).take_while(|(a, b)| a == b).count();
     let tail = old
@@ -170,7 +170,7 @@ fn only_adds(old: &str, new: &str) -> bool {
 
 proptest! {
     #[test]
-    fn what_is_added_leaves_the_rest_to_the_byte(body in any_body(), text in "[a-z#\\n -]{0,20}[a-z]", part: bool) {
+    fn an_insertion_leaves_other_bytes_unchanged(body in any_body(), text in "[a-z#\\n -]{0,20}[a-z]", part: bool) {
         let heading = headings(&body).pop().map(|last| last.text).filter(|_| part);
         for new in [append(&body, heading.as_deref(), &text), prepend(&body, heading.as_deref(), &text)] {
             let new = new.unwrap();
@@ -181,13 +181,13 @@ proptest! {
     }
 
     #[test]
-    fn what_is_replaced_leaves_the_rest_to_the_byte(head in any_body(), tail in any_body(), text in "[x-z]{0,9}") {
+    fn a_replacement_leaves_other_bytes_unchanged(head in any_body(), tail in any_body(), text in "[x-z]{0,9}") {
         let body = format!("{head}QQ{tail}");
         prop_assert_eq!(replace_text(&body, None, "QQ", &text).unwrap(), format!("{head}{text}{tail}"));
     }
 
     #[test]
-    fn a_section_that_is_replaced_leaves_the_others(body in any_body(), text in "[a-z]{1,9}") {
+    fn a_replaced_section_leaves_other_sections_unchanged(body in any_body(), text in "[a-z]{1,9}") {
         let Some(last) = headings(&body).pop() else { return Ok(()) };
         let part = section(&body, &last.text).unwrap();
         let new = replace_section(&body, &last.text, &text).unwrap();
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn an_edit_of_anything_ends(body in "\\PC{0,40}(\\n\\PC{0,20}){0,3}", a in "\\PC{0,10}", b in "\\PC{0,10}") {
+    fn any_edit_terminates(body in "\\PC{0,40}(\\n\\PC{0,20}){0,3}", a in "\\PC{0,10}", b in "\\PC{0,10}") {
         let _ = append(&body, Some(&a), &b);
         let _ = replace_text(&body, None, &a, &b);
         let _ = replace_section(&body, &a, &b);

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_keeps_what_is_drawn_as_one() {
+    fn a_cut_never_splits_a_grapheme() {
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "abc");
         assert_eq!(cut("", 3), "");

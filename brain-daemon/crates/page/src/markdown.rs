@@ -95,7 +95,7 @@ fn each_part<'a>(
                 (Part::Raw(Tag::HtmlBlock, &rest[..length]), length)
             }
         };
-        // The parser takes it for code or HTML, and this module does not.
+        // The parser reads the block as code or HTML, and this module does not.
         let (part, length) =
             if length == 0 { (Part::Parsed(&rest[..end]), end) } else { (part, length) };
         if each(at, part).is_break() {
@@ -324,7 +324,7 @@ mod tests {
     use crate::prose::MARKDOWN;
     use proptest::prelude::*;
 
-    /// What a reader takes from events: texts, and where links lead.
+    /// Texts and link targets of the events.
     fn shown(text: &str) -> Vec<String> {
         let mut out = Vec::new();
         let mut depth = 0_i64;
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_of_short_blocks_are_read_as_whole() {
+    fn long_texts_of_short_blocks_parse_as_a_whole() {
         for unit in [
             "A [link](to.md), *and* [[more]].\n\n",
             "- one [a](b)\n- two\n\n  text `code`\n\n",
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_are_found_wherever_they_stand() {
+    fn link_definitions_are_found_anywhere() {
         let text = format!("[Some  Where]: <a b> \"t\"\n\n{}[some where] [else]\n", many("x\n\n"));
         assert_eq!(links(&text), 1);
         let text =

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_goes_into_its_section_above_the_other_one() {
+    fn a_note_section_is_created_above_the_other() {
         let add = |body: &str| add_note(body, "Patterns", "Timeline", "- new").unwrap();
         assert_eq!(add(""), "## Patterns\n\n- new\n");
         assert_eq!(add("text"), "text\n\n## Patterns\n\n- new\n");

@@ -9,7 +9,7 @@ const MAX_LENGTH: usize = 2_000;
 /// `None` when neither is `http` or `https`. `frontmatter` is the text between the `---` lines.
 #[must_use]
 pub fn page_url(frontmatter: &str, source_uri: Option<&str>) -> Option<String> {
-    // Most pages have none, and callers ask for many pages at once.
+    // Most pages have no address, and callers ask for many pages at once.
     let named = if frontmatter.contains("url") {
         Frontmatter::parse(frontmatter).ok().and_then(|frontmatter| frontmatter.get("url"))
     } else {
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_addresses_of_the_web_are_passed_on() {
+    fn only_web_addresses_are_returned() {
         assert_eq!(
             web_address(" https://x.example/ä b ").as_deref(),
             Some("https://x.example/%C3%A4%20b")
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_page_says_counts_more_than_where_it_came_from() {
+    fn the_frontmatter_url_precedes_the_origin() {
         let from = Some("https://from.example/");
         assert_eq!(
             page_url("title: x\nurl: https://x.example/a\n", from).as_deref(),

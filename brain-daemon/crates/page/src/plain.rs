@@ -112,13 +112,13 @@ fn target(rest: &str) -> Option<(&str, usize)> {
     Some(("", end + 3))
 }
 
-/// Returns the position of `what` if it is near.
-fn near(text: &str, what: char) -> Option<usize> {
+/// Returns the position of `needle` if it is near.
+fn near(text: &str, needle: char) -> Option<usize> {
     let mut end = text.len().min(MAX_DISTANCE);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    text[..end].find(what)
+    text[..end].find(needle)
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn marks_go_and_words_stay() {
+    fn marks_are_removed_and_words_kept() {
         assert_eq!(
             plain("# Head\n\n> - **bold** and _italic_, `code` ~~gone~~\n"),
             "Head bold and italic, code gone"
@@ -158,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_total_and_on_one_line(text in "([a-z\\[\\]()<>*_`#|~!\\\\ é字\u{200B}\n-]{0,60}|\\PC{0,40})") {
+        fn any_text_becomes_one_line(text in "([a-z\\[\\]()<>*_`#|~!\\\\ é字\u{200B}\n-]{0,60}|\\PC{0,40})") {
             let plain = plain(&text);
             prop_assert!(!plain.contains('\n') && !plain.contains("  ") && plain.trim() == plain);
         }

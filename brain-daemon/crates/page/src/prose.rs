@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn code_links_and_html_are_no_prose() {
+    fn code_links_and_html_are_not_prose() {
         assert_eq!(
             shown("a_b_c `d` [e](f) ![g](h) [[i]] <b>j</b>\n"),
             ["a_b_c ", " ", " ", " ", " ", "j"]

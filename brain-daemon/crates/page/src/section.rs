@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn headings_are_what_commonmark_says() {
+    fn headings_follow_commonmark() {
         let body = "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# #\n# C #\r\n";
         let found = [(1, "One".into()), (2, "Two".into()), (3, "Three#".into()), (1, "C".into())];
         assert_eq!(names(body), found);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_ends_where_the_next_of_its_level_begins() {
+    fn a_section_ends_at_the_next_heading_of_its_level() {
         let body = "intro\n# A\na\n## B\nb\n### C\nc\n## D\nd\n# E\ne\n";
         assert_eq!(part(body, "B"), Some("## B\nb\n### C\nc\n"));
         assert_eq!(part(body, "a"), Some("# A\na\n## B\nb\n### C\nc\n## D\nd\n"));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_section_is_found_by_any_way_to_write_its_heading() {
+    fn a_section_is_found_by_any_spelling_of_its_heading() {
         let body = "# Ünïcode Größe\nx\n## Notes\none\n# Notes\ntwo\n# #1 wish\nthree";
         assert_eq!(
             part(body, "U\u{308}nïcode Gro\u{308}ße"),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_in_a_section_ends_nothing() {
+    fn a_fence_does_not_end_a_section() {
         let body = "# A\n```sh\n# comment\n```\nmore\n# B\n";
         assert_eq!(part(body, "A"), Some("# A\n```sh\n# comment\n```\nmore\n"));
         assert_eq!(part(body, "comment"), None);

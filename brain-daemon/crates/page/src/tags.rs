@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_tag_may_stand() {
+    fn tags_begin_after_space_or_emphasis() {
         assert_eq!(
             body_tags(
                 "# Head #in-head\n\n- #item\n- [ ] #task\n\n> [!note] Title #call\n> #quoted\n>#tight\n\n**#bold** _#em_ ==#mark== ~~#gone~~ <b>#html</b>\n\n| a | #cell |\n"
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tag() {
+    fn other_hash_signs_are_not_tags() {
         for body in [
             "# Heading",
             "## two",
@@ -145,7 +145,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tags_stand_in_the_text(body in "([#a1é日_/ *`%>\\[\\]()|\\\\-]|\n|\\PC){0,60}") {
+        fn tags_are_slices_of_the_text(body in "([#a1é日_/ *`%>\\[\\]()|\\\\-]|\n|\\PC){0,60}") {
             let tags = body_tags(&body);
             for tag in &tags {
                 let written = format!("#{tag}");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_real_days_outside_of_code() {
+    fn only_existing_days_outside_of_code() {
         assert!(
             timeline("- 2024-02-30 | a\n- 2023-02-29 | a\n- 2024-13-01 | a\n- 0000-01-01 | a")
                 .is_empty()
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_and_text_come_once() {
+    fn repeated_entries_are_ignored() {
         assert_eq!(
             timeline("- 2024-01-01 | a\n- **2024-01-01** | a\n- 2024-01-01 | b\n- 2024-01-02 | a")
                 .len(),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_may_nest_and_stand_anywhere() {
+    fn sources_can_nest_and_be_anywhere() {
         let e = |body: &str| timeline(body).pop().map(|e| (e.text, e.source.unwrap_or_default()));
         let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
         assert_eq!(e("- 2024-01-01 | a [Source: [x](y), z] b"), pair("a b", "[x](y), z"));
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_timeline(body in "([-*+] (\\*\\*)?20[0-9]{2}-[01][0-9]-[0-3][0-9](\\*\\*)? ?\\| ?\\PC{0,20}(\\[Source:[\\[\\]é ]{0,4})?\n?){0,6}") {
+        fn any_text_is_parsed_without_panic(body in "([-*+] (\\*\\*)?20[0-9]{2}-[01][0-9]-[0-3][0-9](\\*\\*)? ?\\| ?\\PC{0,20}(\\[Source:[\\[\\]é ]{0,4})?\n?){0,6}") {
             for entry in timeline(&body) {
                 prop_assert!(!entry.text.trim().is_empty());
                 prop_assert!(entry.date.parse::<Date>().is_ok());

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_section_is_made_when_it_is_missing() {
+    fn a_missing_section_is_created() {
         assert_eq!(add("", "2024-02-29"), "## Timeline\n\n- 2024-02-29 | new\n");
         assert_eq!(add("text", "2024-02-29"), "text\n\n## Timeline\n\n- 2024-02-29 | new\n");
         assert_eq!(
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_goes_where_the_order_has_it() {
+    fn a_line_is_inserted_in_order() {
         let newest_first =
             "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n\n# Next\n";
         assert_eq!(
@@ -194,7 +194,7 @@ mod tests {
             add(oldest_first, "2023-01-01"),
             oldest_first.replacen("- 2024-01-01", "- 2023-01-01 | new\n- 2024-01-01", 1)
         );
-        // One line has no order: the newest first.
+        // One line has no order, so the newest comes first.
         assert_eq!(
             add("## Timeline\n- 2024-01-01 | a\n", "2025-01-01"),
             "## Timeline\n- 2025-01-01 | new\n- 2024-01-01 | a\n"
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_day_and_text_come_once() {
+    fn an_existing_entry_is_not_added_again() {
         let body = "- **2024-01-01** | new [Source: mail]\n- 2024-01-02 | two  words\n";
         assert_eq!(add_timeline_entry(body, &entry("2024-01-02", "two words")), Ok(None));
         assert_eq!(add_timeline_entry(body, &entry("2024-01-01", "new")), Ok(None));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_reads_back_is_put_in() {
+    fn unparsable_entries_are_refused() {
         let sourced = TimelineEntry {
             source: Some("[mail](x), p. 3".into()),
             ..entry("2024-01-01", "Met Ann")
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_that_is_put_in_is_there_once_and_all_else_stays(
+        fn an_inserted_line_leaves_all_others_unchanged(
             body in "(- 202[0-9]-0[1-3]-1[0-9] \\| [a-c]\n|## Timeline\n|# B\n|  more\n|text\n|\n|```\n|a\r\n){0,14}",
             day in 10_u32..20,
             text in "[a-c]",
@@ -259,7 +259,7 @@ mod tests {
         }
 
         #[test]
-        fn any_entry_is_put_in_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}", text in "\\PC{0,20}") {
+        fn any_entry_is_inserted_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}", text in "\\PC{0,20}") {
             let _ = add_timeline_entry(&body, &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
             let _ = add_timeline_entry(&body, &entry("2024-01-01", &text));
         }

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn eighty_characters_and_no_half_letter() {
+    fn a_title_is_cut_without_splitting_letters() {
         assert_eq!(derive_title(&"é".repeat(200)), "é".repeat(80));
         let family = "👩‍👩‍👧‍👦";
         assert_eq!(derive_title(&format!("{}{family}", "a".repeat(75))), "a".repeat(75));

@@ -1,7 +1,7 @@
 //! Escapes untrusted text, so that a page shows it literally.
 //!
 //! Untrusted text must not end a line, start a link, a tag, a comment or HTML, or form the
-//! `[Source: …]` of a dated line. The module knows neither posts nor calls.
+//! `[Source: …]` of a dated line. The module does not know the origin of the text.
 
 use std::iter::Peekable;
 
@@ -172,8 +172,8 @@ mod tests {
 
         #[test]
         fn any_untrusted_text_is_a_literal_paragraph(text in HOSTILE) {
-            let said = single_line(&text);
-            let body = escape_paragraph(&said);
+            let line = single_line(&text);
+            let body = escape_paragraph(&line);
             let slug = brain_protocol::Slug::parse("calls/x").unwrap();
             prop_assert!(page::links(&slug, &body, &Frontmatter::empty()).is_empty(), "{}", body);
             prop_assert!(page::body_tags(&body).is_empty(), "{}", body);
@@ -187,7 +187,7 @@ mod tests {
                     other => prop_assert!(false, "{:?} in {}", other, body),
                 }
             }
-            prop_assert_eq!(shown, said.replace('[', "(").replace(']', ")"), "{}", body);
+            prop_assert_eq!(shown, line.replace('[', "(").replace(']', ")"), "{}", body);
         }
     }
 }

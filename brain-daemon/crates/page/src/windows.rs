@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn seventy_five_words_fifteen_shared() {
+    fn windows_have_75_words_and_share_15() {
         let body = words(0, 200);
         let found = windows("T", &body);
         let parts: Vec<&str> = found.iter().map(|w| &body[w.start..w.end]).collect();
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_without_spaces_go_by_characters() {
+    fn scripts_without_spaces_count_characters() {
         for text in ["字".repeat(250), "คน".repeat(125)] {
             let sizes: Vec<usize> =
                 windows("", &text).iter().map(|w| text[w.start..w.end].chars().count()).collect();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn title_and_headings_go_before() {
+    fn windows_begin_with_title_and_headings() {
         let long = words(0, 70);
         let body =
             format!("intro\n\n# **Plan**\n\n{long}\n\n## Costs\n\n{long}\n\n# Plan B\n\nend");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn fences_are_text_and_no_structure() {
+    fn fenced_code_is_text_without_headings() {
         let body = format!("# A\n\n```sh\n# no heading\nrun --fast\n```\n\n{}", words(0, 90));
         let found = windows("T", &body);
         assert!(found[0].text.starts_with("T. A sh no heading run --fast w0"), "{}", found[0].text);
@@ -273,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_has_no_window() {
+    fn text_without_words_has_no_window() {
         for body in ["", " \n\t", "---\n\n***\n", "…!?", "```\n```"] {
             assert_eq!(windows("Title", body), [], "{body:?}");
         }
     }
 
     #[test]
-    fn five_megabytes_of_anything_are_bounded() {
+    fn five_megabytes_give_bounded_windows() {
         for unit in [
             "a", "a ", "\n", "[", "[[", "<", "`", "# a\n", "字", "e\u{301}", "\u{301}", "](",
             "word. ",
@@ -316,8 +316,7 @@ mod tests {
                 for unit in units(&body, chunk) {
                     let says = plain(&body[unit.start..unit.end]);
                     let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
-                    // Windows of marks alone are left out: a word that says something where its
-                    // window is read as a whole is in one.
+                    // Windows with markup alone are omitted. Every other word is in a window.
                     let lonely = !says.contains(char::is_alphanumeric) || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
                     prop_assert!(covered || lonely || body.contains(['(', '<']), "{says:?} of {body:?}");
                 }

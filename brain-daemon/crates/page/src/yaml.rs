@@ -106,12 +106,12 @@ pub(super) fn read(raw: &str) -> Result<Mapping, Failure> {
             _ => return Err(Failure::NotMapping),
         }
     }
-    lay_out(raw, &mut mapping);
+    find_entry_lines(raw, &mut mapping);
     Ok(mapping)
 }
 
 /// Finds the lines of each entry of a mapping in block style.
-fn lay_out(raw: &str, mapping: &mut Mapping) {
+fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
     if !mapping.in_lines {
         return;
     }
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
             if !seen.insert(key.clone()) {
                 return Err(duplicate(&span, &key));
             }
-            // Lines can be edited one by one only where each key begins its own, in one column.
+            // Lines can be edited one by one only where each key begins a line, in one column.
             let key_at = range(&span)?;
             let before = self.raw[..key_at.start].bytes().rev();
             let alone = before.take_while(|&b| b != b'\n').all(|b| b == b' ') && !key_at.is_empty();
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mapping() {
+    fn other_yaml_is_not_a_mapping() {
         assert_eq!(read("just prose").unwrap_err(), Failure::NotMapping);
         assert_eq!(read("- a\n- b").unwrap_err(), Failure::NotMapping);
         assert!(read("").unwrap().entries.is_empty());
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn alias_bombs_are_refused_at_once() {
+    fn alias_bombs_are_refused() {
         let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x]\n");
         for n in 1..30 {
             let m = n - 1;
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_only_where_it_is_sound() {
+    fn a_scalar_is_plain_only_if_safe() {
         for plain in [
             "note",
             "2024-01-02",
@@ -460,7 +460,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_scalar_says_what_it_was_given(text in "\\PC{0,12}|[-?:,\\[\\]{}#&*!|>'\"%@` a0\\\\.~=<]{0,8}|(?s:.{0,8})") {
+        fn a_scalar_parses_to_its_text(text in "\\PC{0,12}|[-?:,\\[\\]{}#&*!|>'\"%@` a0\\\\.~=<]{0,8}|(?s:.{0,8})") {
             for raw in [format!("k: {}\n", scalar(&text)), format!("k:\n  - {}\n", scalar(&text))] {
                 let mapping = read(&raw).unwrap();
                 match &mapping.entries[0].value {

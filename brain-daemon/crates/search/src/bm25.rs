@@ -11,13 +11,13 @@ use super::{
 type Result<T> = tantivy::Result<T>;
 
 /// BM25 term saturation in one field of one segment.
-pub(super) struct Shares<'a> {
+pub(super) struct Saturation<'a> {
     norms: &'a FieldNormReader,
     /// Damping by encoded field length.
     dampings: [f32; 256],
 }
 
-impl<'a> Shares<'a> {
+impl<'a> Saturation<'a> {
     /// For a field with these lengths, whose average length is `average`.
     pub(super) fn new(norms: &'a FieldNormReader, average: f32) -> Self {
         let length = |norm| FieldNormReader::id_to_fieldnorm(norm as u8) as f32;

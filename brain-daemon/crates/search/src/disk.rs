@@ -10,7 +10,7 @@ use tantivy::{
 
 use super::{
     IndexError,
-    schema::{Encoded, FORMAT, Fields, TOKENIZER, schema},
+    schema::{EncodedTokenizer, FORMAT, Fields, TOKENIZER, schema},
 };
 
 /// A file that marks the index as damaged.
@@ -42,19 +42,19 @@ pub(super) struct Disk {
 
 /// Opens the index of `store` in `dir`; `store_seq` is the store's last change.
 pub(super) fn open(dir: &Path, store: &str, store_seq: u64) -> Result<Disk, IndexError> {
-    let why = match catch_panic(|| existing(dir, store, store_seq)) {
+    let reason = match catch_panic(|| existing(dir, store, store_seq)) {
         Ok(Some(disk)) => return Ok(disk),
         Ok(None) => None,
-        Err(why) => Some(why),
+        Err(reason) => Some(reason),
     };
     match catch_panic(|| empty(dir)) {
-        Ok(disk) => Ok(Disk { rebuilt: why, ..disk }),
+        Ok(disk) => Ok(Disk { rebuilt: reason, ..disk }),
         Err(problem) => {
             // An index that must be filled at every start is better than none.
             let disk = catch_panic(in_memory).map_err(IndexError::Stopped)?;
             let problem = format!("{}: {problem}; searching in memory", dir.display());
             Ok(Disk {
-                rebuilt: Some(why.unwrap_or_else(|| problem.clone())),
+                rebuilt: Some(reason.unwrap_or_else(|| problem.clone())),
                 problem: Some(problem),
                 ..disk
             })
@@ -107,22 +107,22 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
         };
     }
     if dir.join(DAMAGED).exists() {
-        return Err("it was found damaged".into());
+        return Err("it is marked as damaged".into());
     }
     let text = |e: &dyn std::fmt::Display| e.to_string();
     let directory = MmapDirectory::open(dir).map_err(|e| text(&e))?;
     let tantivy = Tantivy::open(directory).map_err(|e| text(&e))?;
     let (schema, fields) = schema();
     if tantivy.schema() != schema {
-        return Err("it is of another version".into());
+        return Err("it has another schema".into());
     }
     let meta = tantivy.load_metas().map_err(|e| text(&e))?;
     let seq = match &meta.payload {
         Some(payload) => {
-            let payload: Payload =
-                serde_json::from_str(payload).map_err(|e| format!("its mark is broken: {e}"))?;
+            let payload: Payload = serde_json::from_str(payload)
+                .map_err(|e| format!("its metadata is invalid: {e}"))?;
             if payload.format != FORMAT {
-                return Err(format!("it is of version {}, not {FORMAT}", payload.format));
+                return Err(format!("it has format {}, not {FORMAT}", payload.format));
             }
             if payload.store != store {
                 return Err("it belongs to another store".into());
@@ -136,7 +136,7 @@ fn existing(dir: &Path, store: &str, store_seq: u64) -> Result<Option<Disk>, Str
             payload.seq
         }
         None if meta.segments.is_empty() => 0,
-        None => return Err("it has no mark".into()),
+        None => return Err("it has no metadata".into()),
     };
     let disk = finish(tantivy, fields)?;
     check(&disk.reader.searcher(), fields).map_err(|e| text(&e))?;
@@ -177,7 +177,9 @@ fn in_memory() -> Result<Disk, String> {
 }
 
 fn finish(tantivy: Tantivy, fields: Fields) -> Result<Disk, String> {
-    tantivy.tokenizers().register(TOKENIZER, TextAnalyzer::builder(Encoded::default()).build());
+    tantivy
+        .tokenizers()
+        .register(TOKENIZER, TextAnalyzer::builder(EncodedTokenizer::default()).build());
     let reader = tantivy
         .reader_builder()
         .reload_policy(ReloadPolicy::Manual)
@@ -192,7 +194,7 @@ fn clear(dir: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_str().is_some_and(is_ours) && !entry.file_type()?.is_dir() {
+        if name.to_str().is_some_and(is_index_file) && !entry.file_type()?.is_dir() {
             fs::remove_file(entry.path())?;
         }
     }
@@ -200,7 +202,7 @@ fn clear(dir: &Path) -> std::io::Result<()> {
 }
 
 /// Whether tantivy or this module uses the file name.
-fn is_ours(name: &str) -> bool {
+fn is_index_file(name: &str) -> bool {
     let segment = |stem: &str| stem.len() == 32 && stem.bytes().all(|b| b.is_ascii_hexdigit());
     matches!(name, "meta.json" | ".managed.json" | DAMAGED)
         || (name.starts_with(".tantivy-") && name.ends_with(".lock"))
@@ -213,9 +215,13 @@ mod tests {
 
     #[test]
     fn only_index_files_are_deleted() {
-        assert!(is_ours("meta.json") && is_ours(".tantivy-writer.lock"));
-        assert!(is_ours("0123456789abcdef0123456789abcdef.term"));
-        assert!(is_ours("0123456789abcdef0123456789abcdef.42.del"));
-        assert!(!is_ours("notes.md") && !is_ours("brain.redb") && !is_ours("metaXjson"));
+        assert!(is_index_file("meta.json") && is_index_file(".tantivy-writer.lock"));
+        assert!(is_index_file("0123456789abcdef0123456789abcdef.term"));
+        assert!(is_index_file("0123456789abcdef0123456789abcdef.42.del"));
+        assert!(
+            !is_index_file("notes.md")
+                && !is_index_file("brain.redb")
+                && !is_index_file("metaXjson")
+        );
     }
 }

@@ -13,13 +13,13 @@ use tantivy::{
 };
 
 use super::{
-    bm25::{CorpusStatistics, Shares},
+    bm25::{CorpusStatistics, Saturation},
     overlay::Overlay,
     plan::Plan,
     query::Scope,
     rank::{Candidate, Cell, MatchTable, Occurrences, SLUG, Stats, TAG},
     schema::Fields,
-    terms::{Allowed, Segment, reach},
+    terms::{AllowedDocs, Segment, reach},
     top_docs::TopDocs,
 };
 
@@ -93,7 +93,7 @@ impl<'a> DiskSearch<'a> {
             } else {
                 Some(segment.allowed_without_phrases(self.plan)?)
             };
-            let count = allowed.as_ref().map_or(u32::MAX, Allowed::count);
+            let count = allowed.as_ref().map_or(u32::MAX, AllowedDocs::count);
             if count == 0 {
                 continue;
             }
@@ -135,14 +135,15 @@ impl<'a> DiskSearch<'a> {
 
     /// Whether the document exists, meets the plan's conditions (`allowed`), and is not replaced in
     /// the overlay. Call it with a segment's documents in ascending order.
-    fn is_match(&self, segment: &Segment<'_>, allowed: Option<&mut Allowed>, doc: u32) -> bool {
-        let may = match &allowed {
+    fn is_match(&self, segment: &Segment<'_>, allowed: Option<&mut AllowedDocs>, doc: u32) -> bool {
+        let may_match = match &allowed {
             Some(allowed) => allowed.may_hold(doc),
             None => !segment.reader.is_deleted(doc),
         };
         let is_superseded =
             || segment.ids.first(doc).is_some_and(|id| self.overlay.contains_key(&id));
-        may && (self.overlay.is_empty() || !is_superseded())
+        may_match
+            && (self.overlay.is_empty() || !is_superseded())
             && allowed.is_none_or(|allowed| allowed.phrases_hold(doc))
     }
 
@@ -197,7 +198,7 @@ impl<'a> DiskSearch<'a> {
         query: &dyn Query,
         stats: &Stats,
         number: usize,
-        mut allowed: Option<&mut Allowed>,
+        mut allowed: Option<&mut AllowedDocs>,
         best: &mut TopDocs,
     ) -> Result<()> {
         let segment = &self.segments[number];
@@ -218,7 +219,7 @@ impl<'a> DiskSearch<'a> {
         &self,
         stats: &Stats,
         number: usize,
-        mut allowed: Option<&mut Allowed>,
+        mut allowed: Option<&mut AllowedDocs>,
         best: &mut TopDocs,
     ) -> Result<()> {
         let segment = &self.segments[number];
@@ -255,8 +256,8 @@ impl<'a> DiskSearch<'a> {
         let mut scores = vec![0.0_f32; segment.reader.max_doc() as usize];
         let body_norms = segment.reader.get_fieldnorms_reader(self.fields.body)?;
         let title_norms = segment.reader.get_fieldnorms_reader(self.fields.title)?;
-        let body = Shares::new(&body_norms, stats.average(stats.body_terms));
-        let title = Shares::new(&title_norms, stats.average(stats.title_terms));
+        let body = Saturation::new(&body_norms, stats.average(stats.body_terms));
+        let title = Saturation::new(&title_norms, stats.average(stats.title_terms));
         for (index, found) in segment.groups.iter().enumerate() {
             let weight = stats.idf(index) * self.plan.groups[index].times;
             let is_prefix = self.plan.groups[index].prefix.is_some();
@@ -277,7 +278,7 @@ impl<'a> DiskSearch<'a> {
             }
             let mut add = |reader: &InvertedIndexReader,
                            infos: &[TermInfo],
-                           shares: Option<&Shares<'_>>,
+                           shares: Option<&Saturation<'_>>,
                            weight: f32| {
                 for info in infos {
                     let mut postings =
@@ -308,7 +309,7 @@ impl<'a> DiskSearch<'a> {
     fn collect_named(
         &self,
         number: usize,
-        allowed: Option<&Allowed>,
+        allowed: Option<&AllowedDocs>,
         out: &mut Vec<(u32, u32, [bool; 3])>,
     ) -> Result<()> {
         let segment = &self.segments[number];

@@ -37,27 +37,27 @@ pub(super) fn class(c: char) -> Class {
 /// Han, kana, Hangul, Thai, Lao, Khmer and Burmese letters and the marks that belong to them.
 fn is_pair(c: char) -> bool {
     matches!(c,
-        '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{3099}'..='\u{309A}' | '\u{309D}'..='\u{309F}'
-        | '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}' | '\u{AC00}'..='\u{D7A3}'
-        | '\u{0E01}'..='\u{0E3A}' | '\u{0E40}'..='\u{0E4E}'
-        | '\u{3005}'..='\u{3007}' | '\u{3400}'..='\u{4DBF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3347F}'
-        | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}' | '\u{1100}'..='\u{11FF}' | '\u{3131}'..='\u{318E}'
-        | '\u{A960}'..='\u{A97C}' | '\u{D7B0}'..='\u{D7FB}' | '\u{FFA1}'..='\u{FFDC}'
-        | '\u{0E81}'..='\u{0ECE}' | '\u{0EDC}'..='\u{0EDF}'
-        | '\u{1780}'..='\u{17D3}' | '\u{17DC}'..='\u{17DD}'
+        '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{3099}'..='\u{309A}'
+        | '\u{309D}'..='\u{309F}' | '\u{30A1}'..='\u{30FA}' | '\u{30FC}'..='\u{30FF}'
+        | '\u{AC00}'..='\u{D7A3}' | '\u{0E01}'..='\u{0E3A}' | '\u{0E40}'..='\u{0E4E}'
+        | '\u{3005}'..='\u{3007}' | '\u{3400}'..='\u{4DBF}' | '\u{F900}'..='\u{FAFF}'
+        | '\u{20000}'..='\u{3347F}' | '\u{31F0}'..='\u{31FF}' | '\u{FF66}'..='\u{FF9F}'
+        | '\u{1100}'..='\u{11FF}' | '\u{3131}'..='\u{318E}' | '\u{A960}'..='\u{A97C}'
+        | '\u{D7B0}'..='\u{D7FB}' | '\u{FFA1}'..='\u{FFDC}' | '\u{0E81}'..='\u{0ECE}'
+        | '\u{0EDC}'..='\u{0EDF}' | '\u{1780}'..='\u{17D3}' | '\u{17DC}'..='\u{17DD}'
         | '\u{1000}'..='\u{103F}' | '\u{1050}'..='\u{108F}' | '\u{109A}'..='\u{109D}')
 }
 
 /// Whether `c` is invisible, stretches a word, or is a vowel point or accent of an alphabet.
 fn is_dropped(c: char) -> bool {
     matches!(c,
-        '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
-        | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}' | '\u{05C1}'..='\u{05C2}'
-        | '\u{05C4}'..='\u{05C5}' | '\u{05C7}'
-        | '\u{0610}'..='\u{061A}' | '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{06D6}'..='\u{06DC}'
-        | '\u{06DF}'..='\u{06E8}' | '\u{06EA}'..='\u{06ED}'
-        | '\u{00AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}'
-        | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FE20}'..='\u{FE2F}')
+        '\u{0300}'..='\u{036F}' | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}'
+        | '\u{20D0}'..='\u{20FF}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}' | '\u{05BF}'
+        | '\u{05C1}'..='\u{05C2}' | '\u{05C4}'..='\u{05C5}' | '\u{05C7}' | '\u{0610}'..='\u{061A}'
+        | '\u{0640}' | '\u{064B}'..='\u{065F}' | '\u{0670}' | '\u{06D6}'..='\u{06DC}'
+        | '\u{06DF}'..='\u{06E8}' | '\u{06EA}'..='\u{06ED}' | '\u{00AD}' | '\u{200B}'..='\u{200F}'
+        | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2064}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}'
+        | '\u{FE20}'..='\u{FE2F}')
 }
 
 /// Appends the folded form of `c` to `out`, which has the folded characters before it in the same
@@ -95,7 +95,7 @@ pub(super) fn fold(c: char, out: &mut String) {
 }
 
 fn piece(c: char, out: &mut String) {
-    // й is a letter, not an и with an accent.
+    // The letter й is not an и with an accent.
     if c == '\u{0306}' && out.ends_with('и') {
         out.pop();
         out.push('й');

@@ -63,7 +63,7 @@ impl Index {
         let view = View { searcher, overlay: HashMap::default(), languages };
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
-                unseen: Vec::new(),
+                pending: Vec::new(),
                 feed: VecDeque::new(),
                 view: Arc::new(view),
                 pushed: disk.seq,
@@ -73,9 +73,9 @@ impl Index {
                 flush: 0,
                 failures: 0,
                 problem: None,
-                standing: disk.problem.clone(),
+                lasting_problem: disk.problem.clone(),
                 stop: false,
-                parked: false,
+                is_asleep: false,
                 ended: false,
             }),
             wake: Condvar::new(),
@@ -120,11 +120,11 @@ impl Index {
         let mut state = self.shared.state();
         state.pushed = state.pushed.max(last);
         state.last_push = Instant::now();
-        state.unseen.extend(ops.iter().cloned());
+        state.pending.extend(ops.iter().cloned());
         state.feed.extend(ops);
         // A sleeping indexer notices the change soon; waking it at every push costs more than the
         // push.
-        let wake = state.parked || state.feed.len() >= 256;
+        let wake = state.is_asleep || state.feed.len() >= 256;
         drop(state);
         if wake {
             self.shared.wake.notify_one();
@@ -146,7 +146,7 @@ impl Index {
     pub fn settle(&self) {
         let waiting: Vec<Arc<Entry>> = {
             let state = self.shared.state();
-            let entries = state.unseen.iter().filter_map(|op| match op {
+            let entries = state.pending.iter().filter_map(|op| match op {
                 Op::Put(entry) => Some(entry),
                 Op::Remove { .. } => None,
             });
@@ -163,7 +163,7 @@ impl Index {
         });
         self.shared.give_back(analyzer);
         if let Err(problem) = settled {
-            tracing::error!(problem, "a page could not be taken apart");
+            tracing::error!(problem, "cannot analyze a page");
         }
     }
 
@@ -172,7 +172,7 @@ impl Index {
     #[must_use]
     pub fn leaves_out(&self, sources: Option<&[SourceId]>) -> bool {
         let state = self.shared.state();
-        state.unseen.iter().any(|op| match op {
+        state.pending.iter().any(|op| match op {
             Op::Put(entry) => {
                 !entry.is_due() && sources.is_none_or(|all| all.contains(&entry.source))
             }
@@ -194,17 +194,17 @@ impl Index {
         self.with_view(|view, analyzer| self.answer(view, question, analyzer))
     }
 
-    /// Runs `how` on what a search that starts now must see.
+    /// Runs `work` on the current view.
     pub(super) fn with_view<T>(
         &self,
-        mut how: impl FnMut(&View, &mut Analyzer) -> tantivy::Result<T>,
+        mut work: impl FnMut(&View, &mut Analyzer) -> tantivy::Result<T>,
     ) -> Result<T, IndexError> {
         let mut analyzer = self.shared.analyzer();
         let view = self.shared.view();
-        let result = catch_panic(|| how(&view, &mut analyzer).map_err(|e| e.to_string()));
+        let result = catch_panic(|| work(&view, &mut analyzer).map_err(|e| e.to_string()));
         self.shared.give_back(analyzer);
         result.map_err(|problem| {
-            // The question or the files may have caused it; the checksums tell.
+            // The checksums tell whether the question or the files caused the failure.
             let files = || view.searcher.index().validate_checksum().map_err(|e| e.to_string());
             let sound = catch_panic(files).is_ok_and(|damaged| damaged.is_empty());
             tracing::error!(problem, sound, "a question could not be answered");
@@ -212,7 +212,7 @@ impl Index {
                 return IndexError::Failed(problem);
             }
             mark_damaged(&self.shared.dir);
-            self.shared.state().standing = Some(format!("it is damaged: {problem}"));
+            self.shared.state().lasting_problem = Some(format!("it is damaged: {problem}"));
             IndexError::Damaged(problem)
         })
     }
@@ -255,8 +255,8 @@ impl Index {
                 snippets: Snippeter::new(&plan, None),
             });
         }
-        // A few times as many candidates are enough for few results, and a fixed number more for
-        // many.
+        // For few results, a few times as many candidates are enough. For many results, a fixed
+        // number of additional candidates is enough.
         let max_candidates = MIN_CANDIDATES
             .max(question.limit.saturating_mul(4).min(question.limit + 200))
             .min(10_000);
@@ -360,7 +360,7 @@ impl Index {
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let state = self.shared.state();
-        state.problem.clone().or_else(|| state.standing.clone())
+        state.problem.clone().or_else(|| state.lasting_problem.clone())
     }
 
     /// Commits everything pushed and ends the indexing thread.

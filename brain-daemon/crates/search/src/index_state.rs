@@ -48,14 +48,14 @@ impl Shared {
     }
 
     pub(super) fn analyzer(&self) -> Analyzer {
-        let spare = self.analyzers.lock().pop();
-        spare.unwrap_or_else(|| Analyzer::new(self.default_language))
+        let idle_analyzers = self.analyzers.lock().pop();
+        idle_analyzers.unwrap_or_else(|| Analyzer::new(self.default_language))
     }
 
     pub(super) fn give_back(&self, analyzer: Analyzer) {
-        let mut spare = self.analyzers.lock();
-        if spare.len() < 4 {
-            spare.push(analyzer);
+        let mut idle_analyzers = self.analyzers.lock();
+        if idle_analyzers.len() < 4 {
+            idle_analyzers.push(analyzer);
         }
     }
 
@@ -68,15 +68,15 @@ impl Shared {
         match due {
             Some(due) => {
                 let left = due.saturating_duration_since(Instant::now());
-                state.parked = left > POLL_INTERVAL;
+                state.is_asleep = left > POLL_INTERVAL;
                 self.wake.wait_for(state, left);
             }
             None => {
-                state.parked = true;
+                state.is_asleep = true;
                 self.wake.wait(state);
             }
         }
-        state.parked = false;
+        state.is_asleep = false;
     }
 
     /// Whether the disk has space for another copy of the index and [`MIN_FREE_BYTES`].
@@ -94,7 +94,7 @@ impl Shared {
 
     /// Installs a new state of the disk index with all changes up to `seq`, and drops those from
     /// memory.
-    pub(super) fn committed(
+    pub(super) fn install_commit(
         &self,
         searcher: Searcher,
         languages: Vec<Lang>,
@@ -103,7 +103,7 @@ impl Shared {
     ) {
         let old = {
             let mut state = self.state();
-            state.unseen.retain(|op| op.seq() > seq);
+            state.pending.retain(|op| op.seq() > seq);
             state.committed = seq.max(state.committed);
             state.claimed = claimed;
             state.problem = None;
@@ -117,7 +117,7 @@ impl Shared {
     }
 
     /// Installs a searcher with merged segments and the same contents.
-    pub(super) fn merged(&self, searcher: Searcher) {
+    pub(super) fn install_merge(&self, searcher: Searcher) {
         let old = {
             let mut state = self.state();
             std::mem::replace(&mut Arc::make_mut(&mut state.view).searcher, searcher)
@@ -126,7 +126,7 @@ impl Shared {
     }
 
     /// Records a failed commit.
-    pub(super) fn failed(&self, problem: String) {
+    pub(super) fn record_failure(&self, problem: String) {
         tracing::warn!(problem, "the search index cannot be written; trying again later");
         let mut state = self.state();
         state.problem = Some(problem);
@@ -140,7 +140,7 @@ impl Shared {
     pub(super) fn drop_changes(&self, ops: &[Op]) {
         let mut state = self.state();
         let last = ops.iter().map(Op::seq).max().unwrap_or(0);
-        state.unseen.retain(|op| op.seq() > last);
+        state.pending.retain(|op| op.seq() > last);
         let view = Arc::make_mut(&mut state.view);
         for op in ops {
             if view.overlay.get(&op.id()).is_some_and(|slot| slot.seq == op.seq()) {
@@ -149,7 +149,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn ended(&self) {
+    pub(super) fn record_end(&self) {
         self.state().ended = true;
         self.notify_progress();
     }
@@ -157,10 +157,10 @@ impl Shared {
     /// Returns what a search that starts now must see.
     pub(super) fn view(&self) -> Arc<View> {
         let mut state = self.state();
-        let due: Vec<Op> = state.unseen.extract_if(.., |op| op.is_due()).collect();
+        let due: Vec<Op> = state.pending.extract_if(.., |op| op.is_due()).collect();
         if !due.is_empty() {
             let view = Arc::make_mut(&mut state.view);
-            due.into_iter().for_each(|op| view.take(op));
+            due.into_iter().for_each(|op| view.apply(op));
         }
         Arc::clone(&state.view)
     }
@@ -170,7 +170,7 @@ impl Shared {
 pub(super) struct State {
     /// Changes that are not in the view yet: pushed since the last search, or in bulk and not
     /// analyzed yet.
-    pub(super) unseen: Vec<Op>,
+    pub(super) pending: Vec<Op>,
     /// Changes that the indexer has not taken yet.
     pub(super) feed: VecDeque<Op>,
     pub(super) view: Arc<View>,
@@ -188,10 +188,10 @@ pub(super) struct State {
     /// Why the last commit failed.
     pub(super) problem: Option<String>,
     /// A problem that a commit does not solve.
-    pub(super) standing: Option<String>,
+    pub(super) lasting_problem: Option<String>,
     pub(super) stop: bool,
     /// Whether the indexer sleeps so long that it must be woken.
-    pub(super) parked: bool,
+    pub(super) is_asleep: bool,
     pub(super) ended: bool,
 }
 
@@ -261,7 +261,7 @@ impl View {
         languages
     }
 
-    fn take(&mut self, op: Op) {
+    fn apply(&mut self, op: Op) {
         let (id, seq) = (op.id(), op.seq());
         // Changes may be pushed again after the index was reopened: the newest wins.
         if self.overlay.get(&id).is_some_and(|slot| slot.seq > seq) {

@@ -43,9 +43,9 @@ pub(super) struct Indexer {
     store: String,
     writer: Option<IndexWriter>,
     analyzer: Analyzer,
-    /// Changes taken but not committed; the writer has the first `fed` of them.
+    /// Changes taken but not committed. The writer has the first `written_count` of them.
     queue: VecDeque<Op>,
-    fed: usize,
+    written_count: usize,
     /// Approximate memory of the queue.
     bytes: usize,
     /// When the first change of the queue arrived.
@@ -55,7 +55,7 @@ pub(super) struct Indexer {
     pause: Duration,
     retry_at: Option<Instant>,
     /// After changes were dropped: the last change that the index may claim to have.
-    frozen: Option<u64>,
+    claim_limit: Option<u64>,
     /// Whether a bulk load happened since the last merge.
     needs_merge: bool,
     /// When to reload for merged segments, and the pause before that.
@@ -89,13 +89,13 @@ impl Indexer {
             store,
             writer: None,
             queue: VecDeque::new(),
-            fed: 0,
+            written_count: 0,
             bytes: 0,
             since: None,
             max_id: ids,
             pause: Duration::ZERO,
             retry_at: None,
-            frozen: None,
+            claim_limit: None,
             needs_merge: segments.len() > MAX_SEGMENTS,
             reload: None,
         }
@@ -115,7 +115,7 @@ impl Indexer {
                 NextStep::Merge => {
                     // The index is complete without the merge.
                     if let Err(problem) = catch_panic(|| self.merge_small()) {
-                        tracing::debug!(problem, "the index is not tidied");
+                        tracing::debug!(problem, "cannot merge the index segments");
                     }
                     Ok(())
                 }
@@ -130,7 +130,7 @@ impl Indexer {
         }
         // This ends the writer's threads.
         drop(self.writer.take());
-        self.shared.ended();
+        self.shared.record_end();
     }
 
     /// Waits for changes and takes them. Returns `None` at the end.
@@ -138,7 +138,7 @@ impl Indexer {
         let shared = Arc::clone(&self.shared);
         let options = &shared.options;
         let mut state = shared.state();
-        let mut gathered = false;
+        let mut has_gathered = false;
         loop {
             if state.stop {
                 return None;
@@ -146,7 +146,8 @@ impl Indexer {
             let now = Instant::now();
             let flushing = state.flush > state.committed;
             let retrying = self.retry_at.is_some_and(|at| at > now) && !flushing;
-            if !state.feed.is_empty() && (gathered || flushing || state.feed.len() >= MAX_TAKEN) {
+            if !state.feed.is_empty() && (has_gathered || flushing || state.feed.len() >= MAX_TAKEN)
+            {
                 let count = state.feed.len().min(MAX_TAKEN);
                 self.since.get_or_insert(now);
                 let taken: Vec<Op> = state.feed.drain(..count).collect();
@@ -170,7 +171,7 @@ impl Indexer {
                 |due: &mut Option<Instant>, at: Instant| *due = Some(due.map_or(at, |d| d.min(at)));
             if !state.feed.is_empty() {
                 sooner(&mut due, now + GATHER_TIME);
-                gathered = true;
+                has_gathered = true;
             } else if self.queue.is_empty() {
                 if flushing {
                     // Everything pushed is on disk or was dropped.
@@ -228,15 +229,15 @@ impl Indexer {
         if self.retry_at.is_some_and(|at| at > Instant::now()) && self.shared.state().flush == 0 {
             return Ok(());
         }
-        if self.fed == self.queue.len() {
+        if self.written_count == self.queue.len() {
             return Ok(());
         }
         if self.writer.is_none() {
             self.writer = Some(open_writer(&self.tantivy).map_err(|e| e.to_string())?);
-            self.fed = 0;
+            self.written_count = 0;
         }
         let Some(writer) = &self.writer else { return Ok(()) };
-        while let Some(op) = self.queue.get(self.fed) {
+        while let Some(op) = self.queue.get(self.written_count) {
             let id = op.id();
             if self.max_id.is_some_and(|max| id <= max) {
                 writer.delete_term(Term::from_field_u64(self.fields.id, id));
@@ -248,7 +249,7 @@ impl Indexer {
                     .map_err(|e| e.to_string())?;
                 self.max_id = Some(self.max_id.map_or(id, |max| max.max(id)));
             }
-            self.fed += 1;
+            self.written_count += 1;
         }
         Ok(())
     }
@@ -256,7 +257,7 @@ impl Indexer {
     fn commit(&mut self, pace: ChangeRate) -> Result<(), String> {
         let Some(last) = self.queue.iter().map(Op::seq).max() else { return Ok(()) };
         let Some(writer) = &mut self.writer else { return Err("it could not be opened".into()) };
-        let seq = self.frozen.unwrap_or(last);
+        let seq = self.claim_limit.unwrap_or(last);
         commit(writer, pace, &self.store, seq).map_err(|e| e.to_string())?;
         self.needs_merge |= pace == ChangeRate::Bulk;
         self.reader.reload().map_err(|e| e.to_string())?;
@@ -264,13 +265,13 @@ impl Indexer {
         let languages = languages(&searcher, self.fields);
         self.queue.clear();
         self.queue.shrink_to(1024);
-        self.fed = 0;
+        self.written_count = 0;
         self.bytes = 0;
         self.since = None;
         self.pause = Duration::ZERO;
         self.retry_at = None;
         self.reload = Some((Instant::now() + FIRST_RELOAD, FIRST_RELOAD));
-        self.shared.committed(searcher, languages, last, seq);
+        self.shared.install_commit(searcher, languages, last, seq);
         Ok(())
     }
 
@@ -279,7 +280,7 @@ impl Indexer {
     fn merge_small(&mut self) -> Result<(), String> {
         self.needs_merge = false;
         if !self.shared.has_room() {
-            return Err("the disk has little room".into());
+            return Err("the disk has too little free space".into());
         }
         let claimed = self.shared.state().claimed;
         let mut writer = match self.writer.take() {
@@ -310,7 +311,7 @@ impl Indexer {
         };
         let pause = match merged {
             Ok(true) => {
-                self.shared.merged(self.reader.searcher());
+                self.shared.install_merge(self.reader.searcher());
                 FIRST_RELOAD
             }
             Ok(false) => pause * 2,
@@ -339,32 +340,32 @@ impl Indexer {
             Ok(())
         }));
         if let Err(problem) = ended {
-            tracing::warn!(problem, "the index writer ended badly");
+            tracing::warn!(problem, "closing the index writer failed");
         }
-        self.fed = 0;
+        self.written_count = 0;
         self.pause = (self.pause * 2).clamp(Duration::from_secs(1), MAX_PAUSE);
         self.retry_at = Some(Instant::now() + self.pause);
-        self.shared.failed(problem);
+        self.shared.record_failure(problem);
     }
 
     /// Drops the older half of the queue.
     fn drop_changes(&mut self) {
-        if self.frozen.is_none() {
+        if self.claim_limit.is_none() {
             let mut state = self.shared.state();
-            self.frozen = Some(state.claimed);
-            state.standing = Some(
-                "changes were let go of while it could not be written; the next start takes them \
-                 in"
-                .into(),
+            self.claim_limit = Some(state.claimed);
+            state.lasting_problem = Some(
+                "changes were dropped while it could not be written; the next start adds them \
+                 again"
+                    .into(),
             );
         }
-        let gone: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();
-        self.fed = 0;
+        let dropped: Vec<Op> = self.queue.drain(..self.queue.len().div_ceil(2)).collect();
+        self.written_count = 0;
         self.bytes /= 2;
         tracing::error!(
-            changes = gone.len(),
-            "the search index cannot be written: changes are let go of"
+            changes = dropped.len(),
+            "the search index cannot be written: changes are dropped"
         );
-        self.shared.drop_changes(&gone);
+        self.shared.drop_changes(&dropped);
     }
 }

@@ -247,17 +247,17 @@ pub(super) fn stem(word: &str, lang: Lang) -> Cow<'_, str> {
 
 /// Stems words and caches the results. Not shared between threads.
 pub(super) struct Stems {
-    known: Vec<HashMap<Box<str>, Box<str>, BuildTermHasher>>,
-    remember: usize,
+    cache: Vec<HashMap<Box<str>, Box<str>, BuildTermHasher>>,
+    max_words: usize,
 }
 
 impl Stems {
-    /// Creates a cache of up to `remember` words per language (about 60 bytes each); a full cache
+    /// Creates a cache of up to `max_words` words per language (about 60 bytes each); a full cache
     /// is cleared.
-    pub(super) fn new(remember: usize) -> Self {
+    pub(super) fn new(max_words: usize) -> Self {
         Self {
-            known: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(),
-            remember,
+            cache: std::iter::repeat_with(HashMap::default).take(TABLE.len()).collect(),
+            max_words,
         }
     }
 
@@ -266,17 +266,17 @@ impl Stems {
         if lang.entry().algorithm.is_none() || word.len() < 3 {
             return f(word);
         }
-        let Some(known) = self.known.get_mut(lang.0 as usize) else { return f(word) };
-        if let Some(stem) = known.get(word) {
+        let Some(cache) = self.cache.get_mut(lang.0 as usize) else { return f(word) };
+        if let Some(stem) = cache.get(word) {
             return f(stem);
         }
         let stem = stem(word, lang);
         let result = f(&stem);
-        if self.remember > 0 {
-            if known.len() >= self.remember {
-                known.clear();
+        if self.max_words > 0 {
+            if cache.len() >= self.max_words {
+                cache.clear();
             }
-            known.insert(word.into(), stem.into_owned().into());
+            cache.insert(word.into(), stem.into_owned().into());
         }
         result
     }
@@ -293,20 +293,22 @@ mod tests {
         assert_eq!(code("short"), "en");
         assert_eq!(
             code(
-                "Das ist ein Haus, und in dem Haus wohnt die Familie, die nicht mit der Katze spielen will."
+                "Das ist ein Haus, und in dem Haus wohnt die Familie, die nicht mit der Katze \
+                 spielen will."
             ),
             "de"
         );
         assert_eq!(
             code(
-                "Le chat est sur la table et les enfants ne sont pas dans la maison avec nous ce soir."
+                "Le chat est sur la table et les enfants ne sont pas dans la maison avec nous \
+                 ce soir."
             ),
             "fr"
         );
         assert_eq!(
             code(
-                "Компания была основана в Москве и занимается разработкой программного обеспечения для банков и \
-                 государственных учреждений по всей стране."
+                "Компания была основана в Москве и занимается разработкой программного \
+                 обеспечения для банков и государственных учреждений по всей стране."
             ),
             "ru"
         );

@@ -26,6 +26,8 @@
 mod bm25;
 mod disk;
 mod disk_search;
+#[cfg(test)]
+mod disk_tests;
 mod doc_bit_set;
 mod document;
 mod fold;
@@ -66,7 +68,7 @@ pub use snippet::{MAX_SNIPPET_CHARS, Snippet, Snippeter};
 /// A page to index.
 #[derive(Debug, Clone)]
 pub struct IndexPage {
-    /// The page's id, the same for all versions and never used again.
+    /// The page's id: the same for all versions, and never used for another page.
     pub id: u64,
     /// The sequence number of the change; later changes have greater numbers.
     pub seq: u64,
@@ -199,7 +201,7 @@ pub struct RankedPage {
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     /// The index on disk cannot be read. Opening it again replaces it.
-    #[error("the search index is damaged ({0}); it is made anew at the next start")]
+    #[error("the search index is damaged ({0}); the next start rebuilds it")]
     Damaged(String),
     /// The search failed although the index is intact: a defect of the program.
     #[error("the search failed: {0}")]

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     document::{Document, Entry, GAP_MARK, TERM_MARK, Terms},
     fold::BuildTermHasher,
-    plan::{Condition, Hashed, Phrase, Plan},
+    plan::{Condition, HashedTerm, Phrase, Plan},
     query::Scope,
     rank::{Candidate, MatchTable, Stats},
     schema::coarse,
@@ -58,12 +58,12 @@ pub(super) fn count_visible(
 pub(super) struct OverlayMatch {
     entry: Option<Arc<Entry>>,
     /// Group, field and position; ordered by group.
-    cells: Vec<(usize, Place)>,
+    cells: Vec<(usize, TermPlace)>,
     answers: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum TermPlace {
     Body(u32),
     /// In the body, without position: a prefix.
     BodyPrefix,
@@ -74,7 +74,7 @@ enum Place {
     Slug,
 }
 
-impl Place {
+impl TermPlace {
     /// Returns the field's index in [`Stats::frequency`].
     fn field(self) -> usize {
         match self {
@@ -109,9 +109,12 @@ pub(super) fn collect<'m>(
             let next = hits.positions.len() as u32;
             let cell = hits.cell(index, group);
             match place {
-                Place::Body(position) | Place::Title(position) => {
-                    let found =
-                        if let Place::Body(_) = place { &mut cell.body } else { &mut cell.title };
+                TermPlace::Body(position) | TermPlace::Title(position) => {
+                    let found = if let TermPlace::Body(_) = place {
+                        &mut cell.body
+                    } else {
+                        &mut cell.title
+                    };
                     if found.places == 0 {
                         found.at = next;
                     }
@@ -119,10 +122,10 @@ pub(super) fn collect<'m>(
                     found.places += 1;
                     hits.positions.push(position);
                 }
-                Place::BodyPrefix => cell.body.count = cell.body.count.max(1),
-                Place::TitlePrefix => cell.title.count = cell.title.count.max(1),
-                Place::Tag => cell.tag = true,
-                Place::Slug => cell.slug = true,
+                TermPlace::BodyPrefix => cell.body.count = cell.body.count.max(1),
+                TermPlace::TitlePrefix => cell.title.count = cell.title.count.max(1),
+                TermPlace::Tag => cell.tag = true,
+                TermPlace::Slug => cell.slug = true,
             }
         }
     }
@@ -192,21 +195,21 @@ impl<'a> Finder<'a> {
         let groups = &self.plan.groups;
         self.each(&document.body.hashes, |group, position| {
             if groups[group].scope == Scope::Anywhere {
-                cells.push((group, Place::Body(position)));
+                cells.push((group, TermPlace::Body(position)));
             }
         });
         self.each(&document.title.hashes, |group, position| {
-            cells.push((group, Place::Title(position)));
+            cells.push((group, TermPlace::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
             if group.scope == Scope::Title {
                 continue;
             }
             if document.has_key(group.tag.hash) {
-                cells.push((index, Place::Tag));
+                cells.push((index, TermPlace::Tag));
             }
             if document.has_key(group.slug.hash) {
-                cells.push((index, Place::Slug));
+                cells.push((index, TermPlace::Slug));
             }
         }
         if self.prefixes {
@@ -224,17 +227,17 @@ impl<'a> Finder<'a> {
         OverlayMatch { entry: answers.then(|| Arc::clone(entry)), cells, answers }
     }
 
-    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, Place)>) {
+    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, TermPlace)>) {
         for (index, group) in self.plan.groups.iter().enumerate() {
             let Some(prefix) = &group.prefix else { continue };
             if group.scope == Scope::Anywhere
                 && (has_prefix(&document.body.encoded, prefix)
                     || has_prefix(&document.words, prefix))
             {
-                cells.push((index, Place::BodyPrefix));
+                cells.push((index, TermPlace::BodyPrefix));
             }
             if has_prefix(&document.title.encoded, prefix) {
-                cells.push((index, Place::TitlePrefix));
+                cells.push((index, TermPlace::TitlePrefix));
             }
         }
     }
@@ -273,7 +276,7 @@ fn holds(condition: &Condition, document: &Document) -> bool {
 
 fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     let Some(((_, first), rest)) = phrase.words.split_first() else { return false };
-    let is = |hash: u64, forms: &[Hashed]| forms.iter().any(|form| form.hash == hash);
+    let is = |hash: u64, forms: &[HashedTerm]| forms.iter().any(|form| form.hash == hash);
     terms.hashes.iter().enumerate().any(|(at, &hash)| {
         is(hash, first)
             && rest.iter().all(|(place, forms)| {

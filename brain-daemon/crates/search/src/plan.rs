@@ -20,12 +20,12 @@ const MAX_LANGUAGES: usize = 8;
 
 /// A term and its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hashed {
+pub(super) struct HashedTerm {
     pub(super) text: String,
     pub(super) hash: u64,
 }
 
-impl Hashed {
+impl HashedTerm {
     fn new(text: impl Into<String>) -> Self {
         let text = text.into();
         let hash = hash(text.as_bytes());
@@ -41,14 +41,14 @@ pub(super) struct Group {
     /// Number of occurrences in the question.
     pub(super) times: f32,
     /// The stemmed terms, one per language; empty for a prefix.
-    pub(super) terms: Vec<Hashed>,
+    pub(super) terms: Vec<HashedTerm>,
     /// The prefix, if the word may continue.
     pub(super) prefix: Option<String>,
     /// Whether it must be in the title.
     pub(super) scope: Scope,
     /// The word as a word of tags and of slugs.
-    pub(super) tag: Hashed,
-    pub(super) slug: Hashed,
+    pub(super) tag: HashedTerm,
+    pub(super) slug: HashedTerm,
 }
 
 /// Two words of the question, and the distance between their positions.
@@ -63,7 +63,7 @@ pub(super) struct Pair {
 #[derive(Debug, Clone)]
 pub(super) struct Phrase {
     /// Position and forms of each word; the first position is 0.
-    pub(super) words: Vec<(u32, Vec<Hashed>)>,
+    pub(super) words: Vec<(u32, Vec<HashedTerm>)>,
     pub(super) scope: Scope,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Phrase {
 #[derive(Debug, Clone)]
 pub(super) enum Condition {
     /// Has one of these keys.
-    Keys(Vec<Hashed>),
+    Keys(Vec<HashedTerm>),
     /// Has the words in this order.
     Phrase(Phrase),
     /// Has a word with this prefix.
@@ -88,13 +88,13 @@ pub(super) struct Plan {
     pub(super) since: Option<i64>,
     pub(super) until: Option<i64>,
     /// The whole question as a title, an alias and a slug.
-    pub(super) names: Option<[Hashed; 3]>,
+    pub(super) names: Option<[HashedTerm; 3]>,
     /// The languages of the plan.
     pub(super) languages: Vec<Lang>,
 }
 
 impl Plan {
-    /// Whether no page can match because nothing was asked.
+    /// Whether no page can match because the question is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.groups.is_empty() && !self.by_condition_alone()
     }
@@ -142,8 +142,8 @@ impl Plan {
 }
 
 /// Returns the key `value` in `namespace`.
-fn keyed(namespace: char, value: &str) -> Hashed {
-    Hashed::new(key_of(namespace, value))
+fn keyed(namespace: char, value: &str) -> HashedTerm {
+    HashedTerm::new(key_of(namespace, value))
 }
 
 struct Builder<'a> {
@@ -270,17 +270,17 @@ impl Builder<'_> {
     }
 
     /// Returns the terms of `word` in each language.
-    fn forms(&mut self, word: &Word) -> Vec<Hashed> {
+    fn forms(&mut self, word: &Word) -> Vec<HashedTerm> {
         if word.kind != Kind::Word {
-            return vec![Hashed::new(&word.text)];
+            return vec![HashedTerm::new(&word.text)];
         }
-        let mut forms: Vec<Hashed> = Vec::with_capacity(2);
+        let mut forms: Vec<HashedTerm> = Vec::with_capacity(2);
         let default = self.analyzer.default_language();
         let alphabet = alphabet(&word.text);
         for &lang in &self.plan.languages {
             self.analyzer.stems.with(&word.text, lang.of_word(alphabet, default), |stem| {
                 if !forms.iter().any(|f| f.text == stem) {
-                    forms.push(Hashed::new(stem));
+                    forms.push(HashedTerm::new(stem));
                 }
             });
         }
@@ -288,7 +288,7 @@ impl Builder<'_> {
     }
 
     /// Returns the words of a phrase in all their forms.
-    fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<Hashed>)> {
+    fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<HashedTerm>)> {
         words(text).iter().take(MAX_PHRASE).map(|word| (word.place, self.forms(word))).collect()
     }
 
@@ -367,7 +367,7 @@ fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
     let mut place = 0;
     token::scan(text, &mut |t| {
-        // Its position counts, because pages have the token there.
+        // The position counts, because pages have this token.
         if t.kind != Kind::Tail {
             out.push(Word { text: t.text.to_owned(), place, kind: t.kind });
         }

@@ -1,6 +1,6 @@
 //! Query language (`docs/search.md`): words, phrases, exclusions, prefixes and filters.
 //!
-//! Whatever does not parse is plain words; there are no errors.
+//! Text that does not parse counts as plain words; there are no errors.
 
 use super::token::{head, name_key};
 

@@ -19,7 +19,7 @@ use super::{
     index_state::View,
     language::{Lang, alphabet, stem, stop_words},
     overlay,
-    plan::{Hashed, Plan},
+    plan::{HashedTerm, Plan},
     query::{parse, plain},
     terms::Segment,
     token::{self, Kind, name_key},
@@ -126,7 +126,7 @@ impl Index {
         let text = plain(&parse(question));
         self.with_view(|view, analyzer| {
             let visible = self.visible(view, sources, analyzer)?;
-            self.take_apart(&text, view, visible.as_ref(), analyzer)
+            self.analyze(&text, view, visible.as_ref(), analyzer)
         })
     }
 
@@ -196,7 +196,7 @@ impl Index {
         })
     }
 
-    fn take_apart(
+    fn analyze(
         &self,
         text: &str,
         view: &View,
@@ -245,7 +245,7 @@ impl Index {
         visible: Option<&VisiblePages>,
     ) -> tantivy::Result<Vec<Subject>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
-        let mut keys: HashMap<u64, (usize, Hashed), BuildTermHasher> = HashMap::default();
+        let mut keys: HashMap<u64, (usize, HashedTerm), BuildTermHasher> = HashMap::default();
         for from in 0..words.len() {
             for to in from + 1..=words.len().min(from + MAX_NAME_WORDS) {
                 // A name of stop words matches by chance.
@@ -259,7 +259,7 @@ impl Index {
                 for space in [key::TITLE, key::ALIAS, key::SHORT_TITLE] {
                     let text = key_of(space, &name);
                     let hash = hash(text.as_bytes());
-                    keys.entry(hash).or_insert((runs.len(), Hashed { text, hash }));
+                    keys.entry(hash).or_insert((runs.len(), HashedTerm { text, hash }));
                 }
                 runs.push(from..to);
             }
@@ -303,7 +303,7 @@ impl Index {
     /// Returns the visible pages that have one of `keys`, by run of words: the oldest of each.
     fn named_within(
         &self,
-        keys: &HashMap<u64, (usize, Hashed), BuildTermHasher>,
+        keys: &HashMap<u64, (usize, HashedTerm), BuildTermHasher>,
         view: &View,
         visible: &VisiblePages,
     ) -> tantivy::Result<HashMap<usize, Vec<u64>>> {
@@ -378,17 +378,17 @@ mod tests {
 
     #[test]
     fn words_of_one_family_are_similar() {
-        let said = |asked: &str, word: &str| QuestionWord::new(asked).similarity(word);
-        assert!((said("attended", "attend") - 1.0).abs() < 1e-6);
-        for (asked, word) in
+        let similarity = |a: &str, b: &str| QuestionWord::new(a).similarity(b);
+        assert!((similarity("attended", "attend") - 1.0).abs() < 1e-6);
+        for (question_word, word) in
             [("invested", "investors"), ("attended", "attendees"), ("advises", "advisor")]
         {
-            assert!(said(asked, word) > 0.5, "{asked} {word}");
+            assert!(similarity(question_word, word) > 0.5, "{question_word} {word}");
         }
-        for (asked, word) in
+        for (question_word, word) in
             [("work", "workshop"), ("company", "complete"), ("act", "actor"), ("a", "b")]
         {
-            assert!(said(asked, word) < 0.5, "{asked} {word}");
+            assert!(similarity(question_word, word) < 0.5, "{question_word} {word}");
         }
     }
 

@@ -4,8 +4,8 @@
 //!
 //! One pass over the postings counts each group in every visible page. These counts yield the
 //! statistics, the candidates and their cells. Pages count the same on disk and in the overlay, and
-//! a prefix stands for all its terms. So neither a page's segment nor the words of other pages make
-//! a difference.
+//! a prefix stands for all its terms. So results depend neither on a page's segment nor on the
+//! words of other pages.
 
 use std::{
     cmp::Reverse,
@@ -80,7 +80,7 @@ pub(super) fn search(
     for places in chosen.chunk_by(|a, b| a.0 == b.0) {
         let docs = places.iter().map(|(_, doc)| *doc);
         match parts.get(places[0].0 as usize) {
-            Some(part) => part.look(&docs.collect::<Vec<_>>(), plan, &mut hits)?,
+            Some(part) => part.add_candidates(&docs.collect::<Vec<_>>(), plan, &mut hits)?,
             None => {
                 let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
                 overlay::collect(docs, plan, &mut hits);
@@ -92,17 +92,23 @@ pub(super) fn search(
 
 /// The best pages so far.
 struct TopPages {
-    heap: BinaryHeap<Reverse<(Rank, Place)>>,
+    heap: BinaryHeap<Reverse<(Rank, DocAddress)>>,
     max_count: usize,
 }
 
 /// Tier, score, time and id: the order of results.
 type Rank = (u8, u32, i64, Reverse<u64>);
 /// A segment, or [`NEWEST`], and the document there.
-type Place = (u32, u32);
+type DocAddress = (u32, u32);
 
 impl TopPages {
-    fn offer(&mut self, tier: u8, score: f32, place: Place, times: impl FnOnce() -> (i64, u64)) {
+    fn offer(
+        &mut self,
+        tier: u8,
+        score: f32,
+        place: DocAddress,
+        times: impl FnOnce() -> (i64, u64),
+    ) {
         // Scores are not negative, so their bits have the same order.
         let score = score.max(0.0).to_bits();
         let least = self.heap.peek().filter(|_| self.heap.len() >= self.max_count);
@@ -116,7 +122,7 @@ impl TopPages {
         }
     }
 
-    fn places(self) -> Vec<Place> {
+    fn places(self) -> Vec<DocAddress> {
         self.heap.into_iter().map(|Reverse((_, place))| place).collect()
     }
 }
@@ -211,7 +217,7 @@ impl<'a> SegmentMatches<'a> {
     }
 
     /// Adds `docs`, ascending, to the candidates.
-    fn look(&self, docs: &[u32], plan: &Plan, hits: &mut MatchTable) -> Result<()> {
+    fn add_candidates(&self, docs: &[u32], plan: &Plan, hits: &mut MatchTable) -> Result<()> {
         let mut rows = HashMap::with_capacity(docs.len());
         for &doc in docs {
             let row = hits.push(Candidate {

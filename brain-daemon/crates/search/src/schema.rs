@@ -10,7 +10,7 @@ use super::document::{GAP, GAP_MARK, TERM_MARK};
 /// Raise it when a page would give other terms or fields: older indexes are then rebuilt.
 pub(super) const FORMAT: u32 = 2;
 
-/// The name of [`Encoded`] in the index.
+/// The name of [`EncodedTokenizer`] in the index.
 pub(super) const TOKENIZER: &str = "brain";
 
 /// The fields.
@@ -58,7 +58,7 @@ pub(super) fn schema() -> (Schema, Fields) {
 
 /// Splits the encoding of [`super::document::Terms`].
 #[derive(Clone, Default)]
-pub(super) struct Encoded {
+pub(super) struct EncodedTokenizer {
     token: Token,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct EncodedStream<'a> {
     token: &'a mut Token,
 }
 
-impl Tokenizer for Encoded {
+impl Tokenizer for EncodedTokenizer {
     type TokenStream<'a> = EncodedStream<'a>;
 
     fn token_stream<'a>(&'a mut self, text: &'a str) -> EncodedStream<'a> {

@@ -11,7 +11,7 @@ use tantivy::{
 
 use super::{
     doc_bit_set::DocBitSet,
-    plan::{Condition, Hashed, Phrase, Plan},
+    plan::{Condition, HashedTerm, Phrase, Plan},
     query::Scope,
     schema::Fields,
 };
@@ -125,7 +125,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Returns the documents with the key.
-    pub(super) fn with_key(&self, key: &Hashed) -> Result<Option<SegmentPostings>> {
+    pub(super) fn with_key(&self, key: &HashedTerm) -> Result<Option<SegmentPostings>> {
         match self.find(&self.keys, self.fields.keys, &key.text)? {
             Some(info) => {
                 Ok(Some(self.keys.read_postings_from_terminfo(&info, IndexRecordOption::Basic)?))
@@ -149,20 +149,20 @@ impl<'a> Segment<'a> {
 
     /// Returns the live documents that meet the conditions, without checking positions of phrases.
     /// Checking every document takes most of the time, and only the best ones matter.
-    pub(super) fn allowed_without_phrases(&self, plan: &Plan) -> Result<Allowed> {
+    pub(super) fn allowed_without_phrases(&self, plan: &Plan) -> Result<AllowedDocs> {
         let bound = self.reader.max_doc();
         let (mut allowed, mut phrases) = (DocBitSet::full(bound), Vec::new());
         for condition in &plan.required {
-            allowed.keep(&self.meeting(condition)?);
+            allowed.keep(&self.docs_meeting(condition)?);
             phrases.extend(self.places(condition, true)?);
         }
         for condition in &plan.excluded {
             match self.places(condition, false)? {
                 Some(phrase) => phrases.push(phrase),
-                None => allowed.drop(&self.meeting(condition)?),
+                None => allowed.drop(&self.docs_meeting(condition)?),
             }
         }
-        let mut gone = Vec::new();
+        let mut excluded_docs = Vec::new();
         if plan.since.is_some() || plan.until.is_some() || self.reader.has_deletes() {
             let (since, until) = (plan.since.unwrap_or(i64::MIN), plan.until.unwrap_or(i64::MAX));
             let timed = plan.since.is_some() || plan.until.is_some();
@@ -170,17 +170,17 @@ impl<'a> Segment<'a> {
                 let out = timed
                     && !self.times.first(doc).is_some_and(|time| (since..=until).contains(&time));
                 if out || self.reader.is_deleted(doc) {
-                    gone.push(doc);
+                    excluded_docs.push(doc);
                 }
             }
         }
-        gone.into_iter().for_each(|doc| allowed.remove(doc));
-        Ok(Allowed { bits: allowed, phrases })
+        excluded_docs.into_iter().for_each(|doc| allowed.remove(doc));
+        Ok(AllowedDocs { bits: allowed, phrases })
     }
 
     /// Returns the documents that meet the condition; for a phrase, those with all its words in one
     /// field.
-    fn meeting(&self, condition: &Condition) -> Result<DocBitSet> {
+    fn docs_meeting(&self, condition: &Condition) -> Result<DocBitSet> {
         let mut bits = DocBitSet::empty(self.reader.max_doc());
         match condition {
             Condition::Keys(keys) => {
@@ -263,7 +263,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Returns the postings of a phrase's words, for a condition with several words.
-    fn places(&self, condition: &Condition, required: bool) -> Result<Option<Places>> {
+    fn places(&self, condition: &Condition, required: bool) -> Result<Option<PhrasePostings>> {
         let Condition::Phrase(phrase) = condition else { return Ok(None) };
         if phrase.words.len() < 2 {
             return Ok(None);
@@ -281,18 +281,18 @@ impl<'a> Segment<'a> {
             }
         }
         let places = phrase.words.iter().map(|(place, _)| *place).collect();
-        Ok(Some(Places { fields, places, required, starts: Vec::new(), next: Vec::new() }))
+        Ok(Some(PhrasePostings { fields, places, required, starts: Vec::new(), next: Vec::new() }))
     }
 }
 
 /// Documents that meet the conditions if their phrases match.
 #[derive(Clone)]
-pub(super) struct Allowed {
+pub(super) struct AllowedDocs {
     bits: DocBitSet,
-    phrases: Vec<Places>,
+    phrases: Vec<PhrasePostings>,
 }
 
-impl Allowed {
+impl AllowedDocs {
     /// Returns the number of documents.
     pub(super) fn count(&self) -> u32 {
         self.bits.count()
@@ -310,13 +310,13 @@ impl Allowed {
 
     /// Whether the phrases match the document. Call it with ascending documents.
     pub(super) fn phrases_hold(&mut self, doc: u32) -> bool {
-        self.phrases.iter_mut().all(|phrase| phrase.hold(doc) == phrase.required)
+        self.phrases.iter_mut().all(|phrase| phrase.matches(doc) == phrase.required)
     }
 }
 
 /// Postings with positions of a phrase's words.
 #[derive(Clone)]
-struct Places {
+struct PhrasePostings {
     /// Postings by field, word and form.
     fields: Vec<Vec<Vec<SegmentPostings>>>,
     /// Position of each word in the phrase.
@@ -327,15 +327,15 @@ struct Places {
     next: Vec<u32>,
 }
 
-impl Places {
+impl PhrasePostings {
     /// Whether the document contains the phrase.
-    fn hold(&mut self, doc: u32) -> bool {
+    fn matches(&mut self, doc: u32) -> bool {
         let Self { fields, places, starts, next, .. } = self;
         fields.iter_mut().any(|words| {
             // Most documents lack a word and are skipped.
             if !words.iter_mut().all(|forms| {
-                let there = forms.iter_mut().map(|form| reach(form, doc));
-                there.fold(false, |any, one| any | one)
+                let is_in_doc = forms.iter_mut().map(|form| reach(form, doc));
+                is_in_doc.fold(false, |any, one| any | one)
             }) {
                 return false;
             }
@@ -379,7 +379,7 @@ fn each(postings: &mut SegmentPostings, mut f: impl FnMut(u32)) {
     }
 }
 
-/// Moves `postings` to `doc`; returns whether it is there.
+/// Moves `postings` to `doc`; returns whether `doc` has a posting.
 pub(super) fn reach(postings: &mut SegmentPostings, doc: u32) -> bool {
     let at = postings.doc();
     at == doc || (at < doc && postings.seek(doc) == doc)

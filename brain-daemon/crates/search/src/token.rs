@@ -407,7 +407,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn token_ranges_are_in_the_text(text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}") {
+        fn token_ranges_are_in_the_text(
+            text in "\\PC{0,60}|[a-zA-Z0-9 .'’@_東京かﾞ\u{3099}ไที่é\u{301}\u{200b}-]{0,60}",
+        ) {
             scan(&text, &mut |t| {
                 assert!(!t.text.is_empty() && t.text.len() <= MAX_WORD_BYTES);
                 assert!(t.start < t.end && text.get(t.start..t.end).is_some(), "{t:?}");

@@ -19,7 +19,7 @@ use super::{
     fold::{BuildTermHasher, hash},
     index_state::View,
     language::Lang,
-    plan::{Hashed, Plan},
+    plan::{HashedTerm, Plan},
     schema::{Fields, coarse},
     terms::Segment,
 };
@@ -137,7 +137,7 @@ fn languages(totals: &Totals, default: Lang) -> Vec<Lang> {
 fn each(segment: &Segment<'_>, space: char, value: &str, mut f: impl FnMut(u32)) -> Result<()> {
     let text = key_of(space, value);
     let hash = hash(text.as_bytes());
-    let Some(mut postings) = segment.with_key(&Hashed { text, hash })? else { return Ok(()) };
+    let Some(mut postings) = segment.with_key(&HashedTerm { text, hash })? else { return Ok(()) };
     let mut doc = postings.doc();
     while doc != TERMINATED {
         f(doc);
@@ -180,12 +180,12 @@ impl Part {
             return Ok(self);
         }
         let is_changed = |doc: &u32| ids.first(*doc).is_some_and(|id| changed.contains(&id));
-        let gone: Vec<u32> = self.docs.iter().filter(is_changed).collect();
-        if gone.is_empty() {
+        let changed_docs: Vec<u32> = self.docs.iter().filter(is_changed).collect();
+        if changed_docs.is_empty() {
             return Ok(self);
         }
         let mut docs = DocBitSet::clone(&self.docs);
-        gone.into_iter().for_each(|doc| docs.remove(doc));
+        changed_docs.into_iter().for_each(|doc| docs.remove(doc));
         let segment = Segment::open(reader, fields, &Plan::default())?;
         let totals = Totals::of(&segment, fields, &docs)?;
         Ok(Arc::new(Self { docs: Arc::new(docs), totals }))
@@ -208,22 +208,22 @@ impl PartCache {
         fields: Fields,
     ) -> Result<Arc<Part>> {
         let key = (reader.segment_id(), reader.num_deleted_docs(), sources.to_vec());
-        let known = || self.0.lock();
-        if let Some(part) = known().get(&key) {
+        let cache = || self.0.lock();
+        if let Some(part) = cache().get(&key) {
             return Ok(Arc::clone(part));
         }
         let part = Arc::new(Part::of(reader, sources, fields)?);
-        let mut known = known();
+        let mut cache = cache();
         let now: HashSet<(SegmentId, u32)> = searcher
             .segment_readers()
             .iter()
             .map(|r| (r.segment_id(), r.num_deleted_docs()))
             .collect();
-        known.retain(|(id, deleted, _), _| now.contains(&(*id, *deleted)));
-        if known.len() >= MAX_PARTS {
-            known.clear();
+        cache.retain(|(id, deleted, _), _| now.contains(&(*id, *deleted)));
+        if cache.len() >= MAX_PARTS {
+            cache.clear();
         }
-        known.insert(key, Arc::clone(&part));
+        cache.insert(key, Arc::clone(&part));
         Ok(part)
     }
 }

@@ -41,7 +41,7 @@ fn ask(text: &str, limit: usize) -> Question {
 }
 
 /// Returns everything that a caller limited to their own pages can learn.
-fn told(index: &Index, text: &str) -> String {
+fn visible_results(index: &Index, text: &str) -> String {
     let some = index.search(&ask(text, 3)).unwrap();
     let all = index.search(&ask(text, 200)).unwrap();
     let passage =
@@ -49,9 +49,9 @@ fn told(index: &Index, text: &str) -> String {
     let mut allowed: Vec<u64> =
         index.allowed(&ask(text, 3)).unwrap().into_iter().flatten().collect();
     allowed.sort_unstable();
-    let asked = index.question_terms(text, Some(&[own()])).unwrap();
+    let terms = index.question_terms(text, Some(&[own()])).unwrap();
     format!(
-        "{:?} {} {:?} {:?} {passage:?} {allowed:?} {asked:?} {:?}",
+        "{:?} {} {:?} {:?} {passage:?} {allowed:?} {terms:?} {:?}",
         some.hits,
         some.truncated,
         all.hits,
@@ -64,22 +64,21 @@ fn order(index: &Index, text: &str) -> Vec<u64> {
     index.search(&ask(text, 10)).unwrap().hits.iter().map(|hit| hit.id).collect()
 }
 
-/// Its stem is the word itself.
+/// A word that equals its stem.
 const SECRET: &str = "zanzibar";
 
-/// Spells a word of pages that `question` does not find: one letter after the other, by the order
-/// of two own pages.
-fn spelt(index: &Index, seq: &mut u64, question: &Question) -> String {
+/// Tries to spell a word of hidden pages letter by letter, from the order of two own pages.
+fn spell_hidden_word(index: &Index, seq: &mut u64, question: &Question) -> String {
     let mut word = String::new();
     'next: while word.len() < SECRET.len() {
         for letter in 'a'..='z' {
             let guess = format!("{word}{letter}");
-            // Two pages that are equal, but for the word that each has: the newer is first,
-            // unless the other one's word is rarer.
+            // Two pages are equal except for one word each. The newer page is first, unless the
+            // word of the older page is rarer.
             index.push(vec![page(14, *seq, &own(), "", &guess)]);
             *seq += 1;
-            let asked = Question { text: format!("{guess}* 90125"), ..question.clone() };
-            let found = index.search(&asked).unwrap();
+            let guess_question = Question { text: format!("{guess}* 90125"), ..question.clone() };
+            let found = index.search(&guess_question).unwrap();
             if found.hits.iter().map(|hit| hit.id).eq([5, 14]) {
                 word = guess;
                 continue 'next;
@@ -98,24 +97,25 @@ fn order_of_visible_pages_reveals_no_hidden_word() {
     index.push(vec![page(5, 2, &own(), "", "90125")]);
     let mut seq = 3;
     for committed in [false, true] {
-        assert_eq!(spelt(&index, &mut seq, &ask("", 10)), "", "committed: {committed}");
+        assert_eq!(spell_hidden_word(&index, &mut seq, &ask("", 10)), "", "committed: {committed}");
         if !committed {
-            // A filter alone, for somebody who may see all, is no defence: so the attack is a real
-            // one. On disk the replaced forms of the own page count too, and blur it.
+            // The attack works for a caller who can see all pages and only filters by source. On
+            // disk, replaced versions of the own page count too and disturb it.
             let filtered = Question { view: None, sources: Some(vec![own()]), ..ask("", 10) };
-            assert_eq!(spelt(&index, &mut seq, &filtered), SECRET);
+            assert_eq!(spell_hidden_word(&index, &mut seq, &filtered), SECRET);
         }
         index.flush().unwrap();
     }
 }
 
 #[test]
-fn equal_pages_keep_their_order_whatever_is_hidden() {
+fn hidden_pages_do_not_change_the_order_of_equal_pages() {
     let dir = tempfile::tempdir().unwrap();
     let index = open(dir.path());
     index.push(vec![page(5, 1, &own(), "", "takeover of the mill")]);
     index.push(vec![page(9, 2, &own(), "", "merger of the mill")]);
-    let (before, told_before) = (order(&index, "takeover merger"), told(&index, "takeover merger"));
+    let (before, results_before) =
+        (order(&index, "takeover merger"), visible_results(&index, "takeover merger"));
     for (seq, word) in (3..).zip(["takeover", "merger", "merger", "takeover", "takeover"]) {
         index.push(vec![page(seq * 10, seq, &SourceId::default(), word, word)]);
         if seq % 2 == 0 {
@@ -123,7 +123,7 @@ fn equal_pages_keep_their_order_whatever_is_hidden() {
         }
         assert_eq!(order(&index, "takeover merger"), before, "{seq}");
     }
-    assert_eq!(told(&index, "takeover merger"), told_before);
+    assert_eq!(visible_results(&index, "takeover merger"), results_before);
 }
 
 const QUESTIONS: [&str; 14] = [
@@ -143,7 +143,7 @@ const QUESTIONS: [&str; 14] = [
     "Boote in der Stadt",
 ];
 
-/// Texts of a few words, so that many pages have the same ones.
+/// Returns texts from a few words, so that many pages share words.
 fn text() -> impl Strategy<Value = String> {
     const WORDS: [&str; 12] = [
         "harbour",
@@ -169,7 +169,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![words.prop_map(|words| words.join(" ")), sentence.prop_map(str::to_owned)]
 }
 
-/// What happens to an index.
+/// A change of an index.
 #[derive(Debug, Clone)]
 enum Step {
     Put { own: bool, page: u64, title: String, body: String },
@@ -186,7 +186,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Does the steps; those with hidden pages only when `all`. Pages have the same numbers both times.
+/// Runs the steps, those with hidden pages only if `all`. A page has the same id in both cases.
 fn build(dir: &std::path::Path, steps: &[Step], all: bool) -> Index {
     let index = open(dir);
     for (seq, step) in (1..).zip(steps) {
@@ -199,7 +199,7 @@ fn build(dir: &std::path::Path, steps: &[Step], all: bool) -> Index {
             Step::Remove { own: mine, page: number } if *mine || all => {
                 index.push(vec![Change::Remove { id: number * 2 + u64::from(*mine), seq }]);
             }
-            // Elsewhere it is committed at other times.
+            // Without hidden pages, commits happen at other times.
             Step::Flush if all => index.flush().unwrap(),
             _ => {}
         }
@@ -217,11 +217,15 @@ proptest! {
         let (with, without) =
             (build(with.path(), &steps, true), build(without.path(), &steps, false));
         for question in QUESTIONS {
-            prop_assert_eq!(told(&with, question), told(&without, question), "{}", question);
+            let (found, expected) =
+                (visible_results(&with, question), visible_results(&without, question));
+            prop_assert_eq!(found, expected, "{}", question);
         }
         with.flush().unwrap();
         for question in QUESTIONS {
-            prop_assert_eq!(told(&with, question), told(&without, question), "{}", question);
+            let (found, expected) =
+                (visible_results(&with, question), visible_results(&without, question));
+            prop_assert_eq!(found, expected, "{}", question);
         }
     }
 }
@@ -238,18 +242,18 @@ fn hidden_words_displace_no_visible_ones() {
         assert_eq!(order(&index, "-b* bzz"), [] as [u64; 0]);
         index.flush().unwrap();
     }
-    // More of the same name than a question starts from, and all of them hidden.
+    // More hidden pages have the name than a question has subjects.
     let named = (10..60).map(|id| page(id * 2, id, &SourceId::default(), "Acme", "x")).collect();
     index.push(named);
     index.push(vec![page(201, 90, &own(), "Acme", "y")]);
     for _ in 0..2 {
-        let asked = index.question_terms("who works at Acme", Some(&[own()])).unwrap();
-        assert_eq!(asked.subjects[0].pages, [201]);
+        let terms = index.question_terms("who works at Acme", Some(&[own()])).unwrap();
+        assert_eq!(terms.subjects[0].pages, [201]);
         index.flush().unwrap();
     }
 }
 
-/// What a restricted question costs, and what its time tells. Figures, no test: run it with
+/// Measures the time of restricted questions, and whether it depends on hidden pages. Run it with
 /// `cargo test --release -p brain-search restricted_questions_take -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
@@ -264,7 +268,7 @@ fn restricted_questions_take_so_long() {
         dice >> 33
     };
     for id in 1..=pages {
-        // One of ten pages is the caller's; words are as frequent as in a language, about.
+        // The caller can see one page in ten. Word frequencies are similar to natural language.
         let source = if id % 10 == 0 { own() } else { SourceId::default() };
         let mut words: Vec<String> =
             (0..120).map(|_| format!("w{}", 50_000 / (1 + next() % 50_000))).collect();
@@ -284,7 +288,7 @@ fn restricted_questions_take_so_long() {
     index.flush().unwrap();
     std::thread::sleep(Duration::from_secs(if pages > 50_000 { 20 } else { 5 }));
     eprintln!("{pages} pages, {} segments", index.segments());
-    let asked = [
+    let questions = [
         "w1 w2 w3",
         "w40 w77",
         "w1*",
@@ -296,9 +300,9 @@ fn restricted_questions_take_so_long() {
         "hiddeno*",
         "absento*",
     ];
-    let mut times: Vec<Vec<u128>> = vec![Vec::new(); asked.len() * 2];
+    let mut times: Vec<Vec<u128>> = vec![Vec::new(); questions.len() * 2];
     for _ in 0..CALLS {
-        for (at, text) in asked.iter().enumerate() {
+        for (at, text) in questions.iter().enumerate() {
             for (all, question) in
                 [ask(text, 10), Question { view: None, ..ask(text, 10) }].iter().enumerate()
             {
@@ -308,7 +312,7 @@ fn restricted_questions_take_so_long() {
             }
         }
     }
-    for (at, text) in asked.iter().enumerate() {
+    for (at, text) in questions.iter().enumerate() {
         let mut median = |of: usize| {
             let times = &mut times[at * 2 + of];
             times.sort_unstable();

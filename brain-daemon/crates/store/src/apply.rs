@@ -17,9 +17,9 @@ use super::writer::ChangedPage;
 use super::{Draft, StoreError};
 use brain_page as page;
 
-/// Maximum digests of earlier contents in an outbox row. The file has one of the newest contents
-/// while one page changes often, or one of the oldest after its directory was away. Each half has
-/// room for hundreds of changes between two flushes of the outbox, which start the list again.
+/// Maximum digests of earlier contents in an outbox row. While a page changes often, its file has
+/// one of the newest contents. After its directory was missing, it has one of the oldest. So half
+/// of the digests are the newest and half the oldest. A flush of the outbox empties the list.
 const MAX_OURS: usize = 512;
 
 /// A page to write, prepared before the writer runs.
@@ -58,7 +58,7 @@ pub struct NewPage {
 
 impl NewPage {
     /// Returns `record` with the fields of this page.
-    fn describe(&self, record: PageRecord) -> PageRecord {
+    fn fill_record(&self, record: PageRecord) -> PageRecord {
         PageRecord {
             page_type: self.page_type.clone(),
             title: self.title.clone(),
@@ -137,7 +137,7 @@ impl Draft<'_> {
                     self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 }
                 // The file that sync read may differ from that text: CRLF, a byte order mark.
-                ours.extend(self.taken_in(source, &path)?);
+                ours.extend(self.imported_digest(source, &path)?);
                 self.changes.remove(old.seq)?;
                 match old.deleted_at {
                     None => self.remove_derived(source, slug, old)?,
@@ -158,7 +158,7 @@ impl Draft<'_> {
             self.active += 1;
         }
         self.seq += 1;
-        let record = new.describe(PageRecord {
+        let record = new.fill_record(PageRecord {
             id,
             seq: self.seq,
             version,
@@ -181,7 +181,7 @@ impl Draft<'_> {
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
         self.insert_derived(source, &record, &derived);
         if former.is_some() {
-            self.note_answering(source, slug, id, &derived.names);
+            self.note_appearing(source, slug, id, &derived.names);
         }
         let is_read = matches!(new.file, FilePlan::Keep(_));
         match new.file {
@@ -222,7 +222,8 @@ impl Draft<'_> {
     ) -> Result<u32, StoreError> {
         self.dirty += 1;
         let (id, version) = (record.id, record.version);
-        let kept = new.describe(PageRecord { updated_at: now, content_at: now, ..record.clone() });
+        let kept =
+            new.fill_record(PageRecord { updated_at: now, content_at: now, ..record.clone() });
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;
@@ -272,7 +273,7 @@ impl Draft<'_> {
         self.touch(source, slug, &mut record, file)?;
         let derived = self.derived_of(id)?;
         self.insert_derived(source, &record, &derived);
-        self.note_answering(source, slug, id, &derived.names);
+        self.note_appearing(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         let page = ChangedPage { source, slug, record: record.clone(), content, is_read };
@@ -306,21 +307,21 @@ impl Draft<'_> {
         want: Option<FileState>,
     ) -> Result<(), StoreError> {
         let mut ours: Vec<Hash> = self.own_digest(record)?.into_iter().collect();
-        ours.extend(self.taken_in(source, &record.source_path)?);
+        ours.extend(self.imported_digest(source, &record.source_path)?);
         self.changes.remove(record.seq)?;
         self.seq += 1;
         record.seq = self.seq;
         self.put_record(source, slug, record, want.map(|want| (want, ours)))
     }
 
-    /// Returns the digest of the file that sync imported. A file that did not become a page is its
-    /// author's alone.
-    fn taken_in(&self, source: &SourceId, path: &str) -> Result<Option<Hash>, StoreError> {
+    /// Returns the digest of the file that sync imported. `None` for a file that did not become a
+    /// page: only its author may change it.
+    fn imported_digest(&self, source: &SourceId, path: &str) -> Result<Option<Hash>, StoreError> {
         Ok(self.file(source, path)?.filter(|file| file.problem.is_none()).map(|file| file.digest))
     }
 
-    /// Stores the record. Adds an outbox row if the file must change, with the digests of contents
-    /// that may be there.
+    /// Stores the record. If the file must change, adds an outbox row with the digests of the
+    /// contents that brain may overwrite.
     pub(super) fn put_record(
         &mut self,
         source: &SourceId,
@@ -332,14 +333,14 @@ impl Draft<'_> {
         self.changes.insert(record.seq, record.id)?;
         match file {
             Some((want, ours)) => {
-                self.ask_for_file(record.id, source.as_str(), &record.source_path, want, ours)
+                self.add_outbox_row(record.id, source.as_str(), &record.source_path, want, ours)
             }
             None => Ok(()),
         }
     }
 
     /// Adds or extends the outbox row of page `id`.
-    pub(super) fn ask_for_file(
+    pub(super) fn add_outbox_row(
         &mut self,
         id: u64,
         source: &str,
@@ -373,8 +374,8 @@ impl Draft<'_> {
     /// Returns a free path for a new page: the slug's, unless another page has it.
     fn free_path(&mut self, source: &SourceId, slug: &Slug, id: u64) -> Result<String, StoreError> {
         let mut path = page::file_path(slug);
-        let taken = self.paths.get((source.as_str(), path.as_str()))?.is_some();
-        if taken {
+        let is_taken = self.paths.get((source.as_str(), path.as_str()))?.is_some();
+        if is_taken {
             path = format!("{}~{id}.md", path.trim_end_matches(".md"));
         }
         self.paths.insert((source.as_str(), path.as_str()), id)?;
@@ -418,8 +419,8 @@ impl LinkRecord {
     }
 }
 
-/// Returns the two keys under which links to this slug are stored. The second also has links by
-/// that name; the link itself tells which.
+/// Returns the two keys under which links to this slug are stored. The second key also has links by
+/// name; the link record tells them apart.
 pub(super) fn slug_keys(slug: &str) -> [String; 2] {
     [format!("/{slug}"), page::normalize_name(slug)]
 }

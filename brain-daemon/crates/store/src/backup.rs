@@ -65,12 +65,19 @@ impl Store {
         // here is one of the store, not of the target.
         with_damage_report(self.path(), || self.read_queue().map(drop))
             .map_err(|e| StoreError::Original(Box::new(e)))?;
-        let room = || self.check_free_space_for(target);
+        let check_space = || self.check_free_space_for(target);
         let made_at = [(t::META_MADE_AT, now.unsigned_abs())];
-        let (copy, sound) =
-            copy_whole(self.snapshot()?, self.path(), target, &made_at, progress, &room, between)?;
+        let (copy, report) = copy_whole(
+            self.snapshot()?,
+            self.path(),
+            target,
+            &made_at,
+            progress,
+            &check_space,
+            between,
+        )?;
         copy.publish(target)?;
-        Ok(sound)
+        Ok(report)
     }
 }
 
@@ -85,28 +92,28 @@ pub(super) fn copy_whole(
     target: &Path,
     marks: &[(&str, u64)],
     progress: Progress<'_>,
-    room: &dyn Fn() -> Result<(), StoreError>,
+    check_space: &dyn Fn() -> Result<(), StoreError>,
     between: &dyn Fn(&Path),
 ) -> Result<(TemporaryFile, VerifyReport), StoreError> {
-    let unfinished = TemporaryFile::new(target)?;
-    // A sweep removes incomplete files that nobody has locked. Without file locks, the process id
-    // decides.
-    let _ = unfinished.file.try_lock();
+    let temporary = TemporaryFile::new(target)?;
+    // A sweep removes incomplete files without a lock. On file systems without locks, the process
+    // id decides.
+    let _ = temporary.file.try_lock();
     let (rows, digest) =
-        Copy { from: &from, store, place: target, progress, room }.run(&unfinished, marks)?;
+        Copy { from: &from, store, place: target, progress, check_space }.run(&temporary, marks)?;
     drop(from);
-    between(&unfinished.path);
+    between(&temporary.path);
     // redb released the lock; reading needs a shared one.
-    let _ = unfinished.file.try_lock_shared();
-    let sound =
-        verify_against(&unfinished.path, &|done, _| progress(rows + done, 2 * rows), Some(digest))
-            .map_err(|e| renamed(e, &unfinished.path, target))?;
-    if sound.rows != rows {
+    let _ = temporary.file.try_lock_shared();
+    let report =
+        verify_against(&temporary.path, &|done, _| progress(rows + done, 2 * rows), Some(digest))
+            .map_err(|e| with_target_path(e, &temporary.path, target))?;
+    if report.rows != rows {
         let message =
-            format!("{}: {} rows of {rows} are in the copy", target.display(), sound.rows);
+            format!("{}: {} rows of {rows} are in the copy", target.display(), report.rows);
         return Err(StoreError::Damaged(message));
     }
-    Ok((unfinished, sound))
+    Ok((temporary, report))
 }
 
 /// State of one copy.
@@ -115,7 +122,7 @@ struct Copy<'a> {
     store: &'a Path,
     place: &'a Path,
     progress: Progress<'a>,
-    room: &'a dyn Fn() -> Result<(), StoreError>,
+    check_space: &'a dyn Fn() -> Result<(), StoreError>,
 }
 
 impl Copy<'_> {
@@ -123,15 +130,15 @@ impl Copy<'_> {
     /// digest.
     fn run(
         &self,
-        unfinished: &TemporaryFile,
+        temporary: &TemporaryFile,
         marks: &[(&str, u64)],
     ) -> Result<(u64, [u8; 32]), StoreError> {
-        let file = unfinished.file.try_clone().map_err(|e| self.io(&e))?;
+        let file = temporary.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
             .and_then(|file| {
                 Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(file)
             })
-            .map_err(|e| self.there(e))?;
+            .map_err(|e| self.copy_error(e))?;
         let mut total = 0;
         let mut known = Vec::new();
         macro_rules! measure {
@@ -151,23 +158,23 @@ impl Copy<'_> {
             ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total, &mut digest)?; )*};
         }
         t::every_table!(copy);
-        let mut last = to.begin_write().map_err(|e| self.there(e))?;
+        let mut last = to.begin_write().map_err(|e| self.copy_error(e))?;
         // Opening the copy later needs no walk through the file.
         last.set_quick_repair(true);
-        // A store that was installed by hand may be a backup with such metadata.
+        // A backup that was copied into place by hand already has such metadata.
         let mut added = 0;
         {
-            let mut meta = last.open_table(t::META).map_err(|e| self.there(e))?;
+            let mut meta = last.open_table(t::META).map_err(|e| self.copy_error(e))?;
             for (key, number) in marks {
-                let before = meta.insert(*key, *number).map_err(|e| self.there(e))?;
+                let before = meta.insert(*key, *number).map_err(|e| self.copy_error(e))?;
                 added += u64::from(before.is_none());
             }
         }
-        last.commit().map_err(|e| self.there(e))?;
+        last.commit().map_err(|e| self.copy_error(e))?;
         // The file grew in large steps; this returns the free space at its end.
-        to.compact().map_err(|e| self.there(e))?;
+        to.compact().map_err(|e| self.copy_error(e))?;
         drop(to);
-        unfinished.file.sync_all().map_err(|e| self.io(&e))?;
+        temporary.file.sync_all().map_err(|e| self.io(&e))?;
         Ok((total + added, digest.end()))
     }
 
@@ -183,10 +190,10 @@ impl Copy<'_> {
             self.read(|| Ok(self.from.open_table(definition)?.range::<K::SelfType<'_>>(..)?))?;
         let mut more = true;
         while more {
-            (self.room)()?;
-            let txn = to.begin_write().map_err(|e| self.there(e))?;
+            (self.check_space)()?;
+            let txn = to.begin_write().map_err(|e| self.copy_error(e))?;
             {
-                let mut copy = txn.open_table(definition).map_err(|e| self.there(e))?;
+                let mut copy = txn.open_table(definition).map_err(|e| self.copy_error(e))?;
                 let mut bytes = 0;
                 for n in 0.. {
                     if n % 256 == 0 && !(self.progress)(*done, 2 * total) {
@@ -205,11 +212,11 @@ impl Copy<'_> {
                         more = false;
                         break;
                     };
-                    copy.insert(key.value(), value.value()).map_err(|e| self.there(e))?;
+                    copy.insert(key.value(), value.value()).map_err(|e| self.copy_error(e))?;
                     *done += 1;
                 }
             }
-            txn.commit().map_err(|e| self.there(e))?;
+            txn.commit().map_err(|e| self.copy_error(e))?;
         }
         Ok(())
     }
@@ -220,11 +227,11 @@ impl Copy<'_> {
     }
 
     /// Adds the copy's path to an error: the store itself is intact.
-    fn there(&self, error: impl Into<redb::Error>) -> StoreError {
+    fn copy_error(&self, error: impl Into<redb::Error>) -> StoreError {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
-            redb::Error::Corrupted(what) => {
-                StoreError::Damaged(format!("{}: {what}", self.place.display()))
+            redb::Error::Corrupted(problem) => {
+                StoreError::Damaged(format!("{}: {problem}", self.place.display()))
             }
             e => StoreError::other(&self.place.display().to_string(), e),
         }
@@ -236,12 +243,12 @@ impl Copy<'_> {
 }
 
 /// Returns the error with the path that the user knows.
-pub(super) fn renamed(error: StoreError, from: &Path, to: &Path) -> StoreError {
+pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> StoreError {
     let place = to.display().to_string();
     let swap = |text: String| {
         let text = text.replace(&from.display().to_string(), &place);
         // Errors of the disk do not name the file.
-        text.strip_prefix("store: ").map(|what| format!("{place}: {what}")).unwrap_or(text)
+        text.strip_prefix("store: ").map(|problem| format!("{place}: {problem}")).unwrap_or(text)
     };
     match error {
         StoreError::Damaged(text) => StoreError::Damaged(swap(text)),
@@ -341,21 +348,26 @@ pub(super) fn sweep(target: &Path) {
 /// Removes incomplete files in `dir` whose target names `is_ours` accepts.
 pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let Some(maker) = entry.file_name().to_str().and_then(|found| maker(found, &is_ours))
+        let Some(pid) = entry.file_name().to_str().and_then(|found| creator_pid(found, &is_ours))
         else {
             continue;
         };
         // In containers, daemons can have equal process ids: the lock tells whether this process
         // writes the file.
-        let away = maker == std::process::id().cast_signed()
-            || rustix::process::Pid::from_raw(maker)
+        let is_dead = pid == std::process::id().cast_signed()
+            || rustix::process::Pid::from_raw(pid)
                 .is_none_or(|pid| rustix::process::test_kill_process(pid) == Err(Errno::SRCH));
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        if away && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+        if is_dead && is_file && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok())
+        {
             match fs::remove_file(entry.path()) {
                 Ok(()) => tracing::info!(file = %entry.path().display(), "unfinished copy removed"),
                 Err(error) => {
-                    tracing::warn!(%error, file = %entry.path().display(), "unfinished copy stays");
+                    tracing::warn!(
+                        %error,
+                        file = %entry.path().display(),
+                        "cannot remove an unfinished copy"
+                    );
                 }
             }
         }
@@ -364,7 +376,7 @@ pub fn sweep_unfinished(dir: &Path, is_ours: impl Fn(&str) -> bool) {
 
 /// Returns the process id in the name of the incomplete copy `found`, if `is_ours` accepts its
 /// target.
-fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
+fn creator_pid(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     let (name, numbers) = found.strip_prefix('.')?.strip_suffix(UNFINISHED)?.rsplit_once('.')?;
     let number =
         |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i32>().ok())?;
@@ -372,7 +384,7 @@ fn maker(found: &str, is_ours: impl Fn(&str) -> bool) -> Option<i32> {
     is_ours(name).then(|| number(n).and(number(pid)))?
 }
 
-/// Whether two paths are on the same disk.
-pub(super) fn one_disk(a: &Path, b: &Path) -> bool {
+/// Whether two paths are on the same file system.
+pub(super) fn are_on_one_disk(a: &Path, b: &Path) -> bool {
     matches!((fs::metadata(a), fs::metadata(b)), (Ok(a), Ok(b)) if a.dev() == b.dev())
 }

@@ -5,7 +5,8 @@ use brain_protocol::{Slug, SourceId};
 use proptest::prelude::*;
 use redb::{Database, ReadableTable};
 
-use super::tests::{golden, open, page, slug};
+use super::migrate_tests::golden;
+use super::tests::{open, page, slug};
 use super::*;
 use crate::tables as t;
 use brain_page::normalize_name;
@@ -16,17 +17,17 @@ const NAMES: [&str; 5] = ["a", "b", "c", "/a", "t:a"];
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// The page of a source is written with an alias, and with those links whose bits are set.
+    /// Writes a page of a source with an alias, and with the links whose bits are set.
     Put(u8, u8, u8, u16),
     Delete(u8, u8),
     Restore(u8, u8),
-    /// The page of a source gets another slug, and its links with it.
+    /// Gives a page another slug and other links.
     Rename(u8, u8, u8),
     Purge,
     RemoveSource,
 }
 
-/// What is done in one transaction, and in what rounds links are checked afterwards, if they are.
+/// The steps of one transaction, and the pages a round of the link check afterwards, if any.
 type Steps = (Vec<Step>, Option<usize>);
 
 fn step() -> impl Strategy<Value = Step> {
@@ -52,7 +53,7 @@ fn source(of: u8) -> SourceId {
 }
 
 /// Links of every form that the text of a page can give.
-fn links(chosen: u16) -> Vec<LinkRecord> {
+fn links(link_bits: u16) -> Vec<LinkRecord> {
     let link = |source: Option<&str>, slugs: &[&str], name: Option<&str>, raw: &str| LinkRecord {
         source: source.map(Into::into),
         slugs: slugs.iter().map(|&slug| slug.into()).collect(),
@@ -76,7 +77,7 @@ fn links(chosen: u16) -> Vec<LinkRecord> {
     ];
     all.into_iter()
         .enumerate()
-        .filter(|(bit, _)| chosen >> bit & 1 == 1)
+        .filter(|(bit, _)| link_bits >> bit & 1 == 1)
         .map(|(_, link)| link)
         .collect()
 }
@@ -94,16 +95,16 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
     let found = |draft: &Draft<'_>, of: u8, p: u8, active: bool| -> Result<_, StoreError> {
         Ok(draft.page(&source(of), &named(p))?.filter(|page| page.deleted_at.is_none() == active))
     };
-    // As `sources add` does before anything else can be done there.
+    // A source is registered before its first page, as `sources add` does.
     if let Step::Put(of, ..) | Step::Restore(of, _) = *step
         && draft.source(&source(of))?.is_none()
     {
         draft.put_source(&source(of), &SourceRecord::new(Some("/notes".into()), now))?;
     }
     match *step {
-        Step::Put(of, p, alias, chosen) => {
+        Step::Put(of, p, alias, link_bits) => {
             let names = names(&named(p), alias);
-            let new = NewPage { links: links(chosen), names, ..page("text", &[], None) };
+            let new = NewPage { links: links(link_bits), names, ..page("text", &[], None) };
             draft.write_page(&source(of), &named(p), new, now)?;
         }
         Step::Delete(of, p) => {
@@ -137,7 +138,7 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Every caller is answered as reading every page would do it.
+/// Checks that every caller gets the same answer as from reading every page.
 fn check(store: &Store) {
     let only = |of: &[u8]| Visibility::Only(of.iter().map(|&of| source(of)).collect());
     for view in
@@ -154,15 +155,18 @@ fn check(store: &Store) {
     }
 }
 
-/// Counts of pages, the sums that are kept of them, and the number of changes that were not
-/// checked.
+/// Returns the summed counts of pages, the stored sums, and the number of unchecked changes.
 fn tables(path: &std::path::Path) -> ([u64; 3], [u64; 3], usize) {
     let db = Database::open(path).unwrap();
     let txn = redb::ReadableDatabase::begin_read(&db).unwrap();
     let (mut counts, mut sums) = ([0; 3], [0; 3]);
     for row in txn.open_table(t::BROKEN).unwrap().iter().unwrap() {
         let (missing, ambiguous, abroad) = row.unwrap().1.value();
-        assert_ne!((missing, ambiguous, abroad), (0, 0, 0), "a page without has no row");
+        assert_ne!(
+            (missing, ambiguous, abroad),
+            (0, 0, 0),
+            "a page without broken links has no row"
+        );
         for (sum, more) in counts.iter_mut().zip([missing, ambiguous, abroad]) {
             *sum += u64::from(more);
         }
@@ -182,7 +186,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn broken_links_agree_with_reading_every_page(all in proptest::collection::vec(steps(), 1..16)) {
+    fn broken_links_agree_with_reading_every_page(
+        all in proptest::collection::vec(steps(), 1..16),
+    ) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("brain.redb");
         let store = open(&path);
@@ -225,7 +231,7 @@ fn missing(store: &Store) -> Option<u64> {
 }
 
 #[test]
-fn many_changes_are_checked_before_an_answer_from_counts() {
+fn many_changes_need_a_check_before_an_answer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
@@ -233,7 +239,7 @@ fn many_changes_are_checked_before_an_answer_from_counts() {
     assert_eq!(missing(&store), None, "an import is left to a check");
     store.check_links_in_rounds(300, &|| true).unwrap();
     assert_eq!(missing(&store), Some(2000));
-    // A few changes need no check, a page that many link to does.
+    // A few changes need no check. A page with many links to it does.
     store
         .write(|draft| {
             let source = SourceId::default();
@@ -260,7 +266,7 @@ fn many_changes_are_checked_before_an_answer_from_counts() {
     assert_eq!(missing(&store), None);
     store.check_links(&|| true).unwrap();
     assert_eq!(missing(&store), Some(998));
-    // A text that changes keeps the page's names: none of the pages that link to it is looked at.
+    // A change of the text keeps the names of the page, so linking pages need no check.
     hub(&store, true);
     assert_eq!(missing(&store), Some(998));
     hub(&store, false);
@@ -311,7 +317,7 @@ fn a_page_that_changes_during_a_check_is_checked_again() {
 
 /// The answer reads only pages with broken links: damage to any other page does not disturb it.
 #[test]
-fn damage_to_a_page_without_broken_links_does_not_stop_the_answer() {
+fn damage_to_a_page_without_broken_links_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     let store = open(&path);
@@ -339,7 +345,7 @@ fn damage_to_a_page_without_broken_links_does_not_stop_the_answer() {
 }
 
 #[test]
-fn stores_of_older_schemas_answer_before_and_after_the_first_check() {
+fn older_stores_answer_before_and_after_a_check() {
     for schema in 80..SCHEMA {
         let dir = tempfile::tempdir().unwrap();
         let path = golden(schema, dir.path());

@@ -2,7 +2,7 @@
 //!
 //! redb doubles its file when it grows. It reuses freed pages, and returns only those at the end of
 //! the file. A start therefore replaces a mostly free file by a copy without gaps. The copy is made
-//! and verified as a backup is. Until the rename, the old file is the store, so a kill loses
+//! and verified like a backup. Until the rename, the old file is the store, so a kill loses
 //! nothing.
 
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 
 use super::backup::{self, copy_whole};
 use super::error::with_damage_report;
-use super::open::{Opened, open_closed};
+use super::open::{OpenDatabase, open_closed};
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 
@@ -88,9 +88,9 @@ pub(super) fn compact_at_start(
         return Ok(db);
     }
     drop(db);
-    let Opened { db, .. } = open_closed(path, options.cache_bytes)?;
+    let OpenDatabase { db, .. } = open_closed(path, options.cache_bytes)?;
     if let Err(error) = compacted {
-        tracing::warn!(%error, "the store was not compacted; its file is as it was");
+        tracing::warn!(%error, "the store was not compacted; its file is unchanged");
         if error.is_damage() {
             let size = on_disk(path).unwrap_or_default();
             let texts = texts(&db.begin_read()?)?;
@@ -112,7 +112,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     }
     let texts = texts(&from)?;
     let min_returned_bytes = options.min_returned_bytes;
-    if on_disk <= min_returned_bytes.max(next_look(&from, texts)?) {
+    if on_disk <= min_returned_bytes.max(next_measurement(&from, texts)?) {
         return Ok(false);
     }
     let usage = Usage { on_disk, in_use: bytes_in_use(&from)?, min_returned_bytes };
@@ -131,25 +131,26 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
             on_disk,
             in_use = usage.in_use,
             needed,
-            "too little room on the disk to compact the store"
+            "not enough free disk space to compact the store"
         );
         return Ok(false);
     }
     tracing::info!(on_disk, in_use = usage.in_use, "compacting the store");
-    let room = || match free_bytes(dir) {
+    let check_space = || match free_bytes(dir) {
         Ok(free) if free < options.min_free_bytes => {
             Err(StoreError::DiskFull(place.as_str().into()))
         }
         _ => Ok(()),
     };
     let marks = marks(usage.limit(), texts);
-    let (copy, sound) = copy_whole(from, &file, &file, &marks, &|_, _| true, &room, &|_| ())?;
+    let (copy, report) =
+        copy_whole(from, &file, &file, &marks, &|_, _| true, &check_space, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     copy.replace(&file, mode)?;
     tracing::info!(
         before = on_disk,
-        after = sound.bytes,
-        pages = sound.pages,
+        after = report.bytes,
+        pages = report.pages,
         "the store was compacted"
     );
     Ok(true)
@@ -183,15 +184,15 @@ fn texts(txn: &ReadTransaction) -> Result<u64, StoreError> {
 
 /// Returns the file size below which measuring is not worthwhile, from the last measurement. It
 /// falls with the number of texts.
-fn next_look(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
-    let Some(size) = migrate::meta(txn, t::META_NEXT_LOOK)? else { return Ok(0) };
-    let then = migrate::meta(txn, t::META_TEXTS_LOOKED)?.unwrap_or_default().max(1);
-    let scaled = u128::from(size) * u128::from(texts.min(then)) / u128::from(then);
+fn next_measurement(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError> {
+    let Some(size) = migrate::meta(txn, t::META_NEXT_MEASUREMENT)? else { return Ok(0) };
+    let measured = migrate::meta(txn, t::META_TEXTS_MEASURED)?.unwrap_or_default().max(1);
+    let scaled = u128::from(size) * u128::from(texts.min(measured)) / u128::from(measured);
     Ok(u64::try_from(scaled).unwrap_or(size))
 }
 
-fn marks(next_look: u64, texts: u64) -> [(&'static str, u64); 2] {
-    [(t::META_NEXT_LOOK, next_look), (t::META_TEXTS_LOOKED, texts)]
+fn marks(next_measurement: u64, texts: u64) -> [(&'static str, u64); 2] {
+    [(t::META_NEXT_MEASUREMENT, next_measurement), (t::META_TEXTS_MEASURED, texts)]
 }
 
 fn write_marks(db: &Database, marks: [(&'static str, u64); 2]) -> Result<(), StoreError> {

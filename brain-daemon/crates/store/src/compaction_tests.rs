@@ -22,8 +22,8 @@ fn body(n: usize) -> String {
     format!("words of page {n} ").repeat(400)
 }
 
-/// Makes a store as a burst of items leaves it: their texts are gone, and pages that stay lie
-/// behind them.
+/// Creates the store that remains after a burst of items: their texts are removed, and pages lie
+/// behind the free space.
 fn make_wasteful(path: &Path) {
     let store = open(path);
     let item = |n: usize| job(&format!("item {n} ").repeat(400), 5);
@@ -62,7 +62,7 @@ fn usage(store: &Store) -> Usage {
     Usage { on_disk, in_use, min_returned_bytes: options().min_returned_bytes }
 }
 
-/// Everything is there, and nothing lies beside the store.
+/// Checks that all data is present, and that the directory holds only the store.
 fn check_whole(path: &Path, store: &Store) {
     let reader = store.read(Visibility::All).unwrap();
     for n in 0..PAGES {
@@ -98,7 +98,7 @@ fn a_start_returns_the_space_that_a_burst_freed() {
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
     store.write(|draft| draft.add_job(&job("written afterwards", 7))).unwrap();
     drop(store);
-    // The next start has nothing to do.
+    // The next start does not compact again.
     let file = fs::metadata(&path).unwrap().ino();
     let store = open(&path);
     assert_eq!(fs::metadata(&path).unwrap().ino(), file);
@@ -111,26 +111,26 @@ fn a_file_in_use_is_measured_again_after_growth() {
     let path = dir.path().join("brain.redb");
     make_wasteful(&path);
     drop(open(&path));
-    let next_look = |set: Option<u64>| {
+    let next_measurement = |set: Option<u64>| {
         let db = Database::open(&path).unwrap();
         let txn = db.begin_write().unwrap();
         let found = {
             let mut meta = txn.open_table(t::META).unwrap();
-            let found = meta.get(t::META_NEXT_LOOK).unwrap().unwrap().value();
-            set.map(|size| meta.insert(t::META_NEXT_LOOK, size).unwrap().is_some());
+            let found = meta.get(t::META_NEXT_MEASUREMENT).unwrap().unwrap().value();
+            set.map(|size| meta.insert(t::META_NEXT_MEASUREMENT, size).unwrap().is_some());
             found
         };
         txn.commit().unwrap();
         found
     };
-    let noted = next_look(None);
-    assert!(noted > on_disk(&path), "{noted}");
-    // One that has grown beyond what was noted is looked at, and stays.
-    next_look(Some(1));
+    let measurement = next_measurement(None);
+    assert!(measurement > on_disk(&path), "{measurement}");
+    // A file that has grown beyond that size is measured again, and not replaced.
+    next_measurement(Some(1));
     let file = fs::metadata(&path).unwrap().ino();
     drop(open(&path));
     assert_eq!(fs::metadata(&path).unwrap().ino(), file);
-    let again = next_look(None);
+    let again = next_measurement(None);
     assert!(again > on_disk(&path), "{again}");
 }
 
@@ -182,7 +182,7 @@ fn a_store_without_a_change_keeps_its_file() {
 const COMPACTED: &str = "BRAIN_TEST_COMPACTED";
 
 #[test]
-#[ignore = "the child of the test below"]
+#[ignore = "the child process of the test below"]
 fn opens_a_store_to_be_killed() {
     let Some(path) = std::env::var_os(COMPACTED) else { return };
     drop(open(Path::new(&path)));
@@ -202,34 +202,38 @@ fn a_start_killed_at_any_moment_loses_nothing() {
             .spawn()
             .unwrap()
     };
-    let fresh = |round: u32| {
+    let new_home = |round: u32| {
         let home = dir.path().join(format!("home-{round}"));
         fs::create_dir(&home).unwrap();
         fs::copy(&template, home.join("brain.redb")).unwrap();
         home.join("brain.redb")
     };
-    let whole = fresh(0);
+    let whole = new_home(0);
     let began = Instant::now();
     assert!(start(&whole).wait().unwrap().success());
-    let usual = began.elapsed();
+    let full_duration = began.elapsed();
     assert!(on_disk(&whole) < on_disk(&template) / 2, "the child compacts");
     const ROUNDS: u32 = 12;
-    let mut killed_at_work = 0;
+    let mut killed_while_copying = 0;
     for round in 1..=ROUNDS {
-        let path = fresh(round);
+        let path = new_home(round);
         let mut child = start(&path);
-        std::thread::sleep(usual * round / ROUNDS);
+        std::thread::sleep(full_duration * round / ROUNDS);
         child.kill().unwrap();
         child.wait().unwrap();
-        killed_at_work += u32::from(fs::read_dir(path.parent().unwrap()).unwrap().count() > 1);
+        killed_while_copying +=
+            u32::from(fs::read_dir(path.parent().unwrap()).unwrap().count() > 1);
         let store = open_when_free(&path);
         check_whole(&path, &store);
         assert!(!usage(&store).is_wasteful(), "round {round}");
     }
-    assert!(killed_at_work > 2, "{killed_at_work} of {ROUNDS} were killed while they copied");
+    assert!(
+        killed_while_copying > 2,
+        "{killed_while_copying} of {ROUNDS} were killed during the copy"
+    );
 }
 
-/// Opens the store; a program that another test starts may hold its lock for a moment.
+/// Opens the store; a child process of another test may briefly hold its lock.
 fn open_when_free(path: &Path) -> Store {
     let until = Instant::now() + Duration::from_secs(10);
     loop {

@@ -81,10 +81,10 @@ impl std::fmt::Display for DamagedPage {
         write!(f, " is damaged in the store: {}", self.what)?;
         match &self.backup {
             Backup::NotSearched => Ok(()),
-            Backup::NotFound => f.write_str("; no backup by schedule has it whole"),
+            Backup::NotFound => f.write_str("; no scheduled backup has an intact copy"),
             Backup::Found { path, made_at } => {
                 let (path, at) = (path.display(), rfc3339(*made_at));
-                write!(f, "; the newest backup that has it whole is {path}, of {at}")
+                write!(f, "; the newest backup with an intact copy is {path}, of {at}")
             }
         }
     }
@@ -114,13 +114,14 @@ impl DamageReport {
         key: PageKey<'_>,
         what: &str,
         lookups: &AtomicU32,
-        tells_places: bool,
+        may_see_paths: bool,
     ) -> StoreError {
         let what = what.strip_prefix(&format!("{}: ", self.path.display())).unwrap_or(what);
-        let backup = match !tells_places || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS {
+        let backup = match !may_see_paths || lookups.fetch_add(1, Ordering::Relaxed) >= MAX_LOOKUPS
+        {
             true => Backup::NotSearched,
             false => self
-                .newest_whole(key)
+                .newest_intact_backup(key)
                 .map_or(Backup::NotFound, |(path, made_at)| Backup::Found { path, made_at }),
         };
         StoreError::DamagedPage(Box::new(DamagedPage {
@@ -134,7 +135,7 @@ impl DamageReport {
     }
 
     /// Returns the newest backup of this store with an intact copy of the page, and its time.
-    fn newest_whole(&self, key: PageKey<'_>) -> Option<(PathBuf, i64)> {
+    fn newest_intact_backup(&self, key: PageKey<'_>) -> Option<(PathBuf, i64)> {
         let mut files: Vec<_> = fs::read_dir(self.backups.get()?)
             .ok()?
             .flatten()
@@ -145,8 +146,8 @@ impl DamageReport {
         let newest = files.into_iter().rev().take(MAX_BACKUPS);
         let mut found: Vec<_> = newest
             .filter_map(|(_, path)| {
-                let look = with_damage_report(&path, || self.has_whole(&path, key));
-                Some((look.ok().flatten()?, path))
+                let time = with_damage_report(&path, || self.time_if_intact(&path, key));
+                Some((time.ok().flatten()?, path))
             })
             .collect();
         found.sort_unstable();
@@ -155,7 +156,7 @@ impl DamageReport {
 
     /// Returns the time of the backup at `path`, if it is of this store and has an intact copy of
     /// the page.
-    fn has_whole(&self, path: &Path, key: PageKey<'_>) -> Result<Option<i64>, StoreError> {
+    fn time_if_intact(&self, path: &Path, key: PageKey<'_>) -> Result<Option<i64>, StoreError> {
         let unreadable = |e: redb::DatabaseError| StoreError::damaged(e.to_string());
         let db = ReadOnlyDatabase::open(path).map_err(unreadable)?;
         let txn = db.begin_read()?;
@@ -164,12 +165,12 @@ impl DamageReport {
         let (Some(id), Some(at)) = (number(t::META_STORE_ID)?, number(t::META_MADE_AT)?) else {
             return Ok(None);
         };
-        let is_whole = id == self.store_id && is_whole(&txn, schema, key)?;
-        Ok(is_whole.then_some(at).and_then(|at| i64::try_from(at).ok()))
+        let is_intact = id == self.store_id && is_intact(&txn, schema, key)?;
+        Ok(is_intact.then_some(at).and_then(|at| i64::try_from(at).ok()))
     }
 }
 
-fn is_whole(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool, StoreError> {
+fn is_intact(txn: &ReadTransaction, schema: u64, key: PageKey<'_>) -> Result<bool, StoreError> {
     let Some(row) = txn.open_table(t::PAGES)?.get((key.source, key.slug))? else {
         return Ok(false);
     };
@@ -201,7 +202,7 @@ pub(super) fn check_version(
     number: u32,
 ) -> Result<(), &'static str> {
     if (kept.record.id, kept.record.version) != (id, number) {
-        return Err("it is another one");
+        return Err("its id or number does not match");
     }
     // Hashes of versions from before schema 81 were not kept up to date.
     match kept.record.provenance == Provenance::default() {

@@ -10,7 +10,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use super::tests::{open, options, page, slug};
 use super::*;
 
-/// What redb calls a page, in bytes.
+/// Size of a redb page in bytes.
 const BLOCK: usize = 4096;
 const PAGES: usize = 300;
 
@@ -36,19 +36,19 @@ fn a_damaged_block_is_reported_with_the_file() {
     drop(store);
     let good = fs::read(&path).unwrap();
     let (mut not_opened, mut not_read, mut read_on) = (0, 0, 0);
-    let named = |error: StoreError, block| {
+    let check_message = |error: StoreError, block| {
         assert!(error.is_damage(), "block {block}: {error:?}");
         let what = error.to_string();
-        // The file, or the page in it.
+        // The message names the file, or the page in it.
         assert!(
             what.contains("bad.redb") || what.contains("is damaged in the store"),
             "block {block}: {what}"
         );
     };
     for block in 1..good.len() / BLOCK {
-        // A file of its own for each: a program that another test starts may still hold the lock of
-        // the last one.
-        let fresh = |name: &str| {
+        // Each block has a separate file: a child process of another test may still hold the lock of
+        // the previous file.
+        let copy_store = |name: &str| {
             let bad = dir.path().join(format!("{name}-{block}-bad.redb"));
             fs::write(&bad, &good).unwrap();
             bad
@@ -57,31 +57,31 @@ fn a_damaged_block_is_reported_with_the_file() {
             let file = fs::File::options().write(true).open(bad).unwrap();
             file.write_all_at(&[0xA5; BLOCK], (block * BLOCK) as u64).unwrap();
         };
-        let bad = fresh("before");
+        let bad = copy_store("before");
         damage(&bad);
         if let Err(error) = Store::open(&bad, &options(), Box::new(|_| {})) {
             not_opened += 1;
-            named(error, block);
+            check_message(error, block);
         }
         fs::remove_file(bad).unwrap();
-        // Built for debugging redb looks at every block when it opens the file, so that the damage
-        // has to come after that; and no cache may hide it.
-        let bad = fresh("after");
+        // A debug build of redb checks every block when it opens the file. So the damage follows the
+        // opening, and there is no cache that would hide it.
+        let bad = copy_store("after");
         let uncached = StoreOptions { cache_bytes: 0, ..options() };
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
         damage(&bad);
         let mut read = 0;
-        let looked = store.read_through(|reader| {
+        let walk = store.read_through(|reader| {
             reader.newest(u64::MAX, |(_, _, record)| {
                 read += usize::from(reader.content(&record)?.body.starts_with("words of "));
                 Ok(true)
             })
         });
-        match looked {
+        match walk {
             Ok(()) => assert_eq!(read, PAGES, "block {block}"),
             Err(error) => {
                 not_read += 1;
-                named(error, block);
+                check_message(error, block);
                 let first = store.read_through(|reader| {
                     Ok(reader
                         .page_even_deleted(&SourceId::default(), &slug("area/note-0"))?
@@ -89,7 +89,7 @@ fn a_damaged_block_is_reported_with_the_file() {
                 });
                 read_on += usize::from(first.is_ok_and(|there| there));
                 let copy = dir.path().join("copy.redb");
-                named(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
+                check_message(store.back_up(&copy, 1, &|_, _| true).unwrap_err(), block);
                 assert!(!copy.exists());
             }
         }
@@ -99,8 +99,8 @@ fn a_damaged_block_is_reported_with_the_file() {
     assert!(not_opened > 0 && not_read > 20 && read_on > 20, "{not_opened}, {not_read}, {read_on}");
 }
 
-/// Numbers that look random, the same ones in each run.
-fn seeded(mut state: u64) -> impl FnMut() -> usize {
+/// Returns a generator of random numbers, the same in each run.
+fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
     move || {
         state ^= state << 13;
         state ^= state >> 7;
@@ -109,22 +109,22 @@ fn seeded(mut state: u64) -> impl FnMut() -> usize {
     }
 }
 
-/// Everything of a page that somebody may see.
+/// All data of a page that a reader returns.
 #[derive(Debug, PartialEq)]
-struct Seen {
+struct PageData {
     record: PageRecord,
     content: Content,
     derived: Derived,
     versions: Vec<VersionRecord>,
 }
 
-fn see(reader: &Reader, name: &Slug) -> Result<Option<Seen>, StoreError> {
+fn read_page(reader: &Reader, name: &Slug) -> Result<Option<PageData>, StoreError> {
     let Some(record) = reader.page(&SourceId::default(), name)? else { return Ok(None) };
     let mut versions = Vec::new();
     for kept in reader.versions(record.id)? {
         versions.extend(reader.version(record.id, kept.version)?);
     }
-    Ok(Some(Seen {
+    Ok(Some(PageData {
         content: reader.content(&record)?,
         derived: reader.derived(record.id)?,
         versions,
@@ -160,11 +160,11 @@ fn damage_never_serves_changed_text() {
     }
     let whole: Vec<_> = {
         let reader = store.read(Visibility::All).unwrap();
-        names.iter().map(|name| see(&reader, name).unwrap().unwrap()).collect()
+        names.iter().map(|name| read_page(&reader, name).unwrap().unwrap()).collect()
     };
     drop(store);
     let good = fs::read(&path).unwrap();
-    // The places that hold words: of texts, of frontmatter, of versions, titles and dated lines.
+    // Places with words of texts, frontmatter, versions, titles and dated lines.
     let words: Vec<usize> = (0..good.len())
         .filter(|at| {
             let from = at.saturating_sub(16);
@@ -174,7 +174,7 @@ fn damage_never_serves_changed_text() {
     let uncached = StoreOptions { cache_bytes: 0, ..options() };
     let store = Store::open(&path, &uncached, Box::new(|_| {})).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
-    let (mut random, mut told) = (seeded(21), 0);
+    let (mut random, mut reported) = (random_numbers(21), 0);
     for _ in 0..100 {
         let at = words[random() % words.len()];
         let flipped = good[at] ^ (1 << (random() % 8));
@@ -182,9 +182,9 @@ fn damage_never_serves_changed_text() {
         let reader = store.read(Visibility::All).unwrap();
         let mut damaged = 0;
         for (name, whole) in names.iter().zip(&whole) {
-            match see(&reader, name) {
-                Ok(Some(seen)) => assert_eq!(seen, *whole, "byte {at}"),
-                Ok(None) => panic!("byte {at}: page {name} is told to be absent"),
+            match read_page(&reader, name) {
+                Ok(Some(data)) => assert_eq!(data, *whole, "byte {at}"),
+                Ok(None) => panic!("byte {at}: page {name} is missing"),
                 Err(error) => {
                     damaged += 1;
                     assert!(
@@ -194,7 +194,7 @@ fn damage_never_serves_changed_text() {
                 }
             }
         }
-        told += usize::from(damaged > 0);
+        reported += usize::from(damaged > 0);
         let changes = reader.changes_after(0, 100).unwrap();
         assert_eq!(changes.len(), names.len());
         for page in changes.into_iter().filter_map(|change| change.page) {
@@ -204,8 +204,8 @@ fn damage_never_serves_changed_text() {
         drop(reader);
         file.write_all_at(&good[at..=at], at as u64).unwrap();
     }
-    // Some of the words lie in blocks that are not in use any more.
-    assert!(told > 50, "{told} of 100 damages were met");
+    // Some of the words lie in unused blocks.
+    assert!(reported > 50, "{reported} of 100 damaged bytes were reported");
 }
 
 #[test]
@@ -242,8 +242,11 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
         assert!(fault.message.contains(part), "{fault}");
     }
     assert!(fault.hint.unwrap().contains("brain put area/note"));
-    let told = read(Visibility::Only(vec![SourceId::default()]));
-    assert!(!told.message.contains("two.redb"), "places are for those who see everything: {told}");
+    let reported = read(Visibility::Only(vec![SourceId::default()]));
+    assert!(
+        !reported.message.contains("two.redb"),
+        "only callers who see everything get local paths: {reported}"
+    );
     let again = put("the present words\n").record;
     assert_eq!(
         store.read(Visibility::All).unwrap().content(&again).unwrap().body,

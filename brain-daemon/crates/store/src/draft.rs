@@ -220,7 +220,7 @@ impl<'t> Draft<'t> {
             self.insert_pending_rows()?;
         }
         let derived = self.derived_of(id)?;
-        self.note_vanishing(source, slug, id, &derived.names)?;
+        self.note_disappearing(source, slug, id, &derived.names)?;
         let source = source.as_str();
         for name in &derived.names {
             self.names.remove((source, name.as_str(), id))?;

@@ -1,5 +1,5 @@
-//! Errors of the store. A message is complete: it contains the text of the error behind it, which
-//! `source()` returns. `fault.rs` converts them to the wire's `Fault`.
+//! Errors of the store. A message is complete: it contains the text of its cause, which `source()`
+//! returns. `fault.rs` converts the errors to the wire's `Fault`.
 
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ pub enum StoreError {
     #[error("the disk is full: {0}")]
     DiskFull(#[source] Failure),
     /// The file would exceed a limit on file sizes.
-    #[error("a limit on the size of files is in the way: {0}")]
+    #[error("a limit on file sizes is exceeded: {0}")]
     SizeLimit(#[source] Failure),
     /// The file or its directory cannot be written.
     #[error("cannot write {0}")]
@@ -80,7 +80,7 @@ pub enum StoreError {
     #[error(transparent)]
     Original(Box<StoreError>),
     /// The target of a copy exists.
-    #[error("{} is already there", .0.display())]
+    #[error("{} already exists", .0.display())]
     TargetExists(PathBuf),
     /// The target of a copy has no file name.
     #[error("\"{0}\" does not name a file")]
@@ -94,12 +94,12 @@ pub enum StoreError {
         dir: String,
     },
     /// The caller cancelled the work on this file.
-    #[error("{}: given up before it was done", .0.display())]
+    #[error("{}: cancelled", .0.display())]
     Cancelled(PathBuf),
     /// The source is not registered.
     #[error("source \"{0}\" is not registered any more")]
     UnknownSource(SourceId),
-    /// As many writes as this wait already.
+    /// The queue already holds this many writes.
     #[error("the write queue is full ({0} writes wait); nothing was stored")]
     QueueFull(usize),
     /// A task of the writer panicked.
@@ -108,12 +108,12 @@ pub enum StoreError {
     /// The writer has stopped: the daemon is stopping.
     #[error("the store is closing")]
     Closed,
-    /// The operation that writes refused its own write. The store itself makes no such error.
+    /// The operation that queued the write refused it. The store itself never returns this error.
     #[error("{0}")]
     Refused(#[from] Fault),
 }
 
-/// What failed: its text, and the error of the system or of redb behind it, if there is one.
+/// A failure: its message, and the error of the system or of redb that caused it, if any.
 #[derive(Debug, Clone)]
 pub struct Failure {
     text: String,
@@ -235,7 +235,7 @@ pub(super) fn with_damage_report<T>(
     let what = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Err(StoreError::Damaged(what))) => what,
         Ok(result) => return result,
-        Err(_) => "its inner structure cannot be followed".into(),
+        Err(_) => "its internal structure is invalid".into(),
     };
     let place = path.display().to_string();
     Err(StoreError::Damaged(if what.contains(&place) { what } else { format!("{place}: {what}") }))

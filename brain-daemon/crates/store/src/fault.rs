@@ -1,7 +1,7 @@
 //! Converts errors of the store to the wire's [`Fault`].
 //!
-//! The only file of this crate that knows codes of the wire and names commands of the client. It
-//! is here, and not in `core`, because Rust allows `impl From` only beside one of its two types.
+//! The only file of this crate that knows codes of the wire and commands of the client. It is not
+//! in `core`, because Rust allows `impl From` only in a crate that defines one of the two types.
 
 use brain_protocol::{Fault, FaultCode, SIZE_LIMIT_HINT, SourceId};
 
@@ -48,36 +48,37 @@ fn code(error: &StoreError) -> FaultCode {
 fn hint(error: &StoreError) -> Option<String> {
     use StoreError as E;
     let fixed = match error {
-        E::DiskFull(_) => "nothing that was stored is lost; make room on that disk and try again",
+        E::DiskFull(_) => "no stored data is lost; free space on that disk and try again",
         E::SizeLimit(_) => SIZE_LIMIT_HINT,
         E::ReadOnly(_) => {
             "check the owner and mode of the home directory, and whether its disk is mounted \
-             read-only: `mount -o remount,rw`; from such a disk reading goes on, and writes are \
-             taken as soon as it is writable"
+             read-only: `mount -o remount,rw`; reads continue, and writes are accepted as soon as \
+             the disk is writable"
         }
         E::Io(_) => "run `brain doctor`",
         E::Damaged(_) => {
             "move brain.redb away, and brain.redb.spool if it is there, and restore a backup: \
-             `brain backup restore FILE`; the pages are also markdown files: with pages/ moved out \
-             of the home, `brain import` takes them in again"
+             `brain backup restore FILE`; the pages are also markdown files: move pages/ out of \
+             the home, and `brain import` imports them again"
         }
         E::DamagedPage(page) => return Some(hint_for_page(page)),
         E::DamagedText { .. } => {
-            "`brain get SLUG` tells where it is whole; `brain put SLUG --file FILE` stores it anew"
+            "`brain get SLUG` names a backup with an intact copy; `brain put SLUG --file FILE` \
+             replaces the page"
         }
         E::DamagedSpool { .. } => {
-            "move it away, and keep it: the store is sound without it, but for the items in it"
+            "move the spool away and keep it: the store is intact, but lacks the items in the spool"
         }
         E::LostJobs { .. } => {
             "restore the file; or run `brain stop`: the next start continues without these jobs"
         }
         E::UnequalCopy(_) => {
-            "the store itself is unchanged and nothing was kept; back up again, or to another disk"
+            "the store is unchanged, and the copy was removed; back up again, or to another disk"
         }
         E::Locked(_) => "one daemon serves one home; `brain status` shows the one that runs",
         E::Newer { .. } => {
-            "install the brain that wrote it, or newer; an older one would lose what it does not \
-             know"
+            "install the version of brain that wrote it, or a newer one: an older version would \
+             lose data"
         }
         E::UnknownTable(_) => "please report it",
         E::TargetExists(target) if target.is_dir() => {
@@ -87,13 +88,13 @@ fn hint(error: &StoreError) -> Option<String> {
         E::TargetExists(_) => "a backup never replaces a file: choose another name",
         E::NoFileName(_) => "brain backup FILE",
         E::NoDirectory { dir, .. } => return Some(format!("mkdir -p {dir}")),
-        E::Cancelled(_) => "nothing was left behind; ask again",
+        E::Cancelled(_) => "no file was left; run the command again",
         E::UnknownSource(id) => {
             return Some(format!("register it again: `brain sources add {id} --path <path>`"));
         }
         E::QueueFull(_) => "try again in a moment",
-        E::Defect => "the log of the daemon has the place; please report it",
-        E::Closed => "try again; the next command starts the daemon anew",
+        E::Defect => "the log of the daemon has the details; please report it",
+        E::Closed => "try again; the next command starts the daemon again",
         E::Refused(fault) => return fault.hint.clone(),
         E::Original(error) => return hint(error),
     };
@@ -109,26 +110,26 @@ fn hint_for_page(page: &DamagedPage) -> String {
         Some(number) => format!("{named} --version {number}"),
         None => named.clone(),
     };
-    let way_out = match (page.version, page.is_text) {
+    let repair = match (page.version, page.is_text) {
         (Some(_), _) => format!(
             "the page itself, and each version that is not damaged, can still be read: \
              `brain get {named}`, `brain get {named} --version N`"
         ),
         (None, true) => format!(
-            "`brain put {named} --file FILE` stores the page anew from its file, if that is whole"
+            "`brain put {named} --file FILE` replaces the page with its file, if that is intact"
         ),
         (None, false) => {
-            "the page's file may still be whole, and `brain export` writes all other pages".into()
+            "the page's file may still be intact, and `brain export` writes all other pages".into()
         }
     };
     match &page.backup {
-        Backup::NotSearched => way_out,
+        Backup::NotSearched => repair,
         Backup::NotFound => {
-            format!("{way_out}; or restore a backup that you made: `brain backup restore FILE`")
+            format!("{repair}; or restore a backup that you made: `brain backup restore FILE`")
         }
         Backup::Found { path, .. } => format!(
-            "{way_out}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` makes a brain of \
-             its own in DIR, and `BRAIN_HOME=DIR brain get {shown}` shows it",
+            "{repair}; from the backup: `BRAIN_HOME=DIR brain backup restore {}` restores a \
+             separate home in DIR, and `BRAIN_HOME=DIR brain get {shown}` shows the page",
             path.display()
         ),
     }

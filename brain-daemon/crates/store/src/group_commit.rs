@@ -44,12 +44,11 @@ enum Outcome {
 
 impl<'s> GroupCommit<'s> {
     pub(super) fn new(shared: &'s Shared) -> Self {
-        // The disk may have refused to import an earlier spool when the store was opened.
+        // The import of an earlier spool may have failed when the store was opened.
         Self { shared, spool: None, may_have_spooled: true, has_warned: false }
     }
 
-    /// Discards what was held in memory, after the store was opened again for writing. The spool is
-    /// read again.
+    /// Resets the state after the store was reopened for writing. The spool is read again.
     pub(super) fn reset(&mut self) {
         self.spool = None;
         self.may_have_spooled = true;
@@ -69,7 +68,7 @@ impl<'s> GroupCommit<'s> {
     }
 
     /// Processes a batch of jobs, and the batches that follow. Returns the first batch that needs a
-    /// commit of its own: it writes something else, or it failed here. The caller must first call
+    /// separate commit: it writes something else, or it failed here. The caller must first call
     /// [`recover`](Self::recover) again.
     pub(super) fn process(
         &mut self,
@@ -132,7 +131,7 @@ impl<'s> GroupCommit<'s> {
                 Outcome::Spooled(refusals) => {
                     if spool.len() > 0 {
                         *may_have_spooled = true;
-                        shared.promised.fetch_max(draft.next_job, Ordering::AcqRel);
+                        shared.next_acknowledged_job.fetch_max(draft.next_job, Ordering::AcqRel);
                     }
                     answer(current.take().unwrap_or_default(), refusals);
                 }
@@ -215,17 +214,17 @@ fn append_batch(
 /// # Errors
 /// As [`try_import_spool`].
 pub(super) fn import_spool(shared: &Shared) -> Result<(), StoreError> {
-    let taken = catch_panic(|| try_import_spool(shared));
-    match &taken {
+    let result = catch_panic(|| try_import_spool(shared));
+    match &result {
         Err(error) if error.is_disk_error() => shared.recover(),
-        _ => return taken,
+        _ => return result,
     }
     // redb refuses all calls after an I/O error, even when the disk works again.
-    match taken {
+    match result {
         Err(StoreError::Io(_)) => {
             catch_panic(|| try_import_spool(shared)).inspect_err(|_| shared.recover())
         }
-        taken => taken,
+        result => result,
     }
 }
 
@@ -235,13 +234,14 @@ pub(super) fn import_spool(shared: &Shared) -> Result<(), StoreError> {
 /// When the spool or the store cannot be read or written. The spool is unchanged then.
 fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
     let store = shared.begin_read()?;
-    let UnstoredJobs { first, items: jobs, others } = spool::unstored_jobs(&shared.path, &store)?;
+    let UnstoredJobs { first, items: jobs, has_foreign_jobs } =
+        spool::unstored_jobs(&shared.path, &store)?;
     drop(store);
     let place = spool::place(&shared.path).display().to_string();
     let next = first + jobs.len() as u64;
-    let promised = shared.promised.fetch_max(next, Ordering::AcqRel);
-    if next < promised {
-        return Err(StoreError::LostJobs { place, first: next, last: promised - 1 });
+    let next_acknowledged_job = shared.next_acknowledged_job.fetch_max(next, Ordering::AcqRel);
+    if next < next_acknowledged_job {
+        return Err(StoreError::LostJobs { place, first: next, last: next_acknowledged_job - 1 });
     }
     if !jobs.is_empty() {
         let txn = shared.begin_write()?;
@@ -253,15 +253,15 @@ fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
         shared.commit(txn, finished)?;
         tracing::info!(jobs = jobs.len(), "imported ingest jobs from the spool");
     }
-    if !others {
+    if !has_foreign_jobs {
         spool::remove(&shared.path);
         return Ok(());
     }
     let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &place))?;
     tracing::warn!(
         spool = %aside.display(),
-        "set the spool aside: it holds jobs of another store, or jobs that this store cannot take \
-         over"
+        "set the spool aside: it holds jobs of another store, or jobs that this store cannot \
+         import"
     );
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! job with that key: in memory while the job waits, in `jobs_seen` afterwards. The caller decides
 //! whether that job still makes an item a duplicate.
 //!
-//! This module knows neither who can send what, nor how a job becomes a page.
+//! This module does not know access rights, or how a job becomes a page.
 
 use std::collections::HashMap;
 
@@ -34,24 +34,24 @@ pub(super) struct PendingKeys(Mutex<Option<HashMap<Hash, u64>>>);
 #[derive(Default)]
 pub(super) struct PendingKeysChange {
     added: HashMap<Hash, u64>,
-    /// Keys that are in the table now, with the job that wrote them.
+    /// Keys that the transaction wrote to the table, with their jobs.
     settled: Vec<(Hash, u64)>,
 }
 
 impl PendingKeys {
     /// Applies the changes of a committed transaction.
     pub(super) fn apply(&self, change: PendingKeysChange) {
-        let mut known = self.0.lock();
+        let mut keys = self.0.lock();
         // Not loaded yet: loading reads these jobs too.
-        let Some(known) = known.as_mut() else { return };
-        known.extend(change.added);
+        let Some(keys) = keys.as_mut() else { return };
+        keys.extend(change.added);
         for (key, id) in change.settled {
-            if known.get(&key) == Some(&id) {
-                known.remove(&key);
+            if keys.get(&key) == Some(&id) {
+                keys.remove(&key);
             }
         }
-        if known.is_empty() {
-            *known = HashMap::new();
+        if keys.is_empty() {
+            *keys = HashMap::new();
         }
     }
 
@@ -66,27 +66,27 @@ impl PendingKeys {
 const SOON_MS: i64 = 60 * 1000;
 
 /// The second table with a row for a job, and the row's time.
-enum Place {
+enum JobRow {
     /// In `jobs_due`.
     Due(i64),
     /// In `jobs_over`.
     Over(i64),
 }
 
-fn place(record: &JobRecord) -> Place {
+fn job_row(record: &JobRecord) -> JobRow {
     let finished = record.finished_at.unwrap_or(record.received_at);
     match record.state {
-        JobState::Queued | JobState::Processing | JobState::Retrying => Place::Due(record.due_at),
-        JobState::Stored => Place::Over(finished + STORED_KEPT_MS),
-        JobState::Failed => Place::Over(finished + FAILED_KEPT_MS),
+        JobState::Queued | JobState::Processing | JobState::Retrying => JobRow::Due(record.due_at),
+        JobState::Stored => JobRow::Over(finished + STORED_KEPT_MS),
+        JobState::Failed => JobRow::Over(finished + FAILED_KEPT_MS),
     }
 }
 
 /// Returns the expected times in `jobs_due` and `jobs_over`, for verification.
 pub(super) fn rows_of(record: &JobRecord) -> (Option<i64>, Option<i64>) {
-    match place(record) {
-        Place::Due(at) => (Some(at), None),
-        Place::Over(at) => (None, Some(at)),
+    match job_row(record) {
+        JobRow::Due(at) => (Some(at), None),
+        JobRow::Over(at) => (None, Some(at)),
     }
 }
 
@@ -110,7 +110,7 @@ impl Draft<'_> {
     /// # Errors
     /// When the store cannot be read.
     pub fn seen_job(&self, key: &Hash) -> Result<Option<(u64, JobRecord)>, StoreError> {
-        let id = match self.seen.added.get(key).copied().or(self.waiting_under(key)?) {
+        let id = match self.seen.added.get(key).copied().or(self.waiting_job_with_key(key)?) {
             Some(id) => Some(id),
             None => self.jobs_seen.get(key)?.map(|guard| guard.value()),
         };
@@ -119,10 +119,10 @@ impl Draft<'_> {
     }
 
     /// Returns the waiting job of an earlier transaction with the key `key`.
-    fn waiting_under(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
-        let mut known = self.pending_keys.0.lock();
-        if let Some(known) = &*known {
-            return Ok(known.get(key).copied());
+    fn waiting_job_with_key(&self, key: &Hash) -> Result<Option<u64>, StoreError> {
+        let mut keys = self.pending_keys.0.lock();
+        if let Some(keys) = &*keys {
+            return Ok(keys.get(key).copied());
         }
         let mut all = HashMap::new();
         for row in self.jobs_due.iter()? {
@@ -135,7 +135,7 @@ impl Draft<'_> {
         }
         // Keys of this transaction are added by its commit.
         all.retain(|key, id| self.seen.added.get(key) != Some(id));
-        Ok(known.insert(all).get(key).copied())
+        Ok(keys.insert(all).get(key).copied())
     }
 
     /// Adds a job and returns its number.
@@ -173,18 +173,20 @@ impl Draft<'_> {
         to: &JobRecord,
     ) -> Result<(), StoreError> {
         self.dirty += 1;
-        let was_there = match place(from) {
-            Place::Due(at) => {
+        let was_there = match job_row(from) {
+            JobRow::Due(at) => {
                 self.waiting = self.waiting.saturating_sub(1);
                 self.jobs_due.remove((at, id))?.is_some()
             }
-            Place::Over(at) => {
+            JobRow::Over(at) => {
                 self.failed = self.failed.saturating_sub(u64::from(from.state == JobState::Failed));
                 self.jobs_over.remove((at, id))?.is_some()
             }
         };
         if !was_there {
-            return Err(StoreError::damaged(format!("job {id} is not where it should be")));
+            return Err(StoreError::damaged(format!(
+                "job {id} has no row under its due or expiry time"
+            )));
         }
         // redb would update the smaller value in place and leave the rest of the block empty. An
         // inserted value shares a block with its neighbours.
@@ -194,15 +196,15 @@ impl Draft<'_> {
 
     /// Writes the job's rows and returns the record's bytes.
     fn store_job(&mut self, id: u64, record: &JobRecord) -> Result<Vec<u8>, StoreError> {
-        match place(record) {
-            Place::Due(at) => {
+        match job_row(record) {
+            JobRow::Due(at) => {
                 self.jobs_due.insert((at, id), ())?;
                 self.waiting += 1;
             }
-            Place::Over(at) => {
+            JobRow::Over(at) => {
                 self.jobs_over.insert((at, id), ())?;
                 self.failed += u64::from(record.state == JobState::Failed);
-                self.settle_seen(id, record)?;
+                self.write_seen_keys(id, record)?;
             }
         }
         let bytes = to_bytes(record)?;
@@ -211,10 +213,10 @@ impl Draft<'_> {
     }
 
     /// Writes the keys of a finished job, unless a later job has them.
-    fn settle_seen(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
+    fn write_seen_keys(&mut self, id: u64, record: &JobRecord) -> Result<(), StoreError> {
         for key in &record.seen {
-            let there = self.jobs_seen.get(key)?.map(|guard| guard.value());
-            if there.is_none_or(|there| there < id) {
+            let latest_id = self.jobs_seen.get(key)?.map(|guard| guard.value());
+            if latest_id.is_none_or(|latest_id| latest_id < id) {
                 self.jobs_seen.insert(key, id)?;
             }
             self.seen.settled.push((*key, id));
@@ -235,11 +237,11 @@ impl Draft<'_> {
         for &(at, id) in &over {
             self.dirty += 1;
             self.jobs_over.remove((at, id))?;
-            let gone: Option<JobRecord> =
+            let removed: Option<JobRecord> =
                 read(self.jobs.remove(id)?.as_ref().map(redb::AccessGuard::value))?;
-            let Some(gone) = gone else { continue };
-            self.failed = self.failed.saturating_sub(u64::from(gone.state == JobState::Failed));
-            for key in &gone.seen {
+            let Some(removed) = removed else { continue };
+            self.failed = self.failed.saturating_sub(u64::from(removed.state == JobState::Failed));
+            for key in &removed.seen {
                 // A later job may have the key.
                 let points_here = self.jobs_seen.get(key)?.is_some_and(|guard| guard.value() == id);
                 if points_here {

@@ -43,7 +43,7 @@ fn add(store: &Store, body: &str, now: i64) -> u64 {
     store.write(move |draft| draft.add_job(&record)).unwrap()
 }
 
-/// Changes a job; its former record.
+/// Changes a job and returns its former record.
 fn change(store: &Store, id: u64, with: impl Fn(&mut JobRecord) + Send + 'static) -> JobRecord {
     store
         .write(move |draft| {
@@ -69,37 +69,37 @@ fn the_state_of_a_job_is_read_without_its_text() {
 fn a_callback_runs_after_its_commit_and_may_panic() {
     let dir = tempfile::tempdir().unwrap();
     let store = Arc::new(open(&dir.path().join("brain.redb")));
-    let (tell, hear) = channel();
-    let told = tell.clone();
+    let (sender, receiver) = channel();
+    let callback_sender = sender.clone();
     let record = job("seen at once", 5);
     store.write_then(
         move |draft| draft.add_job(&record),
-        move |added| told.send(added.unwrap() == 1).unwrap(),
+        move |added| callback_sender.send(added.unwrap() == 1).unwrap(),
     );
-    assert!(hear.recv().unwrap());
+    assert!(receiver.recv().unwrap());
     let found = store.read_queue().unwrap().job(1).unwrap();
-    assert!(found.is_some(), "a reader sees it when the sender hears of it");
+    assert!(found.is_some(), "a reader sees the job when its callback runs");
     let refused = |_: &mut Draft<'_>| -> Result<(), StoreError> {
         Err(Fault::new(FaultCode::QueueFull, "full").into())
     };
-    let told = tell.clone();
+    let callback_sender = sender.clone();
     store.write_then(refused, move |result| {
-        told.send(
+        callback_sender.send(
             matches!(result, Err(StoreError::Refused(fault)) if fault.code == FaultCode::QueueFull),
         )
         .unwrap();
     });
-    assert!(hear.recv().unwrap());
-    store.write_then(|_| Ok(()), |_| panic!("a defect of whoever waits"));
+    assert!(receiver.recv().unwrap());
+    store.write_then(|_| Ok(()), |_| panic!("a defect of the callback"));
     assert_eq!(add(&store, "the writer goes on", 6), 2);
-    // A store that closes does what was given to it before.
+    // A store that closes completes its queued writes first.
     let record = job("last", 7);
     store.write_then(
         move |draft| draft.add_job(&record),
-        move |added| tell.send(added.unwrap() == 3).unwrap(),
+        move |added| sender.send(added.unwrap() == 3).unwrap(),
     );
     drop(Arc::into_inner(store).unwrap());
-    assert!(hear.recv().unwrap());
+    assert!(receiver.recv().unwrap());
 }
 
 #[test]
@@ -117,20 +117,20 @@ fn a_full_queue_refuses_at_once() {
     };
     store.write_then(held, |_| {});
     entered.recv().unwrap();
-    let (tell, hear) = channel();
+    let (sender, receiver) = channel();
     for n in 0..1100 {
-        let (tell, record) = (tell.clone(), job(&format!("job {n}"), 5));
+        let (sender, record) = (sender.clone(), job(&format!("job {n}"), 5));
         store.write_then(
             move |draft| draft.add_job(&record),
             move |added| {
                 let code = added.map_err(|error| Fault::from(error).code);
-                tell.send(code).unwrap();
+                sender.send(code).unwrap();
             },
         );
     }
-    drop(tell);
+    drop(sender);
     leave.send(()).unwrap();
-    let ended: Vec<_> = hear.iter().collect();
+    let ended: Vec<_> = receiver.iter().collect();
     let busy = ended.iter().filter(|ended| **ended == Err(FaultCode::Busy)).count();
     let added = ended.iter().filter(|ended| ended.is_ok()).count();
     assert!(busy > 0 && busy + added == 1100, "{busy} {added}");
@@ -158,25 +158,25 @@ fn registered_sources_are_cached_and_current() {
 
 #[test]
 fn verify_finds_job_rows_that_disagree() {
-    type Spoil = fn(&redb::WriteTransaction);
-    let damage: [(&str, Spoil); 5] = [
-        ("nobody would know when it is due", |txn| {
+    type Damage = fn(&redb::WriteTransaction);
+    let damage: [(&str, Damage); 5] = [
+        ("it waits, but has no due time", |txn| {
             txn.open_table(t::JOBS_DUE).unwrap().retain(|_, _| false).unwrap();
         }),
-        ("would never be forgotten", |txn| {
+        ("it is finished, but has no expiry time", |txn| {
             txn.open_table(t::JOBS_OVER).unwrap().retain(|_, _| false).unwrap();
         }),
-        ("2 items that are due, and should have 1", |txn| {
+        ("2 items with a due time, and should have 1", |txn| {
             txn.open_table(t::JOBS_DUE).unwrap().insert((9, 9), ()).unwrap();
         }),
-        ("waiting items by its count", |txn| {
+        ("counted waiting items", |txn| {
             txn.open_table(t::META).unwrap().insert(t::META_WAITING, 5).unwrap();
         }),
-        ("job_2 was not what it was seen as", |txn| {
+        ("job_2 does not have the duplicate key that refers to it", |txn| {
             txn.open_table(t::JOBS_SEEN).unwrap().insert(&[7; 32], 2).unwrap();
         }),
     ];
-    for (says, spoil) in damage {
+    for (message, apply_damage) in damage {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("brain.redb");
         let store = open(&path);
@@ -187,11 +187,11 @@ fn verify_finds_job_rows_that_disagree() {
         verify(&path, &|_, _| true).unwrap();
         let db = Database::open(&path).unwrap();
         let txn = db.begin_write().unwrap();
-        spoil(&txn);
+        apply_damage(&txn);
         txn.commit().unwrap();
         drop(db);
         let found = verify(&path, &|_, _| true).unwrap_err().to_string();
-        assert!(found.contains(says), "{says}: {found}");
+        assert!(found.contains(message), "{message}: {found}");
     }
 }
 
@@ -211,26 +211,33 @@ fn step() -> impl Strategy<Value = Step> {
         2 => any::<usize>().prop_map(Step::Fail),
         1 => any::<usize>().prop_map(Step::Retry),
         3 => any::<usize>().prop_map(Step::Store),
-        2 => prop_oneof![0..5000_i64, Just(STORED_KEPT_MS), Just(FAILED_KEPT_MS)].prop_map(Step::Wait),
+        2 => prop_oneof![0..5000_i64, Just(STORED_KEPT_MS), Just(FAILED_KEPT_MS)]
+            .prop_map(Step::Wait),
         1 => Just(Step::Forget),
     ]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
-    /// Whatever happens to jobs, the tables agree: `verify` looks at all of them.
+    /// The tables agree after any sequence of job changes: `verify` checks all of them.
     #[test]
     fn tables_of_jobs_agree(steps in proptest::collection::vec(step(), 1..40)) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("brain.redb");
         let store = open(&path);
         let mut now = 1000;
-        // State and when it ended, by number.
+        // State and end time by job number.
         let mut model = std::collections::BTreeMap::<u64, (JobState, i64)>::new();
-        let pick = |model: &std::collections::BTreeMap<u64, (JobState, i64)>, n: usize, wanted: &[JobState]| {
-            let some: Vec<u64> = model.iter().filter(|(_, (s, _))| wanted.contains(s)).map(|(id, _)| *id).collect();
-            (!some.is_empty()).then(|| some[n % some.len()])
+        type Model = std::collections::BTreeMap<u64, (JobState, i64)>;
+        let pick = |model: &Model, n: usize, states: &[JobState]| {
+            let jobs = model.iter().filter(|(_, (state, _))| states.contains(state));
+            let ids: Vec<u64> = jobs.map(|(id, _)| *id).collect();
+            (!ids.is_empty()).then(|| ids[n % ids.len()])
         };
         let waiting = [JobState::Queued, JobState::Retrying];
         for step in steps {
@@ -273,7 +280,9 @@ proptest! {
                 }
             }
         }
-        let count = |wanted: &[JobState]| model.values().filter(|(s, _)| wanted.contains(s)).count() as u64;
+        let count = |states: &[JobState]| {
+            model.values().filter(|(state, _)| states.contains(state)).count() as u64
+        };
         let reader = store.read(Visibility::All).unwrap();
         let counts = reader.job_counts().unwrap();
         prop_assert_eq!(counts.waiting, count(&waiting));
@@ -299,7 +308,7 @@ fn finished_jobs_free_the_space_of_their_texts() {
     let in_use = || store.read(Visibility::All).unwrap().bytes_in_use().unwrap();
     let waiting = in_use();
     assert!(waiting > JOBS * 2000, "{waiting}");
-    // A few in each transaction, as they are worked off.
+    // A few jobs a transaction, as the worker processes them.
     for from in (1..=JOBS).step_by(20) {
         store
             .write(move |draft| {

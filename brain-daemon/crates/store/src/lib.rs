@@ -41,6 +41,9 @@ mod link_check;
 mod links;
 mod listing;
 mod migrate;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod migrate_tests;
 mod open;
 mod overlay;
 mod purge;
@@ -55,6 +58,9 @@ mod sources_tests;
 mod spool;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
+mod spool_recovery_tests;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
 mod spool_tests;
 mod store;
 mod tables;
@@ -62,6 +68,9 @@ mod tables;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 mod verify;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod verify_tests;
 mod writer;
 
 pub use apply::{FilePlan, NewPage, WrittenPage};

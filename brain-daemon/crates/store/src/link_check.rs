@@ -30,7 +30,7 @@ pub(super) struct LinkChanges {
     pages: BTreeSet<u64>,
     /// Change in the number of pages with a name or slug: by source, key as in [`t::LINKS_IN`], and
     /// whether it is a slug.
-    answering: BTreeMap<(String, String, bool), i64>,
+    name_counts: BTreeMap<(String, String, bool), i64>,
     /// Amounts to add to [`t::BROKEN_SUMS`].
     sums: BTreeMap<(String, String), i64>,
 }
@@ -60,7 +60,7 @@ struct LinkRow {
 impl Draft<'_> {
     /// Records that an active page appears, or returns with other names or links. Not called for
     /// new pages, which are known by their ids.
-    pub(super) fn note_answering(
+    pub(super) fn note_appearing(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -71,7 +71,7 @@ impl Draft<'_> {
     }
 
     /// Records that an active page disappears or is about to change, and removes its counts.
-    pub(super) fn note_vanishing(
+    pub(super) fn note_disappearing(
         &mut self,
         source: &SourceId,
         slug: &Slug,
@@ -87,15 +87,15 @@ impl Draft<'_> {
         changes.pages.insert(id);
         let names = names.iter().map(|name| (name.clone(), false));
         for (key, is_slug) in names.chain([(format!("/{slug}"), true)]) {
-            *changes.answering.entry((source.to_string(), key, is_slug)).or_default() += more;
+            *changes.name_counts.entry((source.to_string(), key, is_slug)).or_default() += more;
         }
     }
 
     /// Writes the recorded changes. A name that moved from one page to another changes no link's
     /// state.
     pub(super) fn insert_link_changes(&mut self) -> Result<(), StoreError> {
-        let LinkChanges { pages, answering, sums } = std::mem::take(&mut self.link_changes);
-        for ((source, key, _), _) in answering.into_iter().filter(|(_, more)| *more != 0) {
+        let LinkChanges { pages, name_counts, sums } = std::mem::take(&mut self.link_changes);
+        for ((source, key, _), _) in name_counts.into_iter().filter(|(_, more)| *more != 0) {
             self.unchecked.insert((source.as_str(), key.as_str(), 0), self.seq)?;
         }
         for id in pages {

@@ -42,8 +42,8 @@ impl Reader {
         }
         for name in link.names() {
             // Two pages are enough to make the name ambiguous.
-            let mut answering = self.named(own_source, &name, 2)?;
-            match (answering.pop(), answering.is_empty()) {
+            let mut pages = self.named(own_source, &name, 2)?;
+            match (pages.pop(), pages.is_empty()) {
                 (Some(one), true) => return Ok(Resolution::Page(Box::new(one))),
                 (Some(_), false) => return Ok(Resolution::Ambiguous),
                 (None, _) => {}
@@ -166,9 +166,9 @@ impl Reader {
     ) -> Result<Vec<LinkRecord>, StoreError> {
         let mut out = Vec::new();
         for link in self.derived(from.2.id)?.links {
-            let may = link.slugs.iter().any(|s| s == to.1.as_str())
+            let may_link = link.slugs.iter().any(|s| s == to.1.as_str())
                 || link.names().any(|name| names.contains(&name));
-            if may
+            if may_link
                 && let Resolution::Page(target) = self.resolve(&link, &from.0)?
                 && target.2.id == to.2.id
             {
@@ -190,7 +190,7 @@ impl Reader {
         let mut out = Vec::new();
         let mut from = BTreeSet::new();
         for key in slug_keys(slug.as_str()) {
-            from.extend(self.ids_under(t::LINKS_IN, source.as_str(), &key)?);
+            from.extend(self.ids_with_key(t::LINKS_IN, source.as_str(), &key)?);
         }
         for id in from {
             let Some(page) = self.by_id(id)? else { continue };
@@ -204,7 +204,7 @@ impl Reader {
         Ok(out)
     }
 
-    fn ids_under(
+    fn ids_with_key(
         &self,
         table: redb::TableDefinition<'static, (&'static str, &'static str, u64), ()>,
         source: &str,

@@ -48,7 +48,7 @@ pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreErro
     }
     if found < FIRST_SCHEMA {
         return Err(StoreError::Damaged(format!(
-            "{place} has schema {found}, older than any brain ever wrote"
+            "{place} has schema {found}, which no version of brain wrote"
         )));
     }
     Ok(found)
@@ -79,7 +79,11 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 make_tag_and_type_rows(&txn)?;
                 open_tables_of_links(&txn)?;
             }
-            _ => return Err(StoreError::Damaged(format!("there is no way from schema {from}"))),
+            _ => {
+                return Err(StoreError::Damaged(format!(
+                    "there is no migration from schema {from}"
+                )));
+            }
         }
         txn.open_table(t::META)?.insert(t::META_SCHEMA, from + 1)?;
         tracing::info!(from, to = from + 1, "store migrated");
@@ -91,21 +95,21 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
 /// Copies the older store to `brain.redb.v<number>`, after the spool that a crash may have left.
 /// The copy is complete or missing.
 fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
-    let kept = path.with_extension(format!("redb.v{schema}"));
-    let half = path.with_extension(format!("redb.v{schema}.tmp"));
+    let copy_path = path.with_extension(format!("redb.v{schema}"));
+    let temporary = path.with_extension(format!("redb.v{schema}.tmp"));
     let keep = |from: &Path, to: &Path| {
-        fs::copy(from, &half)
-            .and_then(|_| fs::File::open(&half)?.sync_all())
-            .and_then(|()| fs::rename(&half, to))
+        fs::copy(from, &temporary)
+            .and_then(|_| fs::File::open(&temporary)?.sync_all())
+            .and_then(|()| fs::rename(&temporary, to))
             .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))
     };
     let spool = spool::place(path);
     match spool.is_file() {
-        true => keep(&spool, &spool::place(&kept))?,
+        true => keep(&spool, &spool::place(&copy_path))?,
         // A spool of an earlier copy does not belong to this one.
-        false => spool::remove(&kept),
+        false => spool::remove(&copy_path),
     }
-    keep(path, &kept)
+    keep(path, &copy_path)
 }
 
 /// A page of schema 80: without provenance.
@@ -260,9 +264,9 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
         txn: &WriteTransaction,
         table: TableDefinition<'static, K, &'static [u8]>,
     ) -> Result<(), StoreError> {
-        let fresh = TableDefinition::<K, &'static [u8]>::new("sealed");
+        let sealed = TableDefinition::<K, &'static [u8]>::new("sealed");
         {
-            let (old, mut new) = (txn.open_table(table)?, txn.open_table(fresh)?);
+            let (old, mut new) = (txn.open_table(table)?, txn.open_table(sealed)?);
             for row in old.iter()? {
                 let (key, value) = row?;
                 let mut bytes = value.value().to_vec();
@@ -271,7 +275,7 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
             }
         }
         txn.delete_table(table)?;
-        Ok(txn.rename_table(fresh, table)?)
+        Ok(txn.rename_table(sealed, table)?)
     }
     seal_table(txn, t::SOURCES)?;
     seal_table(txn, t::PAGES)?;

@@ -17,14 +17,14 @@ use super::overlay::Overlay;
 use super::{Draft, SourceRecord, StoreError, StoreOptions, migrate, tables as t};
 
 /// A newly opened store file.
-pub(super) struct Opened {
+pub(super) struct OpenDatabase {
     pub(super) db: Database,
     pub(super) read_only: bool,
     pub(super) was_repaired: bool,
 }
 
 /// Opens a file that this process has just closed. Waits up to 2 seconds for its lock.
-pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
+pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
     let deadline = Instant::now() + Duration::from_secs(2);
     loop {
         match open_database(path, cache_bytes) {
@@ -38,7 +38,7 @@ pub(super) fn open_closed(path: &Path, cache_bytes: usize) -> Result<Opened, Sto
 
 /// Opens the file for writing. On a read-only file system, opens it for reading and keeps redb's
 /// writes in memory.
-pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
+pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
     loop {
         let before = file_id(path);
         let opened = open_file(path, cache_bytes)?;
@@ -49,10 +49,10 @@ pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<Opened, S
     }
 }
 
-fn open_file(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
+fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
     let place = path.display().to_string();
     if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
-        // redb would create a new store in it, which would look like a lost brain.
+        // redb would create a new store in it, and all pages would seem lost.
         return Err(StoreError::Damaged(format!("{place} is empty")));
     }
     // A panic must not end the writer thread, which reopens the file after disk failures.
@@ -78,7 +78,7 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<Opened, StoreError> {
             }
             e => StoreError::Damaged(e.to_string()),
         })?;
-        Ok(Opened { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
+        Ok(OpenDatabase { db, read_only, was_repaired: repaired.load(Ordering::Relaxed) })
     })
 }
 
@@ -111,12 +111,12 @@ pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreErr
     let place = path.display().to_string();
     let io = |e: &std::io::Error| StoreError::from_io(e, &place);
     // The name is unique: another daemon may be creating its store at the same time.
-    let fresh =
-        path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.fresh_id));
+    let new_path =
+        path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
     // A hard link never replaces a file. The first daemon creates the store; the lock decides which
     // one serves it.
-    let published = fill(&fresh, &place, options).map(|()| fs::hard_link(&fresh, path));
-    let _ = fs::remove_file(&fresh);
+    let published = fill(&new_path, &place, options).map(|()| fs::hard_link(&new_path, path));
+    let _ = fs::remove_file(&new_path);
     let published = published?;
     match published {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(io(&e)),
@@ -128,22 +128,23 @@ pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Creates the store in the file `fresh`; messages name it `place`.
-fn fill(fresh: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreError> {
-    let db = Database::builder().set_cache_size(options.cache_bytes).create(fresh).map_err(
-        |e| match e {
-            redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                StoreError::from_io(&e, place)
+/// Creates the store in the file `new_path`; messages name it `place`.
+fn fill(new_path: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreError> {
+    let db =
+        Database::builder().set_cache_size(options.cache_bytes).create(new_path).map_err(|e| {
+            match e {
+                redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
+                    StoreError::from_io(&e, place)
+                }
+                e => StoreError::other(place, e),
             }
-            e => StoreError::other(place, e),
-        },
-    )?;
+        })?;
     let txn = db.begin_write()?;
     {
         let waiting_jobs = PendingKeys::default();
         let mut draft = Draft::open(&txn, &waiting_jobs)?;
         draft.set_meta(t::META_SCHEMA, migrate::SCHEMA)?;
-        draft.set_meta(t::META_STORE_ID, options.fresh_id)?;
+        draft.set_meta(t::META_STORE_ID, options.new_store_id)?;
         draft.put_source(&SourceId::default(), &SourceRecord::new(None, options.now))?;
         draft.finish()?;
     }

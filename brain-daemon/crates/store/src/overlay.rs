@@ -11,19 +11,19 @@ use redb::StorageBackend;
 /// Size of a written block, in bytes.
 const BLOCK: u64 = 4096;
 
-/// A file, and the blocks written above it.
+/// A file, and the written blocks that replace parts of it.
 #[derive(Debug)]
 pub(super) struct Overlay {
     file: File,
-    above: Mutex<Above>,
+    written: Mutex<WrittenBlocks>,
 }
 
 #[derive(Debug)]
-struct Above {
+struct WrittenBlocks {
     /// Length of the storage.
     len: u64,
     /// Bytes of the file that are visible. Less than its length if the storage was shortened.
-    shown: u64,
+    visible: u64,
     /// Written blocks by number.
     blocks: BTreeMap<u64, Box<[u8]>>,
 }
@@ -35,19 +35,22 @@ impl Overlay {
     /// When the file's length cannot be read.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let len = file.metadata()?.len();
-        Ok(Self { file, above: Mutex::new(Above { len, shown: len, blocks: BTreeMap::new() }) })
+        Ok(Self {
+            file,
+            written: Mutex::new(WrittenBlocks { len, visible: len, blocks: BTreeMap::new() }),
+        })
     }
 
-    fn above(&self) -> MutexGuard<'_, Above> {
-        self.above.lock()
+    fn written(&self) -> MutexGuard<'_, WrittenBlocks> {
+        self.written.lock()
     }
 
     /// Reads the file at `offset`; zeros where it is not visible.
-    fn below(&self, offset: u64, out: &mut [u8], shown: u64) -> io::Result<()> {
-        let there =
-            usize::try_from(shown.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
-        self.file.read_exact_at(&mut out[..there], offset)?;
-        out[there..].fill(0);
+    fn read_file(&self, offset: u64, out: &mut [u8], visible: u64) -> io::Result<()> {
+        let visible_here =
+            usize::try_from(visible.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
+        self.file.read_exact_at(&mut out[..visible_here], offset)?;
+        out[visible_here..].fill(0);
         Ok(())
     }
 }
@@ -71,17 +74,17 @@ fn parts(offset: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::o
 
 impl StorageBackend for Overlay {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.above().len)
+        Ok(self.written().len)
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let above = self.above();
-        if offset.checked_add(out.len() as u64).is_none_or(|end| end > above.len) {
+        let written = self.written();
+        if offset.checked_add(out.len() as u64).is_none_or(|end| end > written.len) {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        self.below(offset, out, above.shown)?;
+        self.read_file(offset, out, written.visible)?;
         for (block, start, place) in parts(offset, out.len()) {
-            if let Some(bytes) = above.blocks.get(&block) {
+            if let Some(bytes) = written.blocks.get(&block) {
                 let length = place.len();
                 out[place].copy_from_slice(&bytes[start..start + length]);
             }
@@ -90,15 +93,15 @@ impl StorageBackend for Overlay {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut above = self.above();
-        if len < above.len {
-            above.shown = above.shown.min(len);
-            drop(above.blocks.split_off(&len.div_ceil(BLOCK)));
-            if let Some(last) = above.blocks.get_mut(&(len / BLOCK)) {
+        let mut written = self.written();
+        if len < written.len {
+            written.visible = written.visible.min(len);
+            drop(written.blocks.split_off(&len.div_ceil(BLOCK)));
+            if let Some(last) = written.blocks.get_mut(&(len / BLOCK)) {
                 last[(len % BLOCK) as usize..].fill(0);
             }
         }
-        above.len = len;
+        written.len = len;
         Ok(())
     }
 
@@ -107,14 +110,14 @@ impl StorageBackend for Overlay {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let mut above = self.above();
+        let mut written = self.written();
         for (block, start, place) in parts(offset, data.len()) {
-            if !above.blocks.contains_key(&block) {
+            if !written.blocks.contains_key(&block) {
                 let mut bytes = vec![0; BLOCK as usize].into_boxed_slice();
-                self.below(block * BLOCK, &mut bytes, above.shown)?;
-                above.blocks.insert(block, bytes);
+                self.read_file(block * BLOCK, &mut bytes, written.visible)?;
+                written.blocks.insert(block, bytes);
             }
-            if let Some(bytes) = above.blocks.get_mut(&block) {
+            if let Some(bytes) = written.blocks.get_mut(&block) {
                 bytes[start..start + place.len()].copy_from_slice(&data[place]);
             }
         }
@@ -148,7 +151,10 @@ mod tests {
     proptest! {
         /// The overlay reads like a written file, and the file is unchanged.
         #[test]
-        fn an_overlay_reads_like_a_file(steps in proptest::collection::vec(step(), 0..30), first in proptest::collection::vec(any::<u8>(), 0..9000)) {
+        fn an_overlay_reads_like_a_file(
+            steps in proptest::collection::vec(step(), 0..30),
+            first in proptest::collection::vec(any::<u8>(), 0..9000),
+        ) {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&first).unwrap();
             let overlay = Overlay::new(file.try_clone().unwrap()).unwrap();
@@ -179,9 +185,9 @@ mod tests {
                 }
             }
             prop_assert_eq!(overlay.len().unwrap(), model.len() as u64);
-            let mut below = vec![0; first.len()];
-            file.read_exact_at(&mut below, 0).unwrap();
-            prop_assert_eq!(below, first);
+            let mut file_bytes = vec![0; first.len()];
+            file.read_exact_at(&mut file_bytes, 0).unwrap();
+            prop_assert_eq!(file_bytes, first);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Draft<'_> {
                 };
                 // Files of a removed source are left alone.
                 if let Some(want) = want.filter(|_| known) {
-                    self.ask_for_file(id, &source, &record.source_path, want, ours)?;
+                    self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
                 }
             }
             self.announce(id, None);

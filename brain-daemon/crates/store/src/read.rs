@@ -45,14 +45,19 @@ pub struct Reader {
     pub(super) txn: Snapshot,
     pub(super) view: Visibility,
     /// One more than the number of the last acknowledged job.
-    promised: u64,
+    next_acknowledged_job: u64,
     /// Number of damaged pages for which a backup was searched.
     lookups: AtomicU32,
 }
 
 impl Reader {
-    pub(super) fn new(txn: Snapshot, view: Visibility, promised: &AtomicU64) -> Self {
-        Self { txn, view, promised: promised.load(Ordering::Acquire), lookups: AtomicU32::new(0) }
+    pub(super) fn new(txn: Snapshot, view: Visibility, next_acknowledged_job: &AtomicU64) -> Self {
+        Self {
+            txn,
+            view,
+            next_acknowledged_job: next_acknowledged_job.load(Ordering::Acquire),
+            lookups: AtomicU32::new(0),
+        }
     }
 
     /// Runs `work`, which reads the whole file, and reports a panic as damage to the file.
@@ -102,7 +107,7 @@ impl Reader {
     /// Returns how many acknowledged jobs this snapshot does not show.
     pub(super) fn hidden_jobs(&self) -> Result<u64, StoreError> {
         let next = migrate::meta(&self.txn, t::META_NEXT_JOB)?.unwrap_or(1);
-        Ok(self.promised.saturating_sub(next))
+        Ok(self.next_acknowledged_job.saturating_sub(next))
     }
 
     pub(super) fn table<K: redb::Key + 'static, V: redb::Value + 'static>(
@@ -170,7 +175,7 @@ impl Reader {
             Some(record) if record.id == id => Ok(Some((source, slug, record))),
             // Every id belongs to a page.
             _ if self.view.shows(source.as_str()) => self.with_page_damage_by_id(id, None, || {
-                Err(StoreError::damaged("its id leads elsewhere"))
+                Err(StoreError::damaged("its id belongs to another page"))
             }),
             _ => Ok(None),
         }

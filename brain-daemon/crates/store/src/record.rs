@@ -19,7 +19,7 @@ pub type Hash = [u8; 32];
 /// A page without its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageRecord {
-    /// Stable for the page's whole life and never used again.
+    /// Never changes, and is never used for another page.
     pub id: u64,
     /// Sequence number of the last change.
     pub seq: u64,
@@ -56,7 +56,7 @@ pub struct PageRecord {
 /// Origin of a page: the columns added by schema 81. Absent for pages of schema 80.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The door: `capture-cli`, `put_page`, `import` …
+    /// The way of entry: `capture-cli`, `put_page`, `import` …
     pub source_kind: Option<String>,
     /// Origin of the content, for example `file:///home/me/note.md`.
     pub source_uri: Option<String>,
@@ -201,8 +201,8 @@ pub struct OutboxRow {
     pub path: String,
     /// The requested state of the file.
     pub want: FileState,
-    /// Digests of contents that brain may have left in the file. Any other content is the owner's
-    /// and stays.
+    /// Digests of contents that brain may have written to the file. The outbox never overwrites
+    /// other contents.
     pub ours: Vec<Hash>,
 }
 
@@ -361,12 +361,12 @@ pub(super) trait Stored: Serialize + DeserializeOwned {
     /// The format byte.
     const FORMAT: u8;
     /// Name of the value, for errors.
-    const WHAT: &'static str;
+    const NAME: &'static str;
 }
 
 macro_rules! stored {
     ($($type:ty = $format:literal, $what:literal;)*) => {
-        $(impl Stored for $type { const FORMAT: u8 = $format; const WHAT: &'static str = $what; })*
+        $(impl Stored for $type { const FORMAT: u8 = $format; const NAME: &'static str = $what; })*
     };
 }
 
@@ -391,7 +391,7 @@ fn options() -> impl Options {
 /// The bit of the format byte that marks a checksum.
 const SEALED: u8 = 0x80;
 /// Length of the checksum in bytes.
-const SUM: usize = 4;
+const CHECKSUM_BYTES: usize = 4;
 
 /// Encodes a value.
 pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
@@ -400,7 +400,7 @@ pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
     out.push(T::FORMAT);
     options()
         .serialize_into(&mut out, value)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::WHAT)))?;
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::NAME)))?;
     seal(&mut out);
     Ok(out)
 }
@@ -419,12 +419,12 @@ fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
     let format = bytes.first().copied().unwrap_or_default();
     let value = match format & SEALED {
         0 => bytes,
-        _ => match bytes.split_last_chunk::<SUM>() {
+        _ => match bytes.split_last_chunk::<CHECKSUM_BYTES>() {
             Some((value, sum)) if crc32fast::hash(value).to_le_bytes() == *sum => value,
             _ => {
                 return Err(StoreError::damaged(format!(
                     "a {} does not match its checksum",
-                    T::WHAT
+                    T::NAME
                 )));
             }
         },
@@ -433,7 +433,7 @@ fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
         Some((_, rest)) if format & !SEALED == T::FORMAT => Ok(rest),
         _ => Err(StoreError::damaged(format!(
             "a {} has format {}, expected {}",
-            T::WHAT,
+            T::NAME,
             format & !SEALED,
             T::FORMAT
         ))),
@@ -457,12 +457,12 @@ fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreErr
     options()
         .allow_trailing_bytes()
         .deserialize(unseal::<T>(bytes)?)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT)))
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
 }
 
 /// Decodes a value.
 pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
     options()
         .deserialize(unseal::<T>(bytes)?)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::WHAT)))
+        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use redb::{Database, ReadableDatabase, ReadableTable};
 use sha2::{Digest, Sha256};
 
-use super::backup::{Progress, TemporaryFile, renamed, sweep};
+use super::backup::{Progress, TemporaryFile, sweep, with_target_path};
 use super::jobs::PendingKeys;
 use super::record::{
     FileState, OutboxRow, PageRecord, SourceRecord, TokenKind, TokenRecord, from_bytes, to_bytes,
@@ -31,17 +31,17 @@ pub fn restore(
     if fs::symlink_metadata(to).is_ok() {
         return Err(StoreError::TargetExists(to.to_owned()));
     }
-    let sound = verify(from, progress)?;
+    let report = verify(from, progress)?;
     sweep(to);
-    let unfinished = TemporaryFile::new(to)?;
-    copy(from, &unfinished.path)
-        .and_then(|()| adapt_to_home(from, &unfinished.path, sound.schema, options, wants_file))
-        .map_err(|e| renamed(e, &unfinished.path, to))?;
-    File::open(&unfinished.path)
+    let temporary = TemporaryFile::new(to)?;
+    copy(from, &temporary.path)
+        .and_then(|()| adapt_to_home(from, &temporary.path, report.schema, options, wants_file))
+        .map_err(|e| with_target_path(e, &temporary.path, to))?;
+    File::open(&temporary.path)
         .and_then(|file| file.sync_all())
         .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))?;
-    unfinished.publish(to)?;
-    Ok(sound)
+    temporary.publish(to)?;
+    Ok(report)
 }
 
 /// Copies a file and compares.
@@ -53,18 +53,20 @@ fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     std::io::copy(&mut source, &mut target).map_err(write)?;
     target.sync_all().map_err(write)?;
     if digest(from).map_err(read)? != digest(to).map_err(write)? {
-        return Err(StoreError::Io(format!("{} was not copied faithfully", from.display()).into()));
+        return Err(StoreError::Io(
+            format!("the copy of {} differs from it", from.display()).into(),
+        ));
     }
     Ok(())
 }
 
 fn digest(path: &Path) -> std::io::Result<[u8; 32]> {
     let mut file = File::open(path)?;
-    let (mut sum, mut piece) = (Sha256::new(), vec![0; 256 * 1024]);
+    let (mut sum, mut buffer) = (Sha256::new(), vec![0; 256 * 1024]);
     loop {
-        match file.read(&mut piece)? {
+        match file.read(&mut buffer)? {
             0 => return Ok(sum.finalize().into()),
-            n => sum.update(&piece[..n]),
+            n => sum.update(&buffer[..n]),
         }
     }
 }
@@ -112,19 +114,19 @@ fn adapt_to_home(
     {
         let mut meta = txn.open_table(t::META)?;
         // The store diverges from now on: an index of the original would be ahead of it.
-        meta.insert(t::META_STORE_ID, options.fresh_id)?;
+        meta.insert(t::META_STORE_ID, options.new_store_id)?;
         meta.remove(t::META_MADE_AT)?;
         // Access may have been revoked since the backup, so clients must authenticate again.
         // Personal tokens stay; the owner reviews them.
         let mut tokens = txn.open_table(t::TOKENS)?;
-        let mut lent = Vec::new();
+        let mut issued = Vec::new();
         for row in tokens.iter()? {
             let (hash, value) = row?;
             if from_bytes::<TokenRecord>(value.value())?.kind != TokenKind::Personal {
-                lent.push(*hash.value());
+                issued.push(*hash.value());
             }
         }
-        for hash in lent {
+        for hash in issued {
             tokens.remove(&hash)?;
         }
         // Outbox rows belong to the files of the former home.

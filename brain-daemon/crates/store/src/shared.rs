@@ -17,7 +17,7 @@ use brain_base::home::free_bytes;
 use super::damage::DamageReport;
 use super::draft::CompletedDraft;
 use super::jobs::PendingKeys;
-use super::open::{Opened, file_id, open_closed};
+use super::open::{OpenDatabase, file_id, open_closed};
 use super::read::Reader;
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
@@ -45,7 +45,7 @@ impl Deref for Snapshot {
 pub(super) struct Shared {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
-    /// Device and inode of the open file, to notice that another file took its path.
+    /// Device and inode of the open file, to detect another file at its path.
     pub(super) file: Mutex<Option<(u64, u64)>>,
     pub(super) report: Arc<DamageReport>,
     pub(super) cache_bytes: usize,
@@ -63,7 +63,7 @@ pub(super) struct Shared {
     pub(super) waiting_jobs: PendingKeys,
     /// One more than the number of the last acknowledged job. A snapshot with a smaller next number
     /// lacks jobs that are only in the spool.
-    pub(super) promised: AtomicU64,
+    pub(super) next_acknowledged_job: AtomicU64,
     /// Page id and sequence number of written files that are not flushed yet.
     pub(super) done_files: Mutex<Vec<(u64, u64)>>,
     /// Page id and sequence number of flushed files. The next commit removes their outbox rows.
@@ -91,8 +91,10 @@ impl Shared {
             return Ok(Arc::clone(sources));
         }
         let mut cache = self.sources.write();
-        let read =
-            Arc::new(Reader::new(self.begin_read()?, Visibility::All, &self.promised).sources()?);
+        let read = Arc::new(
+            Reader::new(self.begin_read()?, Visibility::All, &self.next_acknowledged_job)
+                .sources()?,
+        );
         *cache = Some(Arc::clone(&read));
         Ok(read)
     }
@@ -217,7 +219,7 @@ impl Shared {
     }
 
     fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
-        let Opened { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
+        let OpenDatabase { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
         *guard = Some(Arc::new(db));
         *self.file.lock() = file_id(&self.path);
         self.read_only.store(read_only, Ordering::Release);

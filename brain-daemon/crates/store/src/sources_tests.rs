@@ -1,4 +1,4 @@
-//! Tables agree about pages with files, whatever sync, watcher and commands do.
+//! Tables agree about pages with files after any steps of sync, watcher and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use brain_page as page;
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A file was read: the slug's page is to be what it says.
-    TakeIn(u8, u8),
-    /// The page is written by a command.
+    /// Imports the page from its file.
+    Import(u8, u8),
+    /// A command writes the page.
     Put(u8, u8),
-    /// Its file got another name.
+    /// Its file gets another name.
     Rename(u8, u8),
-    /// Its file is gone, or there again.
+    /// Its file disappears, or reappears.
     Vanish(u8),
     Return(u8),
     Delete(u8),
@@ -31,7 +31,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let p = || 0..6_u8;
     prop_oneof![
-        6 => (p(), any::<u8>()).prop_map(|(p, b)| Step::TakeIn(p, b)),
+        6 => (p(), any::<u8>()).prop_map(|(p, b)| Step::Import(p, b)),
         3 => (p(), any::<u8>()).prop_map(|(p, b)| Step::Put(p, b)),
         4 => (p(), p()).prop_map(|(p, q)| Step::Rename(p, q)),
         3 => p().prop_map(Step::Vanish),
@@ -84,7 +84,7 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
     }
 }
 
-/// Does the step, if it can be done now.
+/// Runs the step if it is possible in the current state.
 fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(), StoreError> {
     let found =
         |draft: &Draft<'_>, p: u8, active: bool| -> Result<Option<PageRecord>, StoreError> {
@@ -100,7 +100,7 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
         problem: None,
     };
     match *step {
-        Step::TakeIn(p, body) => {
+        Step::Import(p, body) => {
             let new = page(p, body, FilePlan::Keep(path(p)));
             let former = draft.page(of, &slug(p))?.map(|former| former.source_path);
             let record = draft.write_page(of, &slug(p), new, now)?.record;
@@ -188,7 +188,7 @@ fn index(txn: &ReadTransaction, table: Index) -> BTreeSet<(String, u64)> {
     rows.map(|key| (key.value().1.to_owned(), key.value().2)).collect()
 }
 
-/// What each table must say, worked out from the pages alone.
+/// Checks each table against its expected rows, derived from the pages alone.
 fn check(txn: &ReadTransaction, registered: bool) {
     let pages: BTreeMap<(String, String), PageRecord> = pairs(txn, t::PAGES);
     let table = txn.open_table(t::IDS).unwrap();
@@ -241,10 +241,10 @@ fn check(txn: &ReadTransaction, registered: bool) {
             pages.values().map(|page| (page.id, page.version)).collect();
         by_id.into_iter().flat_map(|(id, version)| (1..version).map(move |n| (id, n))).collect()
     };
-    assert_eq!(kept, expected, "every former version is there, and none of a purged page");
+    assert_eq!(kept, expected, "every former version is present, and no version of a purged page");
     let by_id: BTreeMap<u64, &PageRecord> = pages.values().map(|page| (page.id, page)).collect();
     for (id, row) in stored::<OutboxRow>(txn, t::OUTBOX) {
-        assert!(registered, "a removed source's files are none of our business");
+        assert!(registered, "the outbox has no rows of a removed source");
         match by_id.get(&id) {
             Some(page) => {
                 let want =
@@ -276,8 +276,10 @@ proptest! {
             let (source, job) = (of.clone(), step.clone());
             store
                 .write(move |draft| {
-                    // As `sources add` does before anything else can be done there.
-                    if draft.source(&source)?.is_none() && !matches!(job, Step::Purge | Step::RemoveSource) {
+                    // A source is registered before its first page, as `sources add` does.
+                    if draft.source(&source)?.is_none()
+                        && !matches!(job, Step::Purge | Step::RemoveSource)
+                    {
                         draft.put_source(&source, &SourceRecord::new(Some("/notes".into()), now))?;
                     }
                     work(draft, &source, &job, now)

@@ -32,8 +32,8 @@ const STEP: u64 = 1 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// First bytes of a record; the last byte is the format's number. Jobs have the format of the
-/// `jobs` table. Whoever changes that table's format must read the old format here too, or change
-/// this number.
+/// `jobs` table. If that format changes, this file must still read the old format, or the number
+/// must change.
 const MAGIC: [u8; 8] = *b"brainsp1";
 const HEAD: usize = 40;
 const SUM: usize = HEAD - 4;
@@ -164,9 +164,9 @@ pub(super) struct UnstoredJobs {
     pub(super) first: u64,
     /// The jobs, in the order of their acceptance.
     pub(super) items: Vec<JobRecord>,
-    /// Whether the spool also has jobs that this store cannot take over: of another store, or of
-    /// another state of this one.
-    pub(super) others: bool,
+    /// Whether the spool also has jobs that this store cannot import: of another store, or of
+    /// another state of this store.
+    pub(super) has_foreign_jobs: bool,
 }
 
 /// Reads the jobs of the spool that the store at `path` does not have.
@@ -189,8 +189,9 @@ pub(super) fn unstored_jobs(
         Err(e) => return Err(io(&e)),
     };
     let jobs = store.open_table(t::JOBS)?;
-    let is_there = |id, item: &JobRecord| {
-        let Some(row) = jobs.get(id)? else { return Ok(true) }; // It was worked off and forgotten since.
+    let is_stored = |id, item: &JobRecord| {
+        // A missing job was processed and removed since.
+        let Some(row) = jobs.get(id)? else { return Ok(true) };
         let row: JobRecord = from_bytes(row.value())?;
         Ok((row.client, row.content_hash, row.received_at)
             == (item.client.clone(), item.content_hash, item.received_at))
@@ -202,37 +203,37 @@ pub(super) fn unstored_jobs(
             source: Box::new(error),
         })
     };
-    parse_spool(&bytes, store_id, first, read, is_there)
+    parse_spool(&bytes, store_id, first, read, is_stored)
 }
 
-/// Parses a spool and returns the jobs from number `first` on. `is_there` tells whether the store
+/// Parses a spool and returns the jobs from number `first` on. `is_stored` tells whether the store
 /// has, or had, a job under an earlier number.
 ///
 /// # Errors
-/// Errors of `read` and `is_there`.
+/// Errors of `read` and `is_stored`.
 pub(super) fn parse_spool(
     bytes: &[u8],
     store_id: u64,
     first: u64,
     read: impl Fn(&[u8]) -> Result<JobRecord, StoreError>,
-    is_there: impl Fn(u64, &JobRecord) -> Result<bool, StoreError>,
+    is_stored: impl Fn(u64, &JobRecord) -> Result<bool, StoreError>,
 ) -> Result<UnstoredJobs, StoreError> {
-    let mut left = UnstoredJobs { first, items: Vec::new(), others: false };
+    let mut left = UnstoredJobs { first, items: Vec::new(), has_foreign_jobs: false };
     // Another file, or a format of a newer program.
     let head = &bytes[..bytes.len().min(MAGIC.len())];
-    left.others = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
+    left.has_foreign_jobs = !MAGIC.starts_with(head) && head.iter().any(|byte| *byte != 0);
     let (mut rest, mut number) = (bytes, None);
     while let Some(record) = Record::first(rest) {
-        let goes_on = number.is_none_or(|number| record.first == number);
-        if record.store_id != store_id || !goes_on {
-            left.others |= number.is_none_or(|number| record.first > number);
+        let is_next = number.is_none_or(|number| record.first == number);
+        if record.store_id != store_id || !is_next {
+            left.has_foreign_jobs |= number.is_none_or(|number| record.first > number);
             break;
         }
         let mut id = record.first;
         for item in record.items() {
             let (item, next) = (read(item)?, first + left.items.len() as u64);
-            if id > next || id < first && !is_there(id, &item)? {
-                left.others = true;
+            if id > next || id < first && !is_stored(id, &item)? {
+                left.has_foreign_jobs = true;
             } else if id == next {
                 left.items.push(item);
             }

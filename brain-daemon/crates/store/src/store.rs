@@ -14,7 +14,7 @@ use super::compaction::compact_at_start;
 use super::damage::DamageReport;
 use super::error::with_damage_report;
 use super::jobs::PendingKeys;
-use super::open::{Opened, check_schema, create, file_id, open_database};
+use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
 use super::shared::{Shared, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
@@ -30,7 +30,7 @@ pub struct StoreOptions {
     /// Current time in Unix milliseconds: creation time of a new store's records.
     pub now: i64,
     /// Random id for a new store.
-    pub fresh_id: u64,
+    pub new_store_id: u64,
     /// Minimum space that a compaction at the start must return, in bytes.
     pub min_returned_bytes: u64,
 }
@@ -67,7 +67,8 @@ impl Store {
             create(path, options)?;
         }
         check_schema(path)?;
-        let Opened { mut db, read_only, was_repaired } = open_database(path, options.cache_bytes)?;
+        let OpenDatabase { mut db, read_only, was_repaired } =
+            open_database(path, options.cache_bytes)?;
         migrate::upgrade(&mut db, path)?;
         // A repaired file stays unchanged until the owner has examined it.
         if !read_only && !was_repaired {
@@ -89,13 +90,16 @@ impl Store {
             was_repaired,
             sources: RwLock::new(None),
             waiting_jobs: PendingKeys::default(),
-            promised: AtomicU64::new(0),
+            next_acknowledged_job: AtomicU64::new(0),
             done_files: Mutex::default(),
             synced_files: Mutex::default(),
         });
         match group_commit::import_spool(&shared) {
             // The spool's jobs are known and the store is readable; the writer imports them later.
-            Err(error) if error.is_disk_error() && shared.promised.load(Ordering::Acquire) > 0 => {
+            Err(error)
+                if error.is_disk_error()
+                    && shared.next_acknowledged_job.load(Ordering::Acquire) > 0 =>
+            {
                 tracing::warn!(%error, "cannot import the spool yet; writes wait for it");
             }
             Err(error) if read_only && error.is_disk_error() => {
@@ -257,7 +261,7 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        Ok(Reader::new(self.snapshot()?, view, &self.shared.promised))
+        Ok(Reader::new(self.snapshot()?, view, &self.shared.next_acknowledged_job))
     }
 
     /// Returns a snapshot of everything, with all acknowledged jobs. Waits for a commit if
@@ -308,7 +312,10 @@ impl Store {
 
     /// Checks the free space if `place` is on the store's disk.
     pub(super) fn check_free_space_for(&self, place: &Path) -> Result<(), StoreError> {
-        match place.parent().is_some_and(|dir| super::backup::one_disk(dir, &self.shared.path)) {
+        match place
+            .parent()
+            .is_some_and(|dir| super::backup::are_on_one_disk(dir, &self.shared.path))
+        {
             true => self.shared.check_free_space(),
             false => Ok(()),
         }
@@ -345,7 +352,7 @@ impl ReaderFactory {
     /// # Errors
     /// When the store cannot be read.
     pub fn read(&self, view: Visibility) -> Result<Reader, StoreError> {
-        Ok(Reader::new(self.shared.begin_read()?, view, &self.shared.promised))
+        Ok(Reader::new(self.shared.begin_read()?, view, &self.shared.next_acknowledged_job))
     }
 }
 
@@ -362,7 +369,7 @@ mod tests {
         store.write(|draft| draft.add_job(&job("a", 5))).unwrap();
         let snapshot = store.shared.begin_read().unwrap();
         let database = Arc::downgrade(&snapshot._db);
-        let reader = Reader::new(snapshot, Visibility::All, &store.shared.promised);
+        let reader = Reader::new(snapshot, Visibility::All, &store.shared.next_acknowledged_job);
         std::thread::scope(|scope| {
             scope.spawn(|| store.shared.recover());
             // Until `recover` has released the file; it waits for the reader.

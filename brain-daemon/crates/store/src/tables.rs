@@ -13,8 +13,8 @@ pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> =
 pub(super) const IDS: TableDefinition<'static, u64, (&str, &str)> = TableDefinition::new("ids");
 /// Page id → [`super::Content`].
 pub(super) const CONTENTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("contents");
-/// Page id → [`super::Derived`]. A deleted page keeps its row and loses what the row
-/// stands for in the tables below.
+/// Page id → [`super::Derived`]. A deleted page keeps this row, but loses its rows in the tables
+/// below.
 pub(super) const DERIVED: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("derived");
 /// (page id, version) → [`super::VersionRecord`].
 pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
@@ -148,6 +148,6 @@ pub(super) const META_LOST: &str = "lost_in_repair";
 /// In a backup: its time in Unix milliseconds.
 pub(super) const META_MADE_AT: &str = "backup_made_at";
 /// Size on disk, in bytes, up to which a start need not measure the space in use.
-pub(super) const META_NEXT_LOOK: &str = "next_look";
+pub(super) const META_NEXT_MEASUREMENT: &str = "next_look";
 /// Number of texts at the last such measurement.
-pub(super) const META_TEXTS_LOOKED: &str = "texts_looked";
+pub(super) const META_TEXTS_MEASURED: &str = "texts_looked";

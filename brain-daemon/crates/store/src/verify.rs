@@ -23,7 +23,7 @@ use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_by
 use super::{StoreError, migrate, tables as t};
 use brain_page as page;
 
-use marks::Marks;
+use marks::LabelRows;
 
 /// First bytes of a redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -69,7 +69,7 @@ pub(super) fn verify_against(
     let place = path.display().to_string();
     let file = open(path)?;
     let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &place))?.len();
-    let look = || -> Result<VerifyReport, StoreError> {
+    let check = || -> Result<VerifyReport, StoreError> {
         let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))?;
         let mut db = Database::builder()
             .set_cache_size(CACHE_BYTES)
@@ -80,16 +80,16 @@ pub(super) fn verify_against(
         }
         let txn = db.begin_read()?;
         let schema = migrate::check(&txn, path)?;
-        let look = Verifier { txn: &txn, schema, path, progress };
-        let sound = look.whole(bytes)?;
+        let verifier = Verifier { txn: &txn, schema, path, progress };
+        let report = verifier.whole(bytes)?;
         match written {
-            Some(written) if look.digest(sound.rows)? != written => {
+            Some(written) if verifier.digest(report.rows)? != written => {
                 Err(StoreError::UnequalCopy(place.clone()))
             }
-            _ => Ok(sound),
+            _ => Ok(report),
         }
     };
-    with_damage_report(path, look)
+    with_damage_report(path, check)
 }
 
 /// Returns the id of the store at `path` without verifying it.
@@ -197,10 +197,14 @@ impl Verifier<'_> {
     fn whole(&self, bytes: u64) -> Result<VerifyReport, StoreError> {
         let mut rows = 0;
         macro_rules! measure {
-            ($($table:ident),*) => {$( if let Some(table) = self.table(t::$table)? { rows += table.len()?; } )*};
+            ($($table:ident),*) => {$(
+                if let Some(table) = self.table(t::$table)? {
+                    rows += table.len()?;
+                }
+            )*};
         }
         t::every_table!(measure);
-        let mut sound = VerifyReport {
+        let mut report = VerifyReport {
             bytes,
             schema: self.schema,
             pages: 0,
@@ -213,17 +217,17 @@ impl Verifier<'_> {
         };
         let mut done = 0;
         let mut step = || {
-            let goes_on = done % 256 != 0 || (self.progress)(done, rows);
+            let should_continue = done % 256 != 0 || (self.progress)(done, rows);
             done += 1;
-            match goes_on {
+            match should_continue {
                 true => Ok(()),
                 false => Err(StoreError::Cancelled(self.path.to_owned())),
             }
         };
         step()?;
-        self.pages(&mut sound, &mut step)?;
-        self.versions(&mut sound, &mut step)?;
-        for row in self.must(t::SOURCES)?.iter()? {
+        self.pages(&mut report, &mut step)?;
+        self.versions(&mut report, &mut step)?;
+        for row in self.required_table(t::SOURCES)?.iter()? {
             step()?;
             let (key, value) = row?;
             let id = SourceId::parse(key.value())
@@ -231,18 +235,18 @@ impl Verifier<'_> {
             let Some(path) = migrate::source_of(self.schema, value.value())?.path else { continue };
             if id.as_str() == SourceId::DEFAULT || !is_directory(&path) {
                 return Err(StoreError::damaged(format!(
-                    "source \"{id}\": {path:?} is no directory for it"
+                    "source \"{id}\": {path:?} is not a valid directory"
                 )));
             }
-            sound.directories.push((id.to_string(), path));
+            report.directories.push((id.to_string(), path));
         }
-        for row in self.must(t::DERIVED)?.iter()? {
+        for row in self.required_table(t::DERIVED)?.iter()? {
             step()?;
             from_bytes::<Derived>(row?.1.value())?;
         }
         self.outbox(&mut step)?;
         if self.schema >= 82 {
-            for row in self.must(t::FILES)?.iter()? {
+            for row in self.required_table(t::FILES)?.iter()? {
                 step()?;
                 let (key, value) = row?;
                 from_bytes::<FileRecord>(value.value())?;
@@ -254,7 +258,7 @@ impl Verifier<'_> {
             self.http(&mut step)?;
         }
         (self.progress)(rows, rows);
-        Ok(sound)
+        Ok(report)
     }
 
     /// Returns the digest of all `rows`.
@@ -262,7 +266,7 @@ impl Verifier<'_> {
         let mut digest = Digest::default();
         macro_rules! gather {
             ($($table:ident),*) => {$(
-                for (n, row) in self.must(t::$table)?.iter()?.enumerate() {
+                for (n, row) in self.required_table(t::$table)?.iter()?.enumerate() {
                     if n % 256 == 0 && !(self.progress)(rows, rows) {
                         return Err(StoreError::Cancelled(self.path.to_owned()));
                     }
@@ -278,14 +282,15 @@ impl Verifier<'_> {
     /// Checks every page with its text, and that the tables agree on it.
     fn pages(
         &self,
-        sound: &mut VerifyReport,
+        report: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let (ids, contents) = (self.must(t::IDS)?, self.must(t::CONTENTS)?);
-        let (changes, deleted) = (self.must(t::CHANGES)?, self.must(t::DELETED)?);
-        let paths = self.must(t::PATHS)?;
-        let mut marks = Marks::default();
-        for row in self.must(t::PAGES)?.iter()? {
+        let (ids, contents) = (self.required_table(t::IDS)?, self.required_table(t::CONTENTS)?);
+        let (changes, deleted) =
+            (self.required_table(t::CHANGES)?, self.required_table(t::DELETED)?);
+        let paths = self.required_table(t::PATHS)?;
+        let mut marks = LabelRows::default();
+        for row in self.required_table(t::PAGES)?.iter()? {
             step()?;
             let (key, value) = row?;
             let (source, slug) = key.value();
@@ -297,15 +302,15 @@ impl Verifier<'_> {
             }
             let record = migrate::page_of(self.schema, value.value())?;
             if ids.get(record.id)?.is_none_or(|found| found.value() != (source, slug)) {
-                return Err(wrong("its id leads elsewhere"));
+                return Err(wrong("its id belongs to another page"));
             }
             if changes.get(record.seq)?.is_none_or(|found| found.value() != record.id) {
-                return Err(wrong("its last change is not in the sequence"));
+                return Err(wrong("its last change is missing from the change list"));
             }
             let path = record.source_path.as_str();
             check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
             if paths.get((source, path))?.is_none_or(|found| found.value() != record.id) {
-                return Err(wrong(&format!("its file {path:?} is another page's")));
+                return Err(wrong(&format!("its file {path:?} belongs to another page")));
             }
             let Some(text) = contents.get(record.id)? else { return Err(wrong("it has no text")) };
             let content: Content = from_bytes(text.value())?;
@@ -314,21 +319,21 @@ impl Verifier<'_> {
             }
             match record.deleted_at {
                 None => {
-                    sound.pages += 1;
+                    report.pages += 1;
                     marks.expect(source, &record);
                 }
-                Some(at) if deleted.get((at, record.id))?.is_some() => sound.deleted += 1,
-                Some(_) => return Err(wrong("it is deleted, and the purge does not know")),
+                Some(at) if deleted.get((at, record.id))?.is_some() => report.deleted += 1,
+                Some(_) => return Err(wrong("it is deleted, but the purge list lacks it")),
             }
         }
-        let all = sound.pages + sound.deleted;
+        let all = report.pages + report.deleted;
         let active = migrate::meta(self.txn, t::META_ACTIVE)?.unwrap_or_default();
         for (what, found, expected) in [
             ("ids", ids.len()?, all),
             ("texts", contents.len()?, all),
             ("files", paths.len()?, all),
-            ("deleted pages", deleted.len()?, sound.deleted),
-            ("active pages by its count", active, sound.pages),
+            ("deleted pages", deleted.len()?, report.deleted),
+            ("counted active pages", active, report.pages),
         ] {
             if found != expected {
                 return Err(StoreError::damaged(format!(
@@ -344,8 +349,8 @@ impl Verifier<'_> {
 
     /// Checks that outbox rows belong to their pages' files.
     fn outbox(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
-        let (ids, pages) = (self.must(t::IDS)?, self.must(t::PAGES)?);
-        for row in self.must(t::OUTBOX)?.iter()? {
+        let (ids, pages) = (self.required_table(t::IDS)?, self.required_table(t::PAGES)?);
+        for row in self.required_table(t::OUTBOX)?.iter()? {
             step()?;
             let (key, value) = row?;
             let row: OutboxRow = from_bytes(value.value())?;
@@ -354,10 +359,10 @@ impl Verifier<'_> {
             let Some(key) = ids.get(key.value())? else { continue };
             let page = match pages.get(key.value())? {
                 Some(page) => migrate::page_of(self.schema, page.value())?,
-                None => return Err(wrong("is that of no page")),
+                None => return Err(wrong("belongs to no page")),
             };
             if (key.value().0, page.source_path) != (row.source.as_str(), row.path.clone()) {
-                return Err(wrong("is not that of its page"));
+                return Err(wrong("is not the file of its page"));
             }
         }
         Ok(())
@@ -365,11 +370,11 @@ impl Verifier<'_> {
 
     fn versions(
         &self,
-        sound: &mut VerifyReport,
+        report: &mut VerifyReport,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let ids = self.must(t::IDS)?;
-        for row in self.must(t::VERSIONS)?.iter()? {
+        let ids = self.required_table(t::IDS)?;
+        for row in self.required_table(t::VERSIONS)?.iter()? {
             step()?;
             let (key, value) = row?;
             let (id, number) = key.value();
@@ -377,7 +382,7 @@ impl Verifier<'_> {
                 |what: &str| StoreError::damaged(format!("version {number} of page {id}: {what}"));
             let kept = migrate::version_of(self.schema, value.value())?;
             if (kept.record.id, kept.record.version) != (id, number) {
-                return Err(wrong("it is another one"));
+                return Err(wrong("its id or number does not match"));
             }
             if ids.get(id)?.is_none() {
                 return Err(wrong("there is no such page"));
@@ -385,11 +390,13 @@ impl Verifier<'_> {
             let path = kept.record.source_path.as_str();
             check_path(path).map_err(|what| wrong(&format!("its file {path:?} {what}")))?;
             // Hashes of versions from before schema 81 were not kept up to date.
-            let promised = kept.record.provenance != Provenance::default();
-            if promised && page::content_digest(&kept.content.body) != kept.record.content_hash {
+            let has_valid_hash = kept.record.provenance != Provenance::default();
+            if has_valid_hash
+                && page::content_digest(&kept.content.body) != kept.record.content_hash
+            {
                 return Err(wrong("its text does not match its content hash"));
             }
-            sound.versions += 1;
+            report.versions += 1;
         }
         Ok(())
     }
@@ -407,13 +414,13 @@ impl Verifier<'_> {
         }
     }
 
-    fn must<K: redb::Key + 'static, V: redb::Value + 'static>(
+    fn required_table<K: redb::Key + 'static, V: redb::Value + 'static>(
         &self,
         definition: TableDefinition<'static, K, V>,
     ) -> Result<ReadOnlyTable<K, V>, StoreError> {
         match self.table(definition)? {
             Some(table) => Ok(table),
-            None => Err(StoreError::damaged(format!("{definition} is not there"))),
+            None => Err(StoreError::damaged(format!("{definition} is missing"))),
         }
     }
 }

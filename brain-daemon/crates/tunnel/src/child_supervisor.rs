@@ -43,10 +43,10 @@ pub fn take(args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let parent = number(&first)?;
     let mut command = Command::new(args.next()?);
     command.args(args).stdin(Stdio::null());
-    let told = set_parent_process_death_signal(Some(Signal::KILL));
+    let death_signal = set_parent_process_death_signal(Some(Signal::KILL));
     // The parent may have ended before the signal was set.
-    let orphan = getppid().is_none_or(|pid| pid.as_raw_nonzero().get() != parent);
-    if told.is_err() || orphan {
+    let is_orphan = getppid().is_none_or(|pid| pid.as_raw_nonzero().get() != parent);
+    if death_signal.is_err() || is_orphan {
         return Some(ExitCode::FAILURE);
     }
     let mut watch = Command::new(CURRENT_EXE);

@@ -41,7 +41,7 @@ impl Cloudflared {
         };
         if connections == 0 {
             return AgentStatus::NotConnected(format!(
-                "the agent answers at {base}, and has no connection to Cloudflare"
+                "the agent answers at {base}, but has no connection to Cloudflare"
             ));
         }
         let ask = |path: &str| {
@@ -68,13 +68,13 @@ impl Cloudflared {
         let names = ours.iter().flatten().map(|(name, _)| name).filter(|name| !name.contains('*'));
         let mut urls: Vec<String> =
             names.filter_map(|name| public(&format!("https://{name}"))).collect();
-        let open = ours
+        let takes_any_name = ours
             .is_none_or(|ours| ours.iter().any(|(name, _)| name.is_empty() || name.contains('*')));
         urls.extend(
             self.settings
                 .domain
                 .as_ref()
-                .filter(|_| open)
+                .filter(|_| takes_any_name)
                 .map(|domain| format!("https://{domain}")),
         );
         match urls.is_empty() {
@@ -137,10 +137,10 @@ impl Agent for Cloudflared {
         ]) {
             ("", "cloudflared says that the token is not valid", token, true, true)
         } else if has(&["Invalid tunnel secret", "Unauthorized: "]) {
-            ("", "Cloudflare does not take the tunnel's token", token, true, true)
+            ("", "Cloudflare rejects the tunnel's token", token, true, true)
         } else if has(&["error code: 1015", "429 Too Many Requests"]) {
-            let hint = "it is tried again; a named tunnel (tunnel.domain) has no such limit";
-            ("1015", "Cloudflare gives no more quick tunnels at the moment", hint, false, false)
+            let hint = "brain retries; a named tunnel (tunnel.domain) has no such limit";
+            ("1015", "Cloudflare offers no more quick tunnels at the moment", hint, false, false)
         } else if has(&[
             "Cannot determine default origin certificate path",
             "error locating origin cert",
@@ -181,10 +181,10 @@ mod tests {
         let quick = cloudflared(None, None);
         assert_eq!(quick.ask(&net, &starter), AgentStatus::NotRunning);
         let ready = |n: u64| json!({"status": if n == 0 { 503 } else { 200 }, "readyConnections": n, "connectorId": "x"});
-        net.put("http://127.0.0.1:20242/ready", 503, &ready(0));
+        net.set_answer("http://127.0.0.1:20242/ready", 503, &ready(0));
         assert!(matches!(quick.ask(&net, &starter), AgentStatus::NotConnected(_)));
-        net.put("http://127.0.0.1:20242/ready", 200, &ready(4));
-        net.put(
+        net.set_answer("http://127.0.0.1:20242/ready", 200, &ready(4));
+        net.set_answer(
             "http://127.0.0.1:20242/quicktunnel",
             200,
             &json!({"hostname": "some-words.trycloudflare.com"}),
@@ -194,7 +194,7 @@ mod tests {
             AgentStatus::Up(vec!["https://some-words.trycloudflare.com".into()])
         );
         // A named tunnel does not report its name here.
-        net.put("http://127.0.0.1:20242/quicktunnel", 200, &json!({"hostname": ""}));
+        net.set_answer("http://127.0.0.1:20242/quicktunnel", 200, &json!({"hostname": ""}));
         assert!(matches!(quick.ask(&net, &starter), AgentStatus::OtherTarget(_)));
         let named = cloudflared(Some("brain.example.org"), None);
         assert_eq!(
@@ -208,9 +208,13 @@ mod tests {
         let (net, starter) = (FakeNet::default(), FakeStarter::default());
         let agent = |port: u16, name: &str, rules: &serde_json::Value| {
             let base = format!("http://127.0.0.1:{port}");
-            net.put(&format!("{base}/ready"), 200, &json!({"status": 200, "readyConnections": 4}));
-            net.put(&format!("{base}/quicktunnel"), 200, &json!({"hostname": name}));
-            net.put(
+            net.set_answer(
+                &format!("{base}/ready"),
+                200,
+                &json!({"status": 200, "readyConnections": 4}),
+            );
+            net.set_answer(&format!("{base}/quicktunnel"), 200, &json!({"hostname": name}));
+            net.set_answer(
                 &format!("{base}/config"),
                 200,
                 &json!({"version": -1, "config": {"ingress": rules}}),
@@ -233,7 +237,7 @@ mod tests {
             rule("brain.example.org", "http://localhost:8765"),
             rule("", "http_status:404")
         ]);
-        net.gone("http://127.0.0.1:20241/ready");
+        net.remove_answer("http://127.0.0.1:20241/ready");
         agent(20242, "", &named);
         let at = |name: &str| AgentStatus::Up(vec![format!("https://{name}")]);
         assert_eq!(cloudflared(None, None).ask(&net, &starter), at("brain.example.org"));

@@ -105,9 +105,9 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
             }
         },
         other => {
-            let runs = match other {
-                AgentStatus::NotConnected(said) => Some(("not_connected", said)),
-                AgentStatus::OtherTarget(said) => Some(("not_connected", said)),
+            let problem = match other {
+                AgentStatus::NotConnected(description) => Some(("not_connected", description)),
+                AgentStatus::OtherTarget(description) => Some(("not_connected", description)),
                 _ => None,
             };
             if let Some(rejection) = &observation.rejection {
@@ -127,26 +127,28 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
             let last_error =
                 observation.last_error.as_ref().map(|line| format!("; it says: {line}"));
             let last_error = last_error.unwrap_or_default();
-            match (runs, observation.child) {
-                (Some((state, said)), true) => {
-                    diagnosis(state, format!("{said}{last_error}"), None, Action::Restart)
+            match (problem, observation.child) {
+                (Some((state, description)), true) => {
+                    diagnosis(state, format!("{description}{last_error}"), None, Action::Restart)
                 }
                 // A foreign agent for another target; ours can run beside it.
-                (Some((state, said)), false) if matches!(other, AgentStatus::OtherTarget(_)) => {
-                    diagnosis(state, said.clone(), None, Action::Start)
+                (Some((state, description)), false)
+                    if matches!(other, AgentStatus::OtherTarget(_)) =>
+                {
+                    diagnosis(state, description.clone(), None, Action::Start)
                 }
-                (Some((state, said)), false) => {
+                (Some((state, description)), false) => {
                     let hint = format!(
-                        "somebody else started that {name}: brain leaves it alone; look at its own \
+                        "another program started that {name}, so brain does not change it; check its \
                          log, or end it"
                     );
-                    diagnosis(state, said.clone(), Some(hint), Action::Nothing)
+                    diagnosis(state, description.clone(), Some(hint), Action::Nothing)
                 }
                 (None, true) => diagnosis(
                     "agent_down",
-                    format!("{name} runs, and does not answer yet{last_error}"),
+                    format!("{name} runs, but does not answer yet{last_error}"),
                     Some(format!(
-                        "if it goes on: tunnel.api has to be where {name}'s own interface listens"
+                        "if this persists: set tunnel.api to the address of {name}'s local API"
                     )),
                     Action::Restart,
                 ),
@@ -158,7 +160,7 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                              be run"
                         ),
                         Some(format!(
-                            "install {name}, or say where it is: tunnel.binary in config.toml"
+                            "install {name}, or set its path: tunnel.binary in config.toml"
                         )),
                         Action::Nothing,
                     ),
@@ -196,21 +198,19 @@ fn diagnose_reachability(
         url: None,
         action: Action::Nothing,
     };
-    // A restart mends neither our port nor the network, and may cost the address.
+    // A restart fixes neither our port nor the network, and the agent may lose its address.
     match (&observation.local_health, &observation.public_health) {
         (Err(why), _) => diagnosis(
             "service_down",
             format!(
-                "{name} has a tunnel at {url}, and http://127.0.0.1:{port}/health does not answer \
-                 as brain does: {why}"
+                "{name} has a tunnel at {url}, but http://127.0.0.1:{port}/health does not answer \
+                 like brain: {why}"
             ),
-            Some(format!(
-                "http.public has to listen at 127.0.0.1:{port}, the port of tunnel.forward"
-            )),
+            Some(format!("set http.public to 127.0.0.1:{port}, the port of tunnel.forward")),
         ),
         (Ok(()), Some(Err(why))) => diagnosis(
             "unreachable",
-            format!("{name} says that it has a tunnel at {url}, and that is not proved: {why}"),
+            format!("{name} reports a tunnel at {url}, but it is not proved: {why}"),
             Some(format!(
                 "try {url}/health from another machine; does the tunnel lead to port {port} of \
                  this one? \

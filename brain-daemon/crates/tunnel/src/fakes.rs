@@ -16,11 +16,11 @@ use brain_net::{Error as NetError, HttpClient, HttpRequest, HttpResponse};
 pub(super) struct FakeNet(Mutex<HashMap<String, (u16, String)>>);
 
 impl FakeNet {
-    pub(super) fn put(&self, url: &str, status: u16, body: &Value) {
+    pub(super) fn set_answer(&self, url: &str, status: u16, body: &Value) {
         self.0.lock().unwrap().insert(url.into(), (status, body.to_string()));
     }
 
-    pub(super) fn gone(&self, url: &str) {
+    pub(super) fn remove_answer(&self, url: &str) {
         self.0.lock().unwrap().remove(url);
     }
 }
@@ -37,7 +37,7 @@ impl HttpClient for FakeNet {
 #[derive(Default)]
 pub(super) struct Programs {
     /// The output of a command.
-    says: String,
+    output: String,
     pub(super) missing: bool,
     pub(super) started: Vec<Launch>,
     /// The exit and output lines of the last child.
@@ -51,9 +51,9 @@ pub(super) struct Programs {
 pub(super) struct FakeStarter(Arc<Mutex<Programs>>);
 
 impl FakeStarter {
-    pub(super) fn answering(text: &str) -> Self {
+    pub(super) fn with_output(text: &str) -> Self {
         let starter = Self::default();
-        starter.0.lock().unwrap().says = text.into();
+        starter.0.lock().unwrap().output = text.into();
         starter
     }
 
@@ -78,7 +78,7 @@ impl Starter for FakeStarter {
     }
 
     fn run(&self, _: &[String], _: Duration) -> std::io::Result<(i32, String)> {
-        Ok((0, self.0.lock().unwrap().says.clone()))
+        Ok((0, self.0.lock().unwrap().output.clone()))
     }
 }
 

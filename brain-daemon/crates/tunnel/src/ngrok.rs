@@ -69,7 +69,7 @@ impl Ngrok {
         match (answers, others.is_empty()) {
             (false, _) => AgentStatus::NotRunning,
             (true, true) => {
-                AgentStatus::NotConnected(format!("the agent answers at {base}, and has no tunnel"))
+                AgentStatus::NotConnected(format!("the agent answers at {base}, but has no tunnel"))
             }
             (true, false) => AgentStatus::OtherTarget(format!(
                 "the agent at {base} has no https tunnel to port {}, but {}",
@@ -81,8 +81,8 @@ impl Ngrok {
 
     /// Returns the program's major and minor version; the newest if it is unknown.
     fn version(&self, starter: &dyn Starter) -> (u32, u32) {
-        let said = starter.run(&[self.program(), "version".into()], VERSION_WITHIN);
-        said.ok().and_then(|(_, text)| version(&text)).unwrap_or(KNOWS_URL)
+        let output = starter.run(&[self.program(), "version".into()], VERSION_WITHIN);
+        output.ok().and_then(|(_, text)| version(&text)).unwrap_or(KNOWS_URL)
     }
 }
 
@@ -161,25 +161,25 @@ impl Agent for Ngrok {
             line.split_once(CODE)?.1.chars().take_while(char::is_ascii_digit).collect();
         let number: u32 = digits.parse().ok()?;
         let domain = self.settings.domain.as_deref().unwrap_or("the domain");
-        let token = "make or copy a token in ngrok's dashboard (Your Authtoken), put it into \
+        let token = "create or copy a token in ngrok's dashboard (Your Authtoken), put it into \
                      secrets/tunnel-authtoken with mode 600, then \
                      `brain tunnel start`";
         let (message, hint, is_permanent) = match number {
             // These codes go to visitors of the public address and do not concern the agent.
             3004 | 3200 | 6024 | 8012 => return None,
-            105 => ("ngrok says that the authtoken is no token".into(), token.into(), true),
+            105 => ("ngrok says that the authtoken is malformed".into(), token.into(), true),
             107 => {
                 ("ngrok says that the authtoken is invalid or was reset".into(), token.into(), true)
             }
-            4018 => ("ngrok wants an authtoken, and got none".into(), token.into(), true),
+            4018 => ("ngrok requires an authtoken, but got none".into(), token.into(), true),
             102 | 103 => (
                 "ngrok has suspended or blocked the account".into(),
                 "see ngrok's dashboard; then `brain tunnel start`".into(),
                 true,
             ),
             108 => (
-                "the account has as many agents at once as its plan allows".into(),
-                "end the other agents, see ngrok's dashboard (Agents); it is tried again".into(),
+                "the account has reached the number of agents of its plan".into(),
+                "end the other agents, see ngrok's dashboard (Agents); brain retries".into(),
                 false,
             ),
             120 | 121 => (
@@ -189,26 +189,26 @@ impl Agent for Ngrok {
             ),
             334 => (
                 format!("{domain} is online already, by another agent"),
-                "end that agent, on whichever machine it is; it is tried again".into(),
+                "end that agent, possibly on another machine; brain retries".into(),
                 false,
             ),
             313 | 314 | 320 => (
                 format!("the account may not use {domain}"),
-                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one that is \
-                 yours, and restart the daemon"
+                "reserve it in ngrok's dashboard (Domains), or set tunnel.domain to one of your \
+                 domains, and restart the daemon"
                     .into(),
                 true,
             ),
             9009 => (
                 "ngrok may not be reached through this proxy on this plan".into(),
-                "take http_proxy out of the daemon's environment, or change the plan".into(),
+                "remove http_proxy from the daemon's environment, or change the plan".into(),
                 true,
             ),
             _ => (
                 "ngrok refuses".into(),
                 format!(
-                    "https://ngrok.com/docs/errors/err_ngrok_{number} says what it means; it \
-                         is tried again"
+                    "https://ngrok.com/docs/errors/err_ngrok_{number} explains it; brain \
+                         retries"
                 ),
                 false,
             ),
@@ -252,9 +252,9 @@ mod tests {
         let net = FakeNet::default();
         assert_eq!(ask(&net), AgentStatus::NotRunning);
         let tunnels = |list: Vec<Value>| json!({"tunnels": list, "uri": "/api/tunnels"});
-        net.put("http://127.0.0.1:4040/api/tunnels", 200, &tunnels(vec![]));
+        net.set_answer("http://127.0.0.1:4040/api/tunnels", 200, &tunnels(vec![]));
         assert!(matches!(ask(&net), AgentStatus::NotConnected(_)), "reachable is not connected");
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4040/api/tunnels",
             200,
             &tunnels(vec![
@@ -263,7 +263,7 @@ mod tests {
             ]),
         );
         assert_eq!(ask(&net), AgentStatus::Up(vec!["https://a.ngrok.io".into()]));
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4040/api/tunnels",
             200,
             &tunnels(vec![tunnel("https://b.ngrok.io", "http://localhost:3000")]),
@@ -271,11 +271,11 @@ mod tests {
         let AgentStatus::OtherTarget(said) = ask(&net) else { panic!("for another port") };
         assert!(said.contains("https://b.ngrok.io to http://localhost:3000"), "{said}");
         // Newer agents have only the new shape.
-        net.put("http://127.0.0.1:4040/api/tunnels", 404, &json!({"error_code": 100}));
+        net.set_answer("http://127.0.0.1:4040/api/tunnels", 404, &json!({"error_code": 100}));
         let endpoint = json!({"name": "x", "uri": "/api/endpoints/x", "url": "https://c.ngrok.app",
             "upstream": {"url": "http://localhost:8765", "protocol": "http1"}});
         let inner = json!({"url": "https://c.internal", "upstream": {"url": "8765"}});
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4040/api/endpoints",
             200,
             &json!({"endpoints": [inner, endpoint]}),
@@ -286,27 +286,27 @@ mod tests {
     #[test]
     fn all_default_ports_are_tried() {
         let net = FakeNet::default();
-        net.put("http://127.0.0.1:4040/api/tunnels", 200, &json!({"hello": "world"}));
+        net.set_answer("http://127.0.0.1:4040/api/tunnels", 200, &json!({"hello": "world"}));
         assert_eq!(ask(&net), AgentStatus::NotRunning);
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4041/api/tunnels",
             200,
             &json!({"tunnels": [tunnel("https://x.ngrok.app", "http://localhost:1")]}),
         );
         assert!(matches!(ask(&net), AgentStatus::OtherTarget(_)));
-        net.put("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
+        net.set_answer("http://127.0.0.1:4042/api/tunnels", 200, &json!({"tunnels": []}));
         assert!(
             matches!(ask(&net), AgentStatus::NotConnected(_)),
             "ours may be the one that does not connect"
         );
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4044/api/tunnels",
             200,
             &json!({"tunnels": [tunnel("https://d.ngrok.app", "8765")]}),
         );
         assert_eq!(ask(&net), AgentStatus::Up(vec!["https://d.ngrok.app".into()]));
         // The tunnel with the fixed name wins; without it, the message lists the others.
-        net.put(
+        net.set_answer(
             "http://127.0.0.1:4043/api/tunnels",
             200,
             &json!({"tunnels": [tunnel("https://e.ngrok.app", "8765")]}),
@@ -344,7 +344,7 @@ mod tests {
             ),
             ("what", "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt"),
         ] {
-            let starter = FakeStarter::answering(says);
+            let starter = FakeStarter::with_output(says);
             let launch = ngrok(Some("b.ngrok.app")).launch(Some(&token), &starter);
             assert_eq!(launch.command.join(" "), expected);
             let named: Vec<&str> = launch.variables.iter().map(|(name, _)| name.as_str()).collect();
@@ -353,7 +353,7 @@ mod tests {
                 false => assert_eq!(named, ["NGROK_AUTHTOKEN"]),
             }
         }
-        let bare = ngrok(None).launch(None, &FakeStarter::answering("ngrok version 3.22.1"));
+        let bare = ngrok(None).launch(None, &FakeStarter::with_output("ngrok version 3.22.1"));
         assert_eq!(bare.command.join(" "), "ngrok http 8765 --log stdout --log-format logfmt");
         assert!(bare.variables.is_empty());
     }

@@ -27,22 +27,22 @@ impl Proof {
     /// If `url` has no host.
     pub fn new(url: &str, question: String, answer: String) -> Result<Self, String> {
         let parsed = Url::parse(&format!("{url}/health")).ok().filter(Url::has_host);
-        Ok(Self { question, answer, url: parsed.ok_or("it is no address")? })
+        Ok(Self { question, answer, url: parsed.ok_or("it is not an address")? })
     }
 
     /// Returns the answer to a request with this question, addressed to `host`. Agents may forward
     /// requests under the listener's own address; any other name fails.
     #[must_use]
     pub fn answer_for(&self, host: &str, question: &str) -> Option<String> {
-        let named = Url::parse(&format!("http://{host}/")).ok()?;
-        let is_here = match named.host()? {
+        let requested = Url::parse(&format!("http://{host}/")).ok()?;
+        let is_here = match requested.host()? {
             Host::Domain(name) => name == "localhost",
             Host::Ipv4(ip) => IpAddr::from(ip).is_loopback(),
             Host::Ipv6(ip) => IpAddr::from(ip).is_loopback(),
         };
-        let is_right =
-            question == self.question && (is_here || named.host_str() == self.url.host_str());
-        is_right.then(|| self.answer.clone())
+        let is_valid =
+            question == self.question && (is_here || requested.host_str() == self.url.host_str());
+        is_valid.then(|| self.answer.clone())
     }
 
     /// Sends the question. With `public`, the host must have public addresses only.
@@ -59,14 +59,14 @@ impl Proof {
             public,
             is_complete: |_| false,
         };
-        let answer = net.call(&call).map_err(|trouble| trouble.to_string())?;
+        let answer = net.call(&call).map_err(|error| error.to_string())?;
         if answer.status != 200 {
             return Err(format!("it answers with status {}", answer.status));
         }
-        let said: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
-        match said.is_some_and(|said| said["proof"] == self.answer.as_str()) {
+        let reply: Option<serde_json::Value> = serde_json::from_slice(&answer.body).ok();
+        match reply.is_some_and(|reply| reply["proof"] == self.answer.as_str()) {
             true => Ok(()),
-            false => Err("what answers there does not prove that it leads to this brain".into()),
+            false => Err("the answer does not prove that it leads to this brain".into()),
         }
     }
 }

@@ -36,17 +36,19 @@ impl Tailscale {
         for part in parts {
             let web = part.get("Web").and_then(Value::as_object);
             for (place, site) in web.into_iter().flatten() {
-                let open = part
+                let is_public = part
                     .get("AllowFunnel")
                     .and_then(|open| open.get(place))
                     .and_then(Value::as_bool);
                 let proxy =
                     site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
                 match public(&format!("https://{place}")) {
-                    Some(url) if open == Some(true) && leads_to(proxy, self.settings.forward) => {
+                    Some(url)
+                        if is_public == Some(true) && leads_to(proxy, self.settings.forward) =>
+                    {
                         ours.push(url);
                     }
-                    _ if open == Some(true) => others.push(format!("{place} to {proxy}")),
+                    _ if is_public == Some(true) => others.push(format!("{place} to {proxy}")),
                     // Served inside the tailnet only.
                     _ => {}
                 }
@@ -92,38 +94,36 @@ impl Agent for Tailscale {
 
     fn rejection(&self, line: &str) -> Option<Rejection> {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        let (message, hint, is_permanent) = if has(&[
-            "Funnel is not enabled",
-            "Funnel not available",
-            "\"funnel\" node attribute",
-        ]) {
-            (
-                "funnel is not switched on for this tailnet or machine",
-                "switch it on in Tailscale's admin console (MagicDNS, HTTPS certificates, and the \
+        let (message, hint, is_permanent) =
+            if has(&["Funnel is not enabled", "Funnel not available", "\"funnel\" node attribute"])
+            {
+                (
+                    "funnel is not enabled for this tailnet or machine",
+                    "enable it in Tailscale's admin console (MagicDNS, HTTPS certificates, and the \
                  node attribute funnel), then `brain tunnel start`",
-                true,
-            )
-        } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {
-            (
-                "this machine is not logged in to Tailscale",
-                "`tailscale up`, then `brain tunnel start`",
-                true,
-            )
-        } else if has(&["Access denied", "access denied"]) {
-            (
-                "this user may not change what tailscale serves",
-                "once, as root: `tailscale set --operator=$USER`; then `brain tunnel start`",
-                true,
-            )
-        } else if has(&["failed to connect to local tailscaled", "is Tailscale running?"]) {
-            (
-                "tailscaled does not run on this machine",
-                "start it: `systemctl start tailscaled`; it is tried again",
-                false,
-            )
-        } else {
-            return None;
-        };
+                    true,
+                )
+            } else if has(&["Logged out", "NeedsLogin", "not logged in"]) {
+                (
+                    "this machine is not logged in to Tailscale",
+                    "`tailscale up`, then `brain tunnel start`",
+                    true,
+                )
+            } else if has(&["Access denied", "access denied"]) {
+                (
+                    "this user may not change what tailscale serves",
+                    "once, as root: `tailscale set --operator=$USER`; then `brain tunnel start`",
+                    true,
+                )
+            } else if has(&["failed to connect to local tailscaled", "is Tailscale running?"]) {
+                (
+                    "tailscaled does not run on this machine",
+                    "start it: `systemctl start tailscaled`; brain retries",
+                    false,
+                )
+            } else {
+                return None;
+            };
         Some(Rejection {
             code: String::new(),
             message: message.into(),
@@ -155,7 +155,8 @@ mod tests {
 
     #[test]
     fn only_a_funnel_to_our_port_counts() {
-        let ask = |text: &str| tailscale().ask(&FakeNet::default(), &FakeStarter::answering(text));
+        let ask =
+            |text: &str| tailscale().ask(&FakeNet::default(), &FakeStarter::with_output(text));
         let site = |proxy: &str| json!({"Handlers": {"/": {"Proxy": proxy}}});
         let serve = |proxy: &str, open: bool| {
             json!({"TCP": {"443": {"HTTPS": true}}, "Web": {"node.tail1.ts.net:443": site(proxy)},

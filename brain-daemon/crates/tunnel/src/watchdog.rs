@@ -12,7 +12,7 @@ use super::{
 };
 use brain_net::{HttpClient, HttpRequest};
 
-/// Longer words that contain a digit may be tokens and are redacted, in bytes.
+/// Maximum length of a word with a digit, in bytes. Longer ones may be tokens and are redacted.
 const MAX_WORD_BYTES: usize = 30;
 /// Maximum length of a shown agent line, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
@@ -20,7 +20,7 @@ const MAX_SHOWN_CHARS: usize = 200;
 /// External dependencies of one check.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
-    /// HttpClient HTTP.
+    /// Makes HTTP requests.
     pub net: &'a dyn HttpClient,
     /// Starts programs.
     pub starter: &'a dyn Starter,
@@ -216,9 +216,9 @@ impl Watchdog {
         if let Some(line) = lines.iter().rev().find(|line| is_error(line)) {
             self.last_error = Some(self.redact(line));
         }
-        if let Some(how) = ended {
-            let last = lines.last().map(|line| format!("; its last words: {}", self.redact(line)));
-            self.ended = Some(format!("{how}{}", last.unwrap_or_default()));
+        if let Some(exit) = ended {
+            let last = lines.last().map(|line| format!("; its last output: {}", self.redact(line)));
+            self.ended = Some(format!("{exit}{}", last.unwrap_or_default()));
             self.child = None;
         }
     }
@@ -333,7 +333,8 @@ fn is_error(line: &str) -> bool {
 /// # Errors
 /// A description of the wrong answer or of the failed request.
 pub fn is_healthy(net: &dyn HttpClient, base: &str) -> Result<(), String> {
-    let url = Url::parse(&format!("{base}/health")).map_err(|_| "it is no address".to_owned())?;
+    let url =
+        Url::parse(&format!("{base}/health")).map_err(|_| "it is not an address".to_owned())?;
     let call = HttpRequest {
         url: &url,
         body: None,

@@ -1,4 +1,4 @@
-//! Consent: what the owner is asked, and where errors go.
+//! Consent: the question for the owner, and the receivers of errors.
 
 use super::*;
 use crate::RegistrationRequest;
@@ -14,14 +14,14 @@ fn with(request: &AuthorizeRequest, change: impl Fn(&mut AuthorizeRequest)) -> A
 
 #[test]
 fn the_consent_page_shows_client_scopes_and_sources() {
-    let lab = Lab::new();
-    let app = lab.public_client("read write");
-    lab.update(&app.client_id, None, Some(&["work"])).unwrap();
+    let fixture = Fixture::new();
+    let app = fixture.public_client("read write");
+    fixture.update(&app.client_id, None, Some(&["work"])).unwrap();
     let request = with(&authorize_request(&app.client_id), |r| {
         r.scope = Some("read".into());
         r.resource = vec!["https://brain.example/mcp".into()];
     });
-    let consent = lab.access().consent(&request).unwrap();
+    let consent = fixture.access().consent(&request).unwrap();
     assert_eq!((consent.client_name.as_str(), consent.registered_by.as_str()), ("app", "admin"));
     assert_eq!(
         (consent.redirect_uri.as_str(), consent.redirect_host.as_str()),
@@ -34,14 +34,14 @@ fn the_consent_page_shows_client_scopes_and_sources() {
 
 #[test]
 fn an_unregistered_address_is_never_redirected_to() {
-    let lab = Lab::new();
-    let app = lab.public_client("read");
+    let fixture = Fixture::new();
+    let app = fixture.public_client("read");
     let good = authorize_request(&app.client_id);
     for client in
         [None, Some(""), Some("brain_cl_nobody"), Some("https://evil.example/client.json")]
     {
         let request = with(&good, |r| r.client_id = client.map(str::to_owned));
-        let error = shown_error(lab.access().consent(&request));
+        let error = shown_error(fixture.access().consent(&request));
         assert!(
             matches!(error, OAuthError::InvalidClient | OAuthError::InvalidRequest),
             "{client:?}"
@@ -64,128 +64,135 @@ fn an_unregistered_address_is_never_redirected_to() {
     ] {
         let request = with(&good, |r| r.redirect_uri = Some(uri.into()));
         assert_eq!(
-            shown_error(lab.access().consent(&request)),
+            shown_error(fixture.access().consent(&request)),
             OAuthError::InvalidRequest,
             "{uri}"
         );
         assert_eq!(
-            shown_error(lab.access().approve(&request, Scopes::READ_WRITE)),
+            shown_error(fixture.access().approve(&request, Scopes::READ_WRITE)),
             OAuthError::InvalidRequest
         );
-        assert_eq!(shown_error(lab.access().deny(&request)), OAuthError::InvalidRequest);
+        assert_eq!(shown_error(fixture.access().deny(&request)), OAuthError::InvalidRequest);
         // However wrong the rest is.
         let worse = with(&request, |r| r.response_type = Some("token".into()));
-        assert_eq!(shown_error(lab.access().consent(&worse)), OAuthError::InvalidRequest);
+        assert_eq!(shown_error(fixture.access().consent(&worse)), OAuthError::InvalidRequest);
     }
-    let (service, _) = lab.confidential_client("service", "read", &[]);
+    let (service, _) = fixture.confidential_client("service", "read", &[]);
     let request = authorize_request(&service.client_id);
     assert_eq!(
-        shown_error(lab.access().consent(&request)),
+        shown_error(fixture.access().consent(&request)),
         OAuthError::InvalidRequest,
         "it has no address at all"
     );
-    lab.revoke_client(&app.client_id);
-    assert_eq!(shown_error(lab.access().consent(&good)), OAuthError::InvalidClient);
+    fixture.revoke_client(&app.client_id);
+    assert_eq!(shown_error(fixture.access().consent(&good)), OAuthError::InvalidClient);
 }
 
 #[test]
 fn the_address_is_optional_if_the_client_has_one_only() {
-    let lab = Lab::new();
-    let app = lab.public_client("read");
+    let fixture = Fixture::new();
+    let app = fixture.public_client("read");
     let request = with(&authorize_request(&app.client_id), |r| r.redirect_uri = None);
-    assert_eq!(lab.access().consent(&request).unwrap().redirect_uri, CALLBACK);
+    assert_eq!(fixture.access().consent(&request).unwrap().redirect_uri, CALLBACK);
     let uris = vec![CALLBACK.into(), "https://app.example/other".into()];
     let two =
         ClientRegister { public: true, redirect_uris: uris, ..registration_request("two", "read") };
-    let id = lab.access().client_register(two).unwrap().client_id;
+    let id = fixture.access().client_register(two).unwrap().client_id;
     let request = with(&authorize_request(&id), |r| r.redirect_uri = None);
-    assert_eq!(shown_error(lab.access().consent(&request)), OAuthError::InvalidRequest);
+    assert_eq!(shown_error(fixture.access().consent(&request)), OAuthError::InvalidRequest);
 }
 
 #[test]
 fn errors_are_sent_to_the_address_of_a_trusted_client() {
-    let lab = Lab::new();
-    let app = lab.public_client("read");
+    let fixture = Fixture::new();
+    let app = fixture.public_client("read");
     let good = authorize_request(&app.client_id);
-    let says = |change: fn(&mut AuthorizeRequest)| {
-        redirected_error(lab.access().consent(&with(&good, change)))
+    let error_after = |change: fn(&mut AuthorizeRequest)| {
+        redirected_error(fixture.access().consent(&with(&good, change)))
     };
-    assert_eq!(says(|r| r.response_type = None), "invalid_request");
-    assert_eq!(says(|r| r.response_type = Some("token".into())), "unsupported_response_type");
-    assert_eq!(says(|r| r.response_type = Some("code token".into())), "unsupported_response_type");
-    assert_eq!(says(|r| r.code_challenge = None), "invalid_request");
-    assert_eq!(says(|r| r.code_challenge = Some("short".into())), "invalid_request");
+    assert_eq!(error_after(|r| r.response_type = None), "invalid_request");
     assert_eq!(
-        says(|r| r.code_challenge = Some(format!("{}=", "a".repeat(42)))),
+        error_after(|r| r.response_type = Some("token".into())),
+        "unsupported_response_type"
+    );
+    assert_eq!(
+        error_after(|r| r.response_type = Some("code token".into())),
+        "unsupported_response_type"
+    );
+    assert_eq!(error_after(|r| r.code_challenge = None), "invalid_request");
+    assert_eq!(error_after(|r| r.code_challenge = Some("short".into())), "invalid_request");
+    assert_eq!(
+        error_after(|r| r.code_challenge = Some(format!("{}=", "a".repeat(42)))),
         "invalid_request"
     );
-    assert_eq!(says(|r| r.code_challenge_method = None), "invalid_request");
-    assert_eq!(says(|r| r.code_challenge_method = Some("plain".into())), "invalid_request");
-    assert_eq!(says(|r| r.scope = Some("write".into())), "invalid_scope");
-    assert_eq!(says(|r| r.scope = Some("read openid".into())), "invalid_scope");
-    assert_eq!(says(|r| r.resource = vec!["https://evil.example".into()]), "invalid_target");
-    let refused = lab.access().deny(&good).unwrap();
-    let told = parameters(&refused);
-    assert_eq!((told["error"].as_str(), told["state"].as_str()), ("access_denied", "st&te 1"));
-    assert_eq!(told["iss"], ISSUER);
+    assert_eq!(error_after(|r| r.code_challenge_method = None), "invalid_request");
+    assert_eq!(error_after(|r| r.code_challenge_method = Some("plain".into())), "invalid_request");
+    assert_eq!(error_after(|r| r.scope = Some("write".into())), "invalid_scope");
+    assert_eq!(error_after(|r| r.scope = Some("read openid".into())), "invalid_scope");
+    assert_eq!(error_after(|r| r.resource = vec!["https://evil.example".into()]), "invalid_target");
+    let refused = fixture.access().deny(&good).unwrap();
+    let answer = parameters(&refused);
+    assert_eq!((answer["error"].as_str(), answer["state"].as_str()), ("access_denied", "st&te 1"));
+    assert_eq!(answer["iss"], ISSUER);
     let quiet = with(&good, |r| r.state = None);
-    assert!(!parameters(&lab.access().deny(&quiet).unwrap()).contains_key("state"));
+    assert!(!parameters(&fixture.access().deny(&quiet).unwrap()).contains_key("state"));
 }
 
 #[test]
 fn errors_of_a_dynamic_client_are_shown_to_the_person() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let client = RegistrationRequest {
         redirect_uris: vec![CALLBACK.into()],
         ..RegistrationRequest::default()
     };
-    let good = authorize_request(&lab.access().register_dynamic_client(&client).unwrap().client_id);
-    let says = |change: fn(&mut AuthorizeRequest)| {
+    let good =
+        authorize_request(&fixture.access().register_dynamic_client(&client).unwrap().client_id);
+    let error_after = |change: fn(&mut AuthorizeRequest)| {
         let request = with(&good, change);
         assert_eq!(
-            shown_error(lab.access().approve(&request, Scopes::READ_WRITE)),
-            shown_error(lab.access().deny(&request))
+            shown_error(fixture.access().approve(&request, Scopes::READ_WRITE)),
+            shown_error(fixture.access().deny(&request))
         );
-        shown_error(lab.access().consent(&request))
+        shown_error(fixture.access().consent(&request))
     };
     assert_eq!(
-        says(|r| r.response_type = Some("token".into())),
+        error_after(|r| r.response_type = Some("token".into())),
         OAuthError::UnsupportedResponseType
     );
-    assert_eq!(says(|r| r.code_challenge = None), OAuthError::InvalidRequest);
-    assert_eq!(says(|r| r.scope = Some("admin".into())), OAuthError::InvalidScope);
+    assert_eq!(error_after(|r| r.code_challenge = None), OAuthError::InvalidRequest);
+    assert_eq!(error_after(|r| r.scope = Some("admin".into())), OAuthError::InvalidScope);
     assert_eq!(
-        says(|r| r.resource = vec!["https://evil.example".into()]),
+        error_after(|r| r.resource = vec!["https://evil.example".into()]),
         OAuthError::InvalidTarget
     );
-    // The owner has seen where it leads.
-    assert!(lab.access().deny(&good).unwrap().starts_with(CALLBACK));
+    // The owner has seen the redirect address.
+    assert!(fixture.access().deny(&good).unwrap().starts_with(CALLBACK));
 }
 
 #[test]
 fn a_loopback_address_may_have_any_port() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let at =
         |uri: &str| with(&authorize_request(CLAUDE_CODE), |r| r.redirect_uri = Some(uri.into()));
     for uri in ["http://localhost:3118/callback", "http://127.0.0.1:50123/callback"] {
-        let consent = lab.access().consent(&at(uri)).unwrap();
+        let consent = fixture.access().consent(&at(uri)).unwrap();
         assert!(consent.loopback && consent.redirect_uri == uri, "{consent:?}");
-        let to = lab.access().approve(&at(uri), consent.scopes).unwrap();
+        let to = fixture.access().approve(&at(uri), consent.scopes).unwrap();
         assert!(to.starts_with(&format!("{uri}?code=")), "{to}");
         // The same port has to be named for the token.
         let code = Secret::new(&*parameters(&to)["code"]);
         let credentials = Credentials { client_id: CLAUDE_CODE.into(), secret: None };
-        let offer = |uri: &str| AuthorizationGrant::Code {
+        let grant = |uri: &str| AuthorizationGrant::Code {
             code: code.clone(),
             redirect_uri: Some(uri.into()),
             verifier: Some(Secret::new(VERIFIER)),
         };
         let other = uri.replace(":3118", ":3119").replace(":50123", ":3119");
         assert_eq!(
-            error(lab.access().exchange(&credentials, &offer(&other), &[])),
+            error(fixture.access().exchange(&credentials, &grant(&other), &[])),
             OAuthError::InvalidGrant
         );
-        assert!(lab.access().exchange(&credentials, &offer(uri), &[]).is_ok());
+        assert!(fixture.access().exchange(&credentials, &grant(uri), &[]).is_ok());
     }
     for uri in [
         "http://localhost:3118/other",
@@ -193,7 +200,7 @@ fn a_loopback_address_may_have_any_port() {
         "https://localhost/callback",
     ] {
         assert_eq!(
-            shown_error(lab.access().consent(&at(uri))),
+            shown_error(fixture.access().consent(&at(uri))),
             OAuthError::InvalidRequest,
             "{uri}"
         );
@@ -202,47 +209,48 @@ fn a_loopback_address_may_have_any_port() {
 
 #[test]
 fn a_known_client_is_registered_by_consent() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let claude = with(&authorize_request(CLAUDE), |r| {
         r.redirect_uri = Some("https://claude.ai/api/mcp/auth_callback".into());
     });
-    let consent = lab.access().consent(&claude).unwrap();
+    let consent = fixture.access().consent(&claude).unwrap();
     assert_eq!(
         (consent.client_name.as_str(), consent.registered_by.as_str()),
         ("Claude", "metadata")
     );
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
-    lab.access().deny(&claude).unwrap();
-    let listed = |lab: &Lab| {
-        lab.access().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
+    fixture.access().deny(&claude).unwrap();
+    let listed = |fixture: &Fixture| {
+        fixture.access().client_list(&brain_protocol::ClientList { all: true }).unwrap().clients
     };
-    assert!(listed(&lab).is_empty());
+    assert!(listed(&fixture).is_empty());
     let admin = with(&claude, |r| r.scope = Some("admin".into()));
-    assert!(matches!(lab.access().consent(&admin), Err(AuthorizeError::Redirect(_))));
+    assert!(matches!(fixture.access().consent(&admin), Err(AuthorizeError::Redirect(_))));
 
-    let take = |lab: &Lab| {
-        let offer = AuthorizationGrant::Code {
-            code: lab.code(&claude),
+    let take = |fixture: &Fixture| {
+        let grant = AuthorizationGrant::Code {
+            code: fixture.code(&claude),
             redirect_uri: claude.redirect_uri.clone(),
             verifier: Some(Secret::new(VERIFIER)),
         };
-        lab.access()
-            .exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &offer, &[])
+        fixture
+            .access()
+            .exchange(&Credentials { client_id: CLAUDE.into(), secret: None }, &grant, &[])
             .unwrap()
     };
-    let issued = take(&lab);
-    lab.reopen();
-    assert!(lab.is_accepted(&issued.access_token));
-    assert_eq!(listed(&lab)[0].registered_by, "metadata");
-    assert!(listed(&lab)[0].public);
+    let issued = take(&fixture);
+    fixture.reopen();
+    assert!(fixture.is_accepted(&issued.access_token));
+    assert_eq!(listed(&fixture)[0].registered_by, "metadata");
+    assert!(listed(&fixture)[0].public);
     // A revoked client with a document needs the owner's consent again.
-    assert_eq!(lab.revoke_client(CLAUDE), 2);
-    assert!(!lab.is_accepted(&issued.access_token));
-    let again = take(&lab);
-    assert!(lab.is_accepted(&again.access_token) && !lab.is_accepted(&issued.access_token));
+    assert_eq!(fixture.revoke_client(CLAUDE), 2);
+    assert!(!fixture.is_accepted(&issued.access_token));
+    let again = take(&fixture);
+    assert!(fixture.is_accepted(&again.access_token) && !fixture.is_accepted(&issued.access_token));
     let credentials = Credentials { client_id: CLAUDE.into(), secret: None };
     assert_eq!(
-        error(lab.refresh(&credentials, &issued.refresh_token, None)),
+        error(fixture.refresh(&credentials, &issued.refresh_token, None)),
         OAuthError::InvalidGrant
     );
 }

@@ -4,9 +4,9 @@ use super::*;
 
 #[test]
 fn the_requested_scopes_are_granted() {
-    let lab = Lab::new();
-    let (credentials, made) = lab.confidential_client("phone", "write, read", &[]);
-    assert_eq!(made.scope, "read write");
+    let fixture = Fixture::new();
+    let (credentials, registered) = fixture.confidential_client("phone", "write, read", &[]);
+    assert_eq!(registered.scope, "read write");
     for (asked, granted) in [
         (None, "read write"),
         (Some("read"), "read"),
@@ -15,15 +15,15 @@ fn the_requested_scopes_are_granted() {
         // Clients ask for what a challenge names; what is not granted is left out, and said.
         (Some("read admin"), "read"),
     ] {
-        let issued = lab.client_credentials(&credentials, asked).unwrap();
+        let issued = fixture.client_credentials(&credentials, asked).unwrap();
         assert_eq!(issued.scopes.to_string(), granted, "{asked:?}");
         assert!(issued.refresh_token.is_none());
-        let caller = lab.access().bearer(issued.access_token.expose()).unwrap();
+        let caller = fixture.access().bearer(issued.access_token.expose()).unwrap();
         assert_eq!(caller.scopes().to_string(), granted);
     }
     for asked in ["admin", "owner", "read offline_access", "READ", "read\u{0}"] {
         assert_eq!(
-            error(lab.client_credentials(&credentials, Some(asked))),
+            error(fixture.client_credentials(&credentials, Some(asked))),
             OAuthError::InvalidScope,
             "{asked:?}"
         );
@@ -32,23 +32,23 @@ fn the_requested_scopes_are_granted() {
 
 #[test]
 fn a_client_gets_only_its_current_scopes() {
-    let lab = Lab::new();
-    let (credentials, _) = lab.confidential_client("phone", "write", &[]);
-    lab.update("phone", Some("read"), None).unwrap();
-    assert_eq!(lab.client_credentials(&credentials, None).unwrap().scopes.to_string(), "read");
+    let fixture = Fixture::new();
+    let (credentials, _) = fixture.confidential_client("phone", "write", &[]);
+    fixture.update("phone", Some("read"), None).unwrap();
+    assert_eq!(fixture.client_credentials(&credentials, None).unwrap().scopes.to_string(), "read");
     assert_eq!(
-        error(lab.client_credentials(&credentials, Some("write"))),
+        error(fixture.client_credentials(&credentials, Some("write"))),
         OAuthError::InvalidScope
     );
 }
 
 #[test]
 fn only_this_service_can_be_the_resource() {
-    let lab = Lab::new();
-    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
+    let fixture = Fixture::new();
+    let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
     let to = |resources: &[&str]| {
         let resources: Vec<String> = resources.iter().map(|&r| r.to_owned()).collect();
-        lab.access().exchange(
+        fixture.access().exchange(
             &credentials,
             &AuthorizationGrant::ClientCredentials { scope: None },
             &resources,
@@ -94,17 +94,17 @@ fn only_this_service_can_be_the_resource() {
 
 #[test]
 fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
-    let lab = Lab::new();
-    let (credentials, made) = lab.confidential_client("phone", "read", &[]);
-    let (_, other) = lab.confidential_client("other", "read", &[]);
-    let app = lab.public_client("read");
-    lab.confidential_client("gone", "read", &[]);
+    let fixture = Fixture::new();
+    let (credentials, registered) = fixture.confidential_client("phone", "read", &[]);
+    let (_, other) = fixture.confidential_client("other", "read", &[]);
+    let app = fixture.public_client("read");
+    fixture.confidential_client("gone", "read", &[]);
     let mut said = Vec::new();
     let mut cannot = |id: &str, secret: Option<&str>| {
         let credentials = Credentials { client_id: id.into(), secret: secret.map(Secret::new) };
-        said.push(lab.client_credentials(&credentials, None).unwrap_err());
+        said.push(fixture.client_credentials(&credentials, None).unwrap_err());
     };
-    let secret = made.client_secret.clone().unwrap();
+    let secret = registered.client_secret.clone().unwrap();
     cannot("brain_cl_nobody", Some(secret.expose()));
     cannot("", Some(""));
     cannot(&credentials.client_id, None);
@@ -116,38 +116,38 @@ fn an_unknown_client_and_a_wrong_secret_get_the_same_error() {
     said.dedup();
     assert_eq!(said.len(), 1, "{said:?}");
     assert_eq!(said[0].error, OAuthError::InvalidClient);
-    assert!(lab.client_credentials(&credentials, None).is_ok());
+    assert!(fixture.client_credentials(&credentials, None).is_ok());
 }
 
 #[test]
 fn a_client_can_use_only_its_grant_types() {
-    let lab = Lab::new();
-    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
-    let app = lab.public_client("read");
+    let fixture = Fixture::new();
+    let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
+    let app = fixture.public_client("read");
     let empty = Credentials { secret: Some(Secret::new("")), ..app.clone() };
-    assert_eq!(error(lab.client_credentials(&app, None)), OAuthError::UnauthorizedClient);
-    assert_eq!(error(lab.client_credentials(&empty, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(error(fixture.client_credentials(&app, None)), OAuthError::UnauthorizedClient);
+    assert_eq!(error(fixture.client_credentials(&empty, None)), OAuthError::UnauthorizedClient);
     assert_eq!(
-        error(lab.redeem(&credentials, &Secret::new("brain_co_x"))),
+        error(fixture.redeem(&credentials, &Secret::new("brain_co_x"))),
         OAuthError::UnauthorizedClient
     );
     assert_eq!(
-        error(lab.refresh(&credentials, &Some(Secret::new("brain_rt_x")), None)),
+        error(fixture.refresh(&credentials, &Some(Secret::new("brain_rt_x")), None)),
         OAuthError::UnauthorizedClient
     );
 }
 
 #[test]
 fn the_number_of_tokens_of_a_client_is_limited() {
-    let lab = Lab::new();
-    let (credentials, _) = lab.confidential_client("phone", "read", &[]);
-    let (quiet, _) = lab.confidential_client("quiet", "read", &[]);
-    let kept = lab.client_credentials(&quiet, None).unwrap().access_token;
-    let first = lab.client_credentials(&credentials, None).unwrap().access_token;
+    let fixture = Fixture::new();
+    let (credentials, _) = fixture.confidential_client("phone", "read", &[]);
+    let (quiet, _) = fixture.confidential_client("quiet", "read", &[]);
+    let kept = fixture.client_credentials(&quiet, None).unwrap().access_token;
+    let first = fixture.client_credentials(&credentials, None).unwrap().access_token;
     // As many as a client may have, written at once rather than one by one.
     let mut change = brain_store::GrantUpdate::default();
     {
-        let table = lab.access().table();
+        let table = fixture.access().table();
         let hash = crate::grant_table::digest(first.expose());
         let record = table.token(&hash).unwrap().1.record.clone();
         for n in 0..998_u64 {
@@ -158,15 +158,20 @@ fn the_number_of_tokens_of_a_client_is_limited() {
                 .push((hash, Some(brain_store::TokenRecord { created_at, ..record.clone() })));
         }
     }
-    lab.access().apply(&mut lab.access().lock(), change).unwrap();
-    lab.advance(2000);
+    fixture.access().apply(&mut fixture.access().lock(), change).unwrap();
+    fixture.advance(2000);
     let count = || {
-        let all = lab.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
+        let all =
+            fixture.access().token_list(&brain_protocol::TokenList { all: true }).unwrap().tokens;
         all.iter().filter(|t| t.client_id.as_deref() == Some(&credentials.client_id)).count()
     };
-    lab.client_credentials(&credentials, None).unwrap();
-    assert_eq!((count(), lab.is_accepted(&first)), (1000, true));
-    let last = lab.client_credentials(&credentials, None).unwrap().access_token;
-    assert_eq!((count(), lab.is_accepted(&first)), (1000, false), "the oldest one made room");
-    assert!(lab.is_accepted(&last) && lab.is_accepted(&kept));
+    fixture.client_credentials(&credentials, None).unwrap();
+    assert_eq!((count(), fixture.is_accepted(&first)), (1000, true));
+    let last = fixture.client_credentials(&credentials, None).unwrap().access_token;
+    assert_eq!(
+        (count(), fixture.is_accepted(&first)),
+        (1000, false),
+        "the oldest token is removed"
+    );
+    assert!(fixture.is_accepted(&last) && fixture.is_accepted(&kept));
 }

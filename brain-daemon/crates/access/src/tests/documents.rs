@@ -14,7 +14,7 @@ fn document(id: &str, uris: &[&str]) -> Document {
     Document { body: text.to_string().into_bytes(), max_age: None }
 }
 
-impl Lab {
+impl Fixture {
     fn put(&self, id: &str, found: Result<Document, NetError>) {
         self.network.documents.lock().unwrap().insert(id.into(), found);
     }
@@ -24,9 +24,9 @@ impl Lab {
     }
 }
 
-fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
-    match lab.access().consent(request).unwrap_err() {
-        AuthorizeError::Shown(fault) => {
+fn why(fixture: &Fixture, request: &AuthorizeRequest) -> String {
+    match fixture.access().consent(request).unwrap_err() {
+        AuthorizeError::Page(fault) => {
             assert_eq!(fault.error, OAuthError::InvalidClient);
             fault.description
         }
@@ -36,9 +36,9 @@ fn why(lab: &Lab, request: &AuthorizeRequest) -> String {
 
 #[test]
 fn a_client_is_registered_by_its_document() {
-    let lab = Lab::new();
-    lab.put(APP, Ok(document(APP, &[CALLBACK, "cursor://x/cb"])));
-    let consent = lab.access().consent(&authorize_request(APP)).unwrap();
+    let fixture = Fixture::new();
+    fixture.put(APP, Ok(document(APP, &[CALLBACK, "cursor://x/cb"])));
+    let consent = fixture.access().consent(&authorize_request(APP)).unwrap();
     assert_eq!(
         (consent.client_name.as_str(), consent.registered_by.as_str()),
         ("An app", "metadata")
@@ -46,33 +46,33 @@ fn a_client_is_registered_by_its_document() {
     assert_eq!(consent.client_host.as_deref(), Some("app.example"));
     assert_eq!(consent.scopes, Scopes::READ_WRITE);
     let credentials = Credentials { client_id: APP.into(), secret: None };
-    let issued = lab.consent_and_redeem(&credentials);
-    assert!(lab.is_accepted(&issued.access_token));
-    assert_eq!(lab.fetches(), 1, "page, decision and exchange are served by one fetch");
-    assert!(lab.refresh(&credentials, &issued.refresh_token, None).is_ok());
+    let issued = fixture.consent_and_redeem(&credentials);
+    assert!(fixture.is_accepted(&issued.access_token));
+    assert_eq!(fixture.fetches(), 1, "page, decision and exchange are served by one fetch");
+    assert!(fixture.refresh(&credentials, &issued.refresh_token, None).is_ok());
 
-    lab.revoke_client(APP);
-    assert!(!lab.is_accepted(&issued.access_token));
+    fixture.revoke_client(APP);
+    assert!(!fixture.is_accepted(&issued.access_token));
     assert!(
-        lab.is_accepted(&lab.consent_and_redeem(&credentials).access_token),
+        fixture.is_accepted(&fixture.consent_and_redeem(&credentials).access_token),
         "it may ask again"
     );
 }
 
 #[test]
 fn a_client_follows_its_document() {
-    let lab = Lab::new();
-    lab.put(APP, Ok(document(APP, &[CALLBACK])));
+    let fixture = Fixture::new();
+    fixture.put(APP, Ok(document(APP, &[CALLBACK])));
     let credentials = Credentials { client_id: APP.into(), secret: None };
-    lab.consent_and_redeem(&credentials);
-    lab.put(APP, Ok(document(APP, &["https://app.example/new"])));
+    fixture.consent_and_redeem(&credentials);
+    fixture.put(APP, Ok(document(APP, &["https://app.example/new"])));
     assert!(
-        lab.access().consent(&authorize_request(APP)).is_ok(),
+        fixture.access().consent(&authorize_request(APP)).is_ok(),
         "the former one is kept for a day"
     );
-    lab.advance(DAY);
+    fixture.advance(DAY);
     assert_eq!(
-        shown_error(lab.access().consent(&authorize_request(APP))),
+        shown_error(fixture.access().consent(&authorize_request(APP))),
         OAuthError::InvalidRequest,
         "the address was given up"
     );
@@ -80,13 +80,13 @@ fn a_client_follows_its_document() {
         redirect_uri: Some("https://app.example/new".into()),
         ..authorize_request(APP)
     };
-    lab.access().approve(&moved, Scopes::READ_WRITE).unwrap();
-    // What cannot be had any more stays what the owner agreed to last.
-    lab.put(APP, Err(NetError::ConnectionRefused));
-    lab.advance(DAY);
-    assert!(lab.access().consent(&moved).is_ok());
+    fixture.access().approve(&moved, Scopes::READ_WRITE).unwrap();
+    // Without the document, the client stays as at the last consent.
+    fixture.put(APP, Err(NetError::ConnectionRefused));
+    fixture.advance(DAY);
+    assert!(fixture.access().consent(&moved).is_ok());
     assert_eq!(
-        shown_error(lab.access().consent(&authorize_request(APP))),
+        shown_error(fixture.access().consent(&authorize_request(APP))),
         OAuthError::InvalidRequest
     );
 }
@@ -100,22 +100,22 @@ fn a_document_is_cached_for_its_max_age_within_limits() {
         (Some(0), 5 * MINUTE),
         (Some(u64::MAX), DAY),
     ] {
-        let lab = Lab::new();
+        let fixture = Fixture::new();
         let fresh = fresh.map(Duration::from_secs);
-        lab.put(APP, Ok(Document { max_age: fresh, ..document(APP, &[CALLBACK]) }));
+        fixture.put(APP, Ok(Document { max_age: fresh, ..document(APP, &[CALLBACK]) }));
         for (turned, fetches) in [(0, 1), (kept - 1, 1), (1, 2)] {
-            lab.advance(turned);
-            lab.access().consent(&authorize_request(APP)).unwrap();
-            assert_eq!(lab.fetches(), fetches, "{fresh:?} {turned}");
+            fixture.advance(turned);
+            fixture.access().consent(&authorize_request(APP)).unwrap();
+            assert_eq!(fixture.fetches(), fetches, "{fresh:?} {turned}");
         }
     }
 }
 
 #[test]
 fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let other = document("https://other.example/client.json", &[CALLBACK]);
-    for (n, (found, told)) in [
+    for (n, (found, expected)) in [
         (Err(NetError::NotPublic), "no public address"),
         (Err(NetError::NameNotFound("x".into())), "no public address"),
         (Err(NetError::Status(403)), "brain clients register"),
@@ -127,68 +127,70 @@ fn a_failed_fetch_is_explained_and_cached_for_a_minute() {
     .enumerate()
     {
         let id = format!("https://app{n}.example/client.json");
-        lab.put(&id, found);
-        assert!(why(&lab, &authorize_request(&id)).contains(told), "{told}");
-        lab.put(&id, Ok(document(&id, &[CALLBACK])));
-        assert!(why(&lab, &authorize_request(&id)).contains(told), "{told}, again");
-        assert_eq!(lab.fetches(), n + 1);
+        fixture.put(&id, found);
+        assert!(why(&fixture, &authorize_request(&id)).contains(expected), "{expected}");
+        fixture.put(&id, Ok(document(&id, &[CALLBACK])));
+        assert!(why(&fixture, &authorize_request(&id)).contains(expected), "{expected}, again");
+        assert_eq!(fixture.fetches(), n + 1);
     }
-    lab.advance(MINUTE);
-    assert!(lab.access().consent(&authorize_request("https://app0.example/client.json")).is_ok());
+    fixture.advance(MINUTE);
+    assert!(
+        fixture.access().consent(&authorize_request("https://app0.example/client.json")).is_ok()
+    );
 }
 
 #[test]
 fn fetches_are_limited_by_host_and_in_total() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let at = |host: usize, n: usize| format!("https://host{host}.example/{n}");
     for n in 0..40 {
-        let refused = why(&lab, &authorize_request(&at(0, n)));
+        let refused = why(&fixture, &authorize_request(&at(0, n)));
         assert_eq!(refused.contains("try again in a minute"), n >= 5, "{n}: {refused}");
     }
-    assert_eq!(lab.fetches(), 5, "of one host");
+    assert_eq!(fixture.fetches(), 5, "of one host");
     for host in 1..40 {
-        why(&lab, &authorize_request(&at(host, 0)));
+        why(&fixture, &authorize_request(&at(host, 0)));
     }
-    assert_eq!(lab.fetches(), 20, "in all");
-    // Neither the copies nor what is kept needs a fetch.
+    assert_eq!(fixture.fetches(), 20, "in all");
+    // Built-in copies and cached documents need no fetch.
     let claude = "https://claude.ai/oauth/claude-code-client-metadata";
     let local = AuthorizeRequest {
         redirect_uri: Some("http://localhost:1234/callback".into()),
         ..authorize_request(claude)
     };
-    assert!(lab.access().consent(&local).is_ok());
-    lab.advance(MINUTE);
-    why(&lab, &authorize_request(&at(99, 0)));
-    assert_eq!(lab.fetches(), 21);
+    assert!(fixture.access().consent(&local).is_ok());
+    fixture.advance(MINUTE);
+    why(&fixture, &authorize_request(&at(99, 0)));
+    assert_eq!(fixture.fetches(), 21);
 }
 
 #[test]
 fn an_invalid_request_causes_no_fetch() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     for id in
         ["https://app.example", "https://app.example/", "brain_cl_nobody", "ftp://app.example/x"]
     {
         assert_eq!(
-            shown_error(lab.access().consent(&authorize_request(id))),
+            shown_error(fixture.access().consent(&authorize_request(id))),
             OAuthError::InvalidClient,
             "{id}"
         );
     }
     let plain =
         AuthorizeRequest { code_challenge_method: Some("plain".into()), ..authorize_request(APP) };
-    assert_eq!(shown_error(lab.access().consent(&plain)), OAuthError::InvalidRequest);
-    assert_eq!(lab.fetches(), 0);
+    assert_eq!(shown_error(fixture.access().consent(&plain)), OAuthError::InvalidRequest);
+    assert_eq!(fixture.fetches(), 0);
 }
 
 #[test]
 fn errors_are_not_sent_to_an_address_from_a_document() {
-    let lab = Lab::new();
-    lab.put(APP, Ok(document(APP, &[CALLBACK])));
+    let fixture = Fixture::new();
+    fixture.put(APP, Ok(document(APP, &[CALLBACK])));
     let wrong = AuthorizeRequest { scope: Some("admin".into()), ..authorize_request(APP) };
-    assert_eq!(shown_error(lab.access().consent(&wrong)), OAuthError::InvalidScope);
-    lab.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
+    assert_eq!(shown_error(fixture.access().consent(&wrong)), OAuthError::InvalidScope);
+    fixture.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
     assert_eq!(
-        shown_error(lab.access().consent(&wrong)),
+        shown_error(fixture.access().consent(&wrong)),
         OAuthError::InvalidScope,
         "nor after it was let in once"
     );
@@ -196,20 +198,20 @@ fn errors_are_not_sent_to_an_address_from_a_document() {
 
 #[test]
 fn fetching_can_be_disabled() {
-    let mut lab = Lab::new();
-    lab.put(APP, Ok(document(APP, &[CALLBACK])));
-    lab.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
-    lab.settings.fetch_client_documents = false;
-    lab.reopen();
-    let fetches = lab.fetches();
+    let mut fixture = Fixture::new();
+    fixture.put(APP, Ok(document(APP, &[CALLBACK])));
+    fixture.consent_and_redeem(&Credentials { client_id: APP.into(), secret: None });
+    fixture.settings.fetch_client_documents = false;
+    fixture.reopen();
+    let fetches = fixture.fetches();
     let other = "https://other.example/client.json";
-    lab.put(other, Ok(document(other, &[CALLBACK])));
-    assert!(why(&lab, &authorize_request(other)).contains("http.client_documents"));
-    assert!(lab.access().consent(&authorize_request(APP)).is_ok(), "who was let in stays");
+    fixture.put(other, Ok(document(other, &[CALLBACK])));
+    assert!(why(&fixture, &authorize_request(other)).contains("http.client_documents"));
+    assert!(fixture.access().consent(&authorize_request(APP)).is_ok(), "who was let in stays");
     let claude = "https://claude.ai/oauth/mcp-oauth-client-metadata";
     let callback = "https://claude.ai/api/mcp/auth_callback";
     let copy =
         AuthorizeRequest { redirect_uri: Some(callback.into()), ..authorize_request(claude) };
-    assert_eq!(lab.access().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
-    assert_eq!(lab.fetches(), fetches);
+    assert_eq!(fixture.access().consent(&copy).unwrap().client_host.as_deref(), Some("claude.ai"));
+    assert_eq!(fixture.fetches(), fetches);
 }

@@ -8,15 +8,15 @@ use brain_protocol::{
 
 use super::*;
 
-fn refused(lab: &Lab, request: ClientRegister) -> FaultCode {
-    let fault = lab.access().client_register(request).unwrap_err();
+fn refused(fixture: &Fixture, request: ClientRegister) -> FaultCode {
+    let fault = fixture.access().client_register(request).unwrap_err();
     assert!(fault.hint.is_some(), "{fault}");
     fault.code
 }
 
 #[test]
 fn a_client_is_registered_as_requested() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let request = ClientRegister {
         sources: ids(&["work", "home", "work"]),
         grant_types: vec![GrantType::RefreshToken, GrantType::AuthorizationCode],
@@ -24,41 +24,43 @@ fn a_client_is_registered_as_requested() {
         token_ttl: Some(60),
         ..registration_request(" My phone ", "write")
     };
-    let made = lab.access().client_register(request).unwrap();
+    let registered = fixture.access().client_register(request).unwrap();
     assert_eq!(
-        (made.client_name.as_str(), made.scope.as_str(), made.token_ttl),
+        (registered.client_name.as_str(), registered.scope.as_str(), registered.token_ttl),
         ("My phone", "write", 60)
     );
-    assert_eq!(made.sources, ["work", "home"]);
-    assert_eq!(made.grant_types, ["authorization_code", "refresh_token"]);
-    let secret = made.client_secret.unwrap();
-    assert!(made.client_id.starts_with("brain_cl_") && secret.expose().starts_with("brain_cs_"));
+    assert_eq!(registered.sources, ["work", "home"]);
+    assert_eq!(registered.grant_types, ["authorization_code", "refresh_token"]);
+    let secret = registered.client_secret.unwrap();
+    assert!(
+        registered.client_id.starts_with("brain_cl_") && secret.expose().starts_with("brain_cs_")
+    );
     assert_eq!(secret.expose().len(), "brain_cs_".len() + 43);
-    let listed = lab.access().client_list(&ClientList::default()).unwrap().clients;
+    let listed = fixture.access().client_list(&ClientList::default()).unwrap().clients;
     assert_eq!((listed.len(), listed[0].scope.as_str(), listed[0].public), (1, "write", false));
     assert_eq!(listed[0].last_used_at, None);
-    let bytes = std::fs::read(lab.store_path()).unwrap();
+    let bytes = std::fs::read(fixture.store_path()).unwrap();
     let found = |text: &str| bytes.windows(text.len()).any(|w| w == text.as_bytes());
     assert!(found("My phone") && !found(secret.expose()), "the secret itself is not stored");
 }
 
 #[test]
 fn an_invalid_registration_by_the_owner_is_refused() {
-    let lab = Lab::new();
+    let fixture = Fixture::new();
     let good = || registration_request("x", "read");
     let codes = vec![GrantType::AuthorizationCode];
-    assert_eq!(refused(&lab, registration_request("", "read")), FaultCode::InvalidRequest);
+    assert_eq!(refused(&fixture, registration_request("", "read")), FaultCode::InvalidRequest);
     assert_eq!(
-        refused(&lab, registration_request("a\u{202e}b", "read")),
+        refused(&fixture, registration_request("a\u{202e}b", "read")),
         FaultCode::InvalidRequest
     );
     assert_eq!(
-        refused(&lab, ClientRegister { sources: ids(&["nowhere"]), ..good() }),
+        refused(&fixture, ClientRegister { sources: ids(&["nowhere"]), ..good() }),
         FaultCode::UnknownSource
     );
     for ttl in [0, 59, 2_592_001] {
         assert_eq!(
-            refused(&lab, ClientRegister { token_ttl: Some(ttl), ..good() }),
+            refused(&fixture, ClientRegister { token_ttl: Some(ttl), ..good() }),
             FaultCode::InvalidRequest
         );
     }
@@ -87,18 +89,19 @@ fn an_invalid_registration_by_the_owner_is_refused() {
         ClientRegister { sources: ids(&["work"]), ..registration_request("x", "admin") },
     ];
     for request in wrong {
-        assert_eq!(refused(&lab, request.clone()), FaultCode::InvalidRequest, "{request:?}");
+        assert_eq!(refused(&fixture, request.clone()), FaultCode::InvalidRequest, "{request:?}");
     }
-    assert!(lab.access().client_list(&ClientList { all: true }).unwrap().clients.is_empty());
+    assert!(fixture.access().client_list(&ClientList { all: true }).unwrap().clients.is_empty());
 }
 
 #[test]
 fn a_client_is_found_by_id_or_by_unique_name() {
-    let lab = Lab::new();
-    let (_, one) = lab.confidential_client("phone", "read", &[]);
-    let (_, two) = lab.confidential_client("phone", "read", &[]);
+    let fixture = Fixture::new();
+    let (_, one) = fixture.confidential_client("phone", "read", &[]);
+    let (_, two) = fixture.confidential_client("phone", "read", &[]);
     let revoke = |client: &str, yes| {
-        lab.access()
+        fixture
+            .access()
             .client_revoke(&ClientRevoke { client: client.into(), yes })
             .map_err(|fault| fault.code)
     };
@@ -106,15 +109,18 @@ fn a_client_is_found_by_id_or_by_unique_name() {
     assert_eq!(revoke("nobody", true), Err(FaultCode::UnknownClient));
     assert_eq!(revoke(&one.client_id, false), Err(FaultCode::ConfirmationNeeded));
     assert_eq!(revoke(&one.client_id, true).unwrap().status, "revoked");
-    assert_eq!(lab.update(&one.client_id, Some("write"), None), Err(FaultCode::Conflict));
+    assert_eq!(fixture.update(&one.client_id, Some("write"), None), Err(FaultCode::Conflict));
     assert_eq!(
-        lab.update("phone", Some("write"), None).unwrap(),
+        fixture.update("phone", Some("write"), None).unwrap(),
         "updated",
         "one is left of this name"
     );
-    assert_eq!(lab.update("phone", Some("admin"), Some(&["work"])), Err(FaultCode::InvalidRequest));
-    assert_eq!(lab.update("phone", None, Some(&["nowhere"])), Err(FaultCode::UnknownSource));
-    let listed = |all| lab.access().client_list(&ClientList { all }).unwrap().clients;
+    assert_eq!(
+        fixture.update("phone", Some("admin"), Some(&["work"])),
+        Err(FaultCode::InvalidRequest)
+    );
+    assert_eq!(fixture.update("phone", None, Some(&["nowhere"])), Err(FaultCode::UnknownSource));
+    let listed = |all| fixture.access().client_list(&ClientList { all }).unwrap().clients;
     assert_eq!((listed(false).len(), listed(true).len()), (1, 2));
     assert_eq!(
         (listed(false)[0].client_id.as_str(), listed(false)[0].scope.as_str()),
@@ -124,13 +130,16 @@ fn a_client_is_found_by_id_or_by_unique_name() {
 
 #[test]
 fn the_names_of_valid_personal_tokens_are_unique() {
-    let lab = Lab::new();
-    let first = lab.personal_token("laptop", "read write", Some(90 * 24 * 3600)).unwrap();
+    let fixture = Fixture::new();
+    let first = fixture.personal_token("laptop", "read write", Some(90 * 24 * 3600)).unwrap();
     assert!(first.expose().starts_with("brain_pt_"));
-    assert_eq!(lab.personal_token(" laptop ", "read", None), Err(FaultCode::Conflict));
-    assert_eq!(lab.personal_token("", "read", None), Err(FaultCode::InvalidRequest));
+    assert_eq!(fixture.personal_token(" laptop ", "read", None), Err(FaultCode::Conflict));
+    assert_eq!(fixture.personal_token("", "read", None), Err(FaultCode::InvalidRequest));
     for seconds in [1, 59, u64::MAX] {
-        assert_eq!(lab.personal_token("x", "read", Some(seconds)), Err(FaultCode::InvalidRequest));
+        assert_eq!(
+            fixture.personal_token("x", "read", Some(seconds)),
+            Err(FaultCode::InvalidRequest)
+        );
     }
     let unknown = TokenCreate {
         name: "x".into(),
@@ -138,13 +147,13 @@ fn the_names_of_valid_personal_tokens_are_unique() {
         sources: ids(&["nowhere"]),
         expires_in: None,
     };
-    assert_eq!(lab.access().token_create(&unknown).unwrap_err().code, FaultCode::UnknownSource);
+    assert_eq!(fixture.access().token_create(&unknown).unwrap_err().code, FaultCode::UnknownSource);
     let list =
-        |all| -> Vec<TokenInfo> { lab.access().token_list(&TokenList { all }).unwrap().tokens };
+        |all| -> Vec<TokenInfo> { fixture.access().token_list(&TokenList { all }).unwrap().tokens };
     assert_eq!((list(false).len(), list(false)[0].scope.as_str()), (1, "read write"));
     assert!(!format!("{:?}", list(false)).contains(&first.expose()[9..]));
 
-    let revoke = |name: &str| lab.access().token_revoke(&TokenRevoke { token: name.into() });
+    let revoke = |name: &str| fixture.access().token_revoke(&TokenRevoke { token: name.into() });
     let status = |name: &str| revoke(name).map(|done| done.status).map_err(|fault| fault.code);
     assert_eq!(status("nothing"), Err(FaultCode::UnknownToken));
     let typed = revoke(first.expose()).unwrap_err();
@@ -152,126 +161,130 @@ fn the_names_of_valid_personal_tokens_are_unique() {
         typed.code == FaultCode::UnknownToken && !format!("{typed:?}").contains(first.expose())
     );
     assert_eq!(status("laptop").unwrap(), "revoked");
-    assert!(!lab.is_accepted(&first));
+    assert!(!fixture.is_accepted(&first));
     assert_eq!(status("laptop").unwrap(), "already_revoked");
-    let second = lab.personal_token("laptop", "read", Some(60)).unwrap();
+    let second = fixture.personal_token("laptop", "read", Some(60)).unwrap();
     assert_eq!((list(false).len(), list(true).len()), (1, 2));
-    lab.advance(MINUTE);
+    fixture.advance(MINUTE);
     assert_eq!((list(false).len(), list(true).len()), (0, 2), "it has ended");
-    assert!(!lab.is_accepted(&second));
-    lab.personal_token("laptop", "read", None).unwrap();
+    assert!(!fixture.is_accepted(&second));
+    fixture.personal_token("laptop", "read", None).unwrap();
 
     // A client's tokens are named by their ids.
-    let (credentials, _) = lab.confidential_client("phone", "read", &["work"]);
-    let access = lab.client_credentials(&credentials, None).unwrap().access_token;
+    let (credentials, _) = fixture.confidential_client("phone", "read", &["work"]);
+    let access = fixture.client_credentials(&credentials, None).unwrap().access_token;
     let shown = list(true).into_iter().find(|token| token.kind == "access").unwrap();
     assert_eq!(
         (shown.name.as_str(), shown.sources.as_slice()),
         ("phone", &["work".to_owned()][..])
     );
     assert_eq!(status(&shown.id).unwrap(), "revoked");
-    assert!(!lab.is_accepted(&access));
+    assert!(!fixture.is_accepted(&access));
 }
 
-fn admin(lab: &Lab, rotate: bool) -> Result<AdminTokenReply, Fault> {
-    lab.access().admin_token(&AdminToken { rotate })
+fn admin(fixture: &Fixture, rotate: bool) -> Result<AdminTokenReply, Fault> {
+    fixture.access().admin_token(&AdminToken { rotate })
 }
 
 #[test]
 fn the_admin_token_is_created_once_and_rotated_on_demand() {
-    let mut lab = Lab::new();
-    let path = lab.admin_token_path();
-    let first = admin(&lab, false).unwrap();
+    let mut fixture = Fixture::new();
+    let path = fixture.admin_token_path();
+    let first = admin(&fixture, false).unwrap();
     assert!(first.token.expose().starts_with("brain_ad_") && !first.rotated);
     assert_eq!(first.path, path.display().to_string());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    lab.reopen();
-    assert_eq!(admin(&lab, false).unwrap().token, first.token);
-    let second = admin(&lab, true).unwrap();
-    assert!(second.rotated && lab.access().is_admin_token(second.token.expose()));
-    assert!(!lab.access().is_admin_token(first.token.expose()));
-    assert!(!lab.is_accepted(&first.token));
-    lab.reopen();
-    assert!(lab.access().is_admin_token(second.token.expose()));
+    fixture.reopen();
+    assert_eq!(admin(&fixture, false).unwrap().token, first.token);
+    let second = admin(&fixture, true).unwrap();
+    assert!(second.rotated && fixture.access().is_admin_token(second.token.expose()));
+    assert!(!fixture.access().is_admin_token(first.token.expose()));
+    assert!(!fixture.is_accepted(&first.token));
+    fixture.reopen();
+    assert!(fixture.access().is_admin_token(second.token.expose()));
 }
 
 #[test]
 fn an_admin_token_from_outside_the_home_is_not_rotated() {
-    let mut lab = Lab::new();
+    let mut fixture = Fixture::new();
     let own = "a-token-that-the-owner-has-chosen";
-    lab.admin_token_variable = Some(own.into());
-    lab.reopen();
-    assert!(lab.access().is_admin_token(own));
-    let fault = admin(&lab, true).unwrap_err();
+    fixture.admin_token_variable = Some(own.into());
+    fixture.reopen();
+    assert!(fixture.access().is_admin_token(own));
+    let fault = admin(&fixture, true).unwrap_err();
     assert!(
         fault.code == FaultCode::Conflict && fault.message.contains("BRAIN_ADMIN_TOKEN"),
         "{fault}"
     );
     assert!(!format!("{fault:?}").contains(own));
-    lab.admin_token_variable = Some("weak".into());
-    lab.reopen();
-    assert!(!lab.access().is_admin_token("weak"));
-    assert_eq!(admin(&lab, false).unwrap_err().code, FaultCode::InvalidConfig);
+    fixture.admin_token_variable = Some("weak".into());
+    fixture.reopen();
+    assert!(!fixture.access().is_admin_token("weak"));
+    assert_eq!(admin(&fixture, false).unwrap_err().code, FaultCode::InvalidConfig);
 }
 
 #[test]
 fn an_admin_token_that_others_can_read_is_not_used() {
-    let mut lab = Lab::new();
-    let path = lab.admin_token_path();
+    let mut fixture = Fixture::new();
+    let path = fixture.admin_token_path();
     let mode =
         |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-    let first = admin(&lab, false).unwrap().token;
+    let first = admin(&fixture, false).unwrap().token;
     mode(0o644);
-    lab.reopen();
-    assert!(!lab.access().is_admin_token(first.expose()));
-    assert!(admin(&lab, false).unwrap_err().hint.unwrap().contains("chmod 600"));
-    assert!(lab.access().summary().admin_token_problem.is_some());
+    fixture.reopen();
+    assert!(!fixture.access().is_admin_token(first.expose()));
+    assert!(admin(&fixture, false).unwrap_err().hint.unwrap().contains("chmod 600"));
+    assert!(fixture.access().summary().admin_token_problem.is_some());
     mode(0o600);
-    assert_eq!(admin(&lab, false).unwrap().token, first, "no start is needed once it is mended");
-    assert!(lab.access().is_admin_token(first.expose()));
+    assert_eq!(
+        admin(&fixture, false).unwrap().token,
+        first,
+        "no start is needed once it is mended"
+    );
+    assert!(fixture.access().is_admin_token(first.expose()));
     mode(0o644);
-    lab.reopen();
-    let second = admin(&lab, true).unwrap().token;
+    fixture.reopen();
+    let second = admin(&fixture, true).unwrap().token;
     assert!(
-        second != first && lab.access().is_admin_token(second.expose()),
+        second != first && fixture.access().is_admin_token(second.expose()),
         "a new one mends it, too"
     );
 }
 
 #[test]
 fn the_summary_has_tokens_that_expire_within_14_days() {
-    let lab = Lab::new();
-    lab.confidential_client("phone", "read", &[]);
-    lab.personal_token("for ever", "read", Some(0)).unwrap();
-    lab.personal_token("laptop", "read", Some(15 * 24 * 3600)).unwrap();
-    let end = lab.clock.now() + 15 * DAY;
-    let summary = lab.access().summary();
+    let fixture = Fixture::new();
+    fixture.confidential_client("phone", "read", &[]);
+    fixture.personal_token("for ever", "read", Some(0)).unwrap();
+    fixture.personal_token("laptop", "read", Some(15 * 24 * 3600)).unwrap();
+    let end = fixture.clock.now() + 15 * DAY;
+    let summary = fixture.access().summary();
     assert_eq!((summary.clients, summary.tokens), (1, 2));
     assert_eq!(
         (summary.expiring.as_slice(), summary.without_expiry.as_slice()),
         (&[][..], &["for ever".to_owned()][..])
     );
     assert!(summary.admin_token_problem.is_none());
-    lab.advance(DAY);
-    lab.personal_token("for a day", "read", Some(24 * 3600)).unwrap();
-    assert_eq!(lab.access().summary().expiring, [("laptop".to_owned(), end)]);
-    lab.advance(15 * DAY);
-    assert!(lab.access().summary().expiring.is_empty(), "it has ended: nothing to do in time");
+    fixture.advance(DAY);
+    fixture.personal_token("for a day", "read", Some(24 * 3600)).unwrap();
+    assert_eq!(fixture.access().summary().expiring, [("laptop".to_owned(), end)]);
+    fixture.advance(15 * DAY);
+    assert!(fixture.access().summary().expiring.is_empty(), "it has ended: nothing to do in time");
 }
 
 #[test]
 fn tokens_expire_after_90_days_and_admin_ones_after_30() {
-    let lab = Lab::new();
-    let usual = lab.personal_token("laptop", "read write", None).unwrap();
-    let admin = lab.personal_token("boss", "admin", None).unwrap();
-    let endless = lab.personal_token("for ever", "admin", Some(0)).unwrap();
-    let let_in = || [&usual, &admin, &endless].map(|token| lab.is_accepted(token));
-    lab.advance(30 * DAY - 1);
+    let fixture = Fixture::new();
+    let usual = fixture.personal_token("laptop", "read write", None).unwrap();
+    let admin = fixture.personal_token("boss", "admin", None).unwrap();
+    let endless = fixture.personal_token("for ever", "admin", Some(0)).unwrap();
+    let let_in = || [&usual, &admin, &endless].map(|token| fixture.is_accepted(token));
+    fixture.advance(30 * DAY - 1);
     assert_eq!(let_in(), [true, true, true]);
-    lab.advance(1);
+    fixture.advance(1);
     assert_eq!(let_in(), [true, false, true]);
-    lab.advance(60 * DAY);
+    fixture.advance(60 * DAY);
     assert_eq!(let_in(), [false, false, true]);
-    lab.advance(4000 * DAY);
+    fixture.advance(4000 * DAY);
     assert_eq!(let_in(), [false, false, true]);
 }

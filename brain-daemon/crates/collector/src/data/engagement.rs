@@ -42,11 +42,7 @@ impl Data {
     /// # Errors
     /// If the file cannot be read. A damaged file is moved aside.
     pub fn snapshots(&self, id: &PostId) -> Result<Vec<Snapshot>, DataFault> {
-        Ok(self
-            .raw_snapshots(id)?
-            .iter()
-            .filter_map(|raw_snapshots| snapshot(raw_snapshots))
-            .collect())
+        Ok(self.raw_snapshots(id)?.iter().filter_map(|raw| snapshot(raw)).collect())
     }
 
     /// Returns the last snapshot of a post. Usually reads only the end of the file.
@@ -59,7 +55,7 @@ impl Data {
         };
         let last = end.windows(SNAPSHOT_PREFIX.len()).rposition(|part| part == SNAPSHOT_PREFIX);
         let last = last.and_then(|at| end.get(at..)?.strip_suffix(b"]"));
-        // Text inside another snapshot that looks like one is not valid JSON up to the end.
+        // The prefix may also occur inside a snapshot. The text from there to the end is not valid JSON.
         if let Some(found) = last
             .and_then(|text| serde_json::from_slice::<StoredSnapshot>(text).ok())
             .and_then(StoredSnapshot::snapshot)
@@ -86,14 +82,13 @@ impl Data {
         {
             metrics.insert("retweet_count".into(), reposts);
         }
-        let added =
+        let new_snapshot =
             format!(r#"{{"timestamp":"{}","metrics":{}}}"#, rfc3339(at), Value::Object(metrics));
         let _writing = disk::lock_writes();
         let raw_snapshots = self.raw_snapshots(id)?;
         let from = (raw_snapshots.len() + 1).saturating_sub(MAX_SNAPSHOTS);
-        let mut all: Vec<&str> =
-            raw_snapshots.iter().skip(from).map(|raw_snapshots| raw_snapshots.get()).collect();
-        all.push(&added);
+        let mut all: Vec<&str> = raw_snapshots.iter().skip(from).map(|raw| raw.get()).collect();
+        all.push(&new_snapshot);
         disk::replace(
             &self.file("engagement", id),
             format!("[{}]", all.join(",")).as_bytes(),

@@ -36,9 +36,8 @@ fn metrics(likes: u64) -> Map<String, Value> {
 }
 
 /// Returns the relative paths of all files below a directory.
-fn files(root: &Path) -> Vec<String> {
-    let all = walkdir(root, root);
-    let mut all: Vec<String> = all.into_iter().collect();
+fn relative_paths(root: &Path) -> Vec<String> {
+    let mut all = walkdir(root, root);
     all.sort();
     all
 }
@@ -57,7 +56,7 @@ fn walkdir(root: &Path, dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_tree_is_as_specified_and_the_owners_alone() {
+fn directories_are_private() {
     let (_dir, data) = data();
     data.prepare().unwrap();
     for dir in ["", "tweets/own", "tweets/mentions", "tweets/searches", "deletions", "engagement"] {
@@ -68,7 +67,7 @@ fn the_tree_is_as_specified_and_the_owners_alone() {
 }
 
 #[test]
-fn a_post_comes_back_with_every_field() {
+fn a_stored_post_keeps_every_field() {
     let (_dir, data) = data();
     assert!(data.post(Stream::Own, &id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
@@ -79,7 +78,7 @@ fn a_post_comes_back_with_every_field() {
 }
 
 #[test]
-fn of_several_the_one_seen_last_speaks() {
+fn the_most_recently_seen_record_is_found() {
     let (_dir, data) = data();
     assert!(data.find_post(&id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
@@ -90,7 +89,7 @@ fn of_several_the_one_seen_last_speaks() {
 }
 
 #[test]
-fn a_damaged_one_does_not_hide_those_that_are_whole() {
+fn a_damaged_file_does_not_hide_intact_ones() {
     let (_dir, data) = data();
     fs::write(data.root().join("tweets/own/17.json"), "{").unwrap();
     data.put_post(Stream::Searches, &post("17", T0)).unwrap();
@@ -101,7 +100,7 @@ fn a_damaged_one_does_not_hide_those_that_are_whole() {
 }
 
 #[test]
-fn a_damaged_post_is_kept_aside_and_named() {
+fn a_damaged_post_is_moved_aside_and_named() {
     let (_dir, data) = data();
     for damaged in ["", "{\"id\":\"17\"", "[]", "{\"id\":17}", "{\"id\":\"18\"}", "\u{0}\u{0}"] {
         fs::write(data.root().join("tweets/own/17.json"), damaged).unwrap();
@@ -119,7 +118,7 @@ fn a_damaged_post_is_kept_aside_and_named() {
 }
 
 #[test]
-fn leftovers_are_swept_and_never_taken_for_posts() {
+fn leftovers_are_removed_and_are_no_posts() {
     let (_dir, data) = data();
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
     for leftover in [
@@ -135,14 +134,14 @@ fn leftovers_are_swept_and_never_taken_for_posts() {
     assert_eq!((data.ids("tweets/own").unwrap(), data.count("tweets/own")), (vec![id("17")], 1));
     data.remove_leftovers();
     assert_eq!(
-        files(data.root()),
+        relative_paths(data.root()),
         ["tweets/own/17.json", "tweets/own/19.json.damaged", "tweets/own/note.txt"]
     );
     assert_eq!((data.ids("nowhere").unwrap(), data.count("nowhere")), (vec![], 0));
 }
 
 #[test]
-fn at_most_a_hundred_snapshots_are_kept_and_the_oldest_go() {
+fn the_last_hundred_snapshots_are_kept() {
     let (_dir, data) = data();
     assert_eq!(
         (data.snapshots(&id("17")).unwrap(), data.last_snapshot(&id("17")).unwrap()),
@@ -176,7 +175,7 @@ fn reposts_are_found_under_either_name() {
 }
 
 #[test]
-fn snapshots_that_others_wrote_are_read_too() {
+fn snapshots_in_other_formats_are_read() {
     let (_dir, data) = data();
     let path = data.root().join("engagement/17.json");
     let at = rfc3339(T0);
@@ -213,7 +212,7 @@ fn snapshots_that_others_wrote_are_read_too() {
 }
 
 #[test]
-fn a_deletion_is_the_post_with_when_and_why() {
+fn a_deletion_is_the_post_with_time_and_reason() {
     let (_dir, data) = data();
     assert!(!data.is_deleted(&id("17")) && data.deletion(&id("17")).unwrap().is_none());
     data.put_post(Stream::Own, &post("17", T0)).unwrap();
@@ -235,8 +234,8 @@ fn a_deletion_is_the_post_with_when_and_why() {
     );
 }
 
-/// Stores post 17 in every place.
-fn everywhere(data: &Data) {
+/// Stores files of every kind for post 17.
+fn store_everywhere(data: &Data) {
     for stream in [Stream::Own, Stream::Searches] {
         data.put_post(stream, &post("17", T0)).unwrap();
     }
@@ -249,7 +248,7 @@ fn everywhere(data: &Data) {
 #[test]
 fn a_redacted_post_keeps_id_and_times_in_every_file() {
     let (_dir, data) = data();
-    everywhere(&data);
+    store_everywhere(&data);
     data.put_post(Stream::Own, &post("18", T0)).unwrap();
     data.put_deletion(&post("17", T0), T0 + 5, "not_found", true).unwrap();
     let places = [
@@ -258,31 +257,31 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
         "tweets/own/18.json",
         "tweets/searches/17.json",
     ];
-    assert_eq!(files(data.root()), places);
-    let least = json!({"id": "17", "created_at": rfc3339(T0), COLLECTED_AT: rfc3339(T0),
+    assert_eq!(relative_paths(data.root()), places);
+    let redacted = json!({"id": "17", "created_at": rfc3339(T0), COLLECTED_AT: rfc3339(T0),
         DETECTED_AT: rfc3339(T0 + 5), "reason": "not_found"});
     for place in ["deletions/17.json", "tweets/own/17.json", "tweets/searches/17.json"] {
         let found: Value =
             serde_json::from_slice(&fs::read(data.root().join(place)).unwrap()).unwrap();
-        assert_eq!(found, least, "{place}");
+        assert_eq!(found, redacted, "{place}");
     }
     assert_eq!(data.deletion(&id("17")).unwrap().unwrap().text, "");
     assert_eq!(
         data.post(Stream::Own, &id("18")).unwrap().unwrap(),
         post("18", T0),
-        "others are left alone"
+        "other posts stay"
     );
 }
 
 #[test]
-fn redaction_that_was_cut_short_is_finished() {
+fn interrupted_redaction_is_completed() {
     let (_dir, data) = data();
-    everywhere(&data);
+    store_everywhere(&data);
     data.put_deletion(&post("17", T0), T0 + 5, "not_found", false).unwrap();
     fs::write(data.root().join("tweets/mentions/17.json.damaged"), "{\"text\":\"I think").unwrap();
     data.redact(&id("17")).unwrap();
     data.redact(&id("17")).unwrap();
-    for place in files(data.root()) {
+    for place in relative_paths(data.root()) {
         assert!(
             !fs::read_to_string(data.root().join(&place)).unwrap().contains("think"),
             "{place}"

@@ -24,13 +24,13 @@ fn settings(handle: Option<&str>, searches: &[&str]) -> Settings {
     }
 }
 
-fn known(all: &[(&str, &str, &str)]) -> Vec<PlatformRule> {
-    let known = |&(id, value, tag): &(&str, &str, &str)| PlatformRule {
+fn platform_rules(all: &[(&str, &str, &str)]) -> Vec<PlatformRule> {
+    let rule = |&(id, value, tag): &(&str, &str, &str)| PlatformRule {
         id: id.into(),
         value: value.into(),
         tag: tag.into(),
     };
-    all.iter().map(known).collect()
+    all.iter().map(rule).collect()
 }
 
 #[test]
@@ -51,9 +51,9 @@ fn the_rules_are_the_configuration() {
 }
 
 #[test]
-fn stale_rules_of_ours_go_and_others_stay() {
+fn our_stale_rules_are_deleted_and_foreign_ones_stay() {
     let rules = configured_rules(&settings(Some("me"), &["#a", "#b"]));
-    let there = known(&[
+    let existing = platform_rules(&[
         ("1", "from:me", "brain:own"),
         ("2", "@former", "brain:mentions"),
         ("3", "#b", "brain:search:0"),
@@ -64,64 +64,68 @@ fn stale_rules_of_ours_go_and_others_stay() {
         ("7", "birds", "brain:other"),
         ("8", "fish", "brainy:own"),
     ]);
-    let plan = plan(&rules, &there);
-    assert_eq!(plan.delete, ["2", "3", "4"]);
-    assert_eq!(plan.add, [1, 2, 3]);
+    let changes = plan_changes(&rules, &existing);
+    assert_eq!(changes.delete, ["2", "3", "4"]);
+    assert_eq!(changes.add, [1, 2, 3]);
     assert_eq!(
-        super::plan(&rules, &known(&[])),
+        plan_changes(&rules, &platform_rules(&[])),
         RuleChanges { delete: vec![], add: vec![0, 1, 2, 3] }
     );
     // A foreign rule with the same value is used.
-    let there = known(&[
+    let existing = platform_rules(&[
         ("1", "from:me", "mine"),
         ("2", "@me", ""),
         ("3", "#a", "brain:search:0"),
         ("4", "#b", "x"),
     ]);
-    assert_eq!(super::plan(&rules, &there), RuleChanges::default());
+    assert_eq!(plan_changes(&rules, &existing), RuleChanges::default());
 }
 
 #[test]
-fn what_is_wanted_twice_is_one_rule_and_has_both_places() {
+fn a_value_configured_twice_is_one_rule_for_both_streams() {
     let rules = configured_rules(&settings(Some("me"), &["from:me", "#a"]));
-    assert_eq!(plan(&rules, &known(&[])).add, [0, 1, 3]);
+    assert_eq!(plan_changes(&rules, &platform_rules(&[])).add, [0, 1, 3]);
     assert_eq!(
-        plan(&rules, &known(&[("1", "from:me", "brain:own"), ("2", "@me", "x"), ("3", "#a", "x")])),
+        plan_changes(
+            &rules,
+            &platform_rules(&[("1", "from:me", "brain:own"), ("2", "@me", "x"), ("3", "#a", "x")])
+        ),
         RuleChanges::default()
     );
     // It has the tag of the second rule and the value of the first.
-    let changed = plan(
+    let changed = plan_changes(
         &rules,
-        &known(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
+        &platform_rules(&[("1", "from:me", "brain:search:0"), ("2", "@me", "x"), ("3", "#a", "x")]),
     );
     assert_eq!(changed, RuleChanges { delete: vec!["1".into()], add: vec![0] });
-    let mut there = Rules { configured_rules: rules, ..Rules::default() };
-    there.note(&known(&[("1", "from:me", "brain:own")]));
+    let mut rules = Rules { configured_rules: rules, ..Rules::default() };
+    rules.record_ids(&platform_rules(&[("1", "from:me", "brain:own")]));
     let both = [(Stream::Own, None), (Stream::Searches, Some("from:me".to_owned()))];
-    assert_eq!(there.destinations(&[("1".into(), "brain:own".into())]), both);
+    assert_eq!(rules.destinations(&[("1".into(), "brain:own".into())]), both);
 }
 
 #[test]
-fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
+fn rules_are_synchronized_and_rejections_listed() {
     let bodies: &'static Mutex<Vec<Value>> = Box::leak(Box::default());
-    let link = FakeLink::new(move |asked| {
-        let Some(body) = &asked.body else {
+    let link = FakeLink::new(move |request| {
+        let Some(body) = &request.body else {
             let first = json!({"data": [{"id": "9007199254740993", "value": "@old", "tag": "brain:mentions"}],
                 "meta": {"sent": "now", "next_token": "more"}});
             let second = json!({"data": [{"id": "2", "value": "#a", "tag": "others"}], "meta": {"sent": "now"}});
-            let page = if asked.target.contains("pagination_token=more") { second } else { first };
+            let page =
+                if request.target.contains("pagination_token=more") { second } else { first };
             return Ok(answer(200, &[], page.to_string()));
         };
         let body: Value = serde_json::from_slice(body).unwrap();
         bodies.lock().unwrap().push(body.clone());
-        let said = match body.get("add") {
+        let response = match body.get("add") {
             Some(_) => json!({"data": [{"id": "3", "value": "from:me", "tag": "brain:own"}],
                 "meta": {"summary": {"created": 1, "not_created": 2}},
                 "errors": [{"title": "DuplicateRule", "value": "@me", "id": "4", "type": "x/duplicate-rules"},
                     {"title": "UnprocessableEntity", "value": "((", "details": ["no viable\nalternative"], "type": "x/invalid-rules"}]}),
             None => json!({"meta": {"summary": {"deleted": 1}}}),
         };
-        Ok(answer(201, &[], said.to_string()))
+        Ok(answer(201, &[], response.to_string()))
     });
     let (base, token, now) =
         (Url::parse("https://api.example").unwrap(), Secret::new("t"), || NOW * 1000);
@@ -131,7 +135,7 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
         Rules::synchronize(&mut platform, configured_rules(&settings(Some("me"), &["#a", "(("])))
             .unwrap();
     let bodies = bodies.lock().unwrap();
-    assert_eq!(bodies[0], json!({"delete": {"ids": ["9007199254740993"]}}), "before what is added");
+    assert_eq!(bodies[0], json!({"delete": {"ids": ["9007199254740993"]}}), "deleted before added");
     let added: Vec<&str> = bodies[1]["add"]
         .as_array()
         .unwrap()
@@ -146,7 +150,7 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
     assert_eq!(
         at("77", "brain:mentions"),
         [(Stream::Mentions, None)],
-        "one that it did not name yet"
+        "an unknown id, a known tag"
     );
     assert_eq!(at("77", "others"), []);
     let twice = [("3".to_owned(), String::new()), ("77".to_owned(), "brain:own".to_owned())];
@@ -154,7 +158,7 @@ fn the_platform_is_brought_in_step_and_what_it_refuses_is_told() {
 }
 
 #[test]
-fn lines_are_read_with_mistrust() {
+fn invalid_lines_are_unknown_messages() {
     assert_eq!(message(b"\r\n"), Message::Alive);
     assert_eq!(message(b""), Message::Alive);
     for odd in [
@@ -188,7 +192,7 @@ fn lines_are_read_with_mistrust() {
 }
 
 #[test]
-fn lines_are_the_same_however_they_are_cut() {
+fn lines_do_not_depend_on_chunk_sizes() {
     let text = b"one\r\n\r\ntwo\nthr".as_slice();
     for size in 1..text.len() {
         let mut lines = LineSplitter::default();
@@ -199,50 +203,63 @@ fn lines_are_the_same_however_they_are_cut() {
 }
 
 #[test]
-fn a_line_without_end_does_not_fill_the_memory() {
+fn an_endless_line_is_dropped() {
     let mut lines = LineSplitter::default();
     let part = vec![b'x'; MAX_LINE_BYTES / 2 + 1];
     for _ in 0..5 {
         assert!(lines.take(&part).is_empty());
-        assert!(lines.begun.len() <= MAX_LINE_BYTES);
+        assert!(lines.partial.len() <= MAX_LINE_BYTES);
     }
     assert_eq!(lines.take(b"end\nnext\n"), [b"next\n".to_vec()]);
 }
 
-/// Returns the delays after the same failure again and again, in milliseconds.
-fn waits(ended: ConnectionEnd, times: usize) -> Vec<u128> {
+/// Returns the delays after repeated failures of one kind, in milliseconds.
+fn delays(ended: ConnectionEnd, times: usize) -> Vec<u128> {
     let mut backoff = Backoff::default();
     (0..times).map(|_| backoff.after(ended, Duration::ZERO, NOW).as_millis()).collect()
 }
 
 #[test]
-fn the_waits_are_those_of_the_documentation() {
-    let network = waits(ConnectionEnd::Network, 66);
+fn delays_are_as_documented_by_the_platform() {
+    let network = delays(ConnectionEnd::Network, 66);
     assert_eq!(network[..4], [250, 500, 750, 1000]);
     assert_eq!(network[62..], [15_750, 16_000, 16_000, 16_000]);
-    assert_eq!(waits(ConnectionEnd::Refused(Why::Unreachable), 2), [250, 500]);
+    assert_eq!(delays(ConnectionEnd::Refused(FaultReason::Unreachable), 2), [250, 500]);
     let http = [5000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 320_000];
-    for why in [Why::ServerError, Why::InvalidRequest, Why::NotFound, Why::Unreadable] {
-        assert_eq!(waits(ConnectionEnd::Refused(why), 8), http, "{why:?}");
+    for reason in [
+        FaultReason::ServerError,
+        FaultReason::InvalidRequest,
+        FaultReason::NotFound,
+        FaultReason::Unreadable,
+    ] {
+        assert_eq!(delays(ConnectionEnd::Refused(reason), 8), http, "{reason:?}");
     }
     let limited = [60_000, 120_000, 240_000, 480_000, 960_000, 960_000];
-    assert_eq!(waits(ConnectionEnd::Refused(Why::TooManyConnections), 6), limited);
-    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW - 5)), 6), limited);
+    assert_eq!(delays(ConnectionEnd::Refused(FaultReason::TooManyConnections), 6), limited);
+    assert_eq!(delays(ConnectionEnd::Refused(FaultReason::RateLimited(NOW - 5)), 6), limited);
     // The platform's own delay is respected; a wrong clock does not block forever.
-    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW + 700)), 1), [700_000]);
-    assert_eq!(waits(ConnectionEnd::Refused(Why::RateLimited(NOW + 7_000_000)), 1), [960_000]);
-    for why in [Why::Unauthorized, Why::PaymentRequired, Why::Forbidden, Why::UsageCapped] {
-        assert_eq!(waits(ConnectionEnd::Refused(why), 2), [3_600_000, 3_600_000], "{why:?}");
+    assert_eq!(delays(ConnectionEnd::Refused(FaultReason::RateLimited(NOW + 700)), 1), [700_000]);
+    assert_eq!(
+        delays(ConnectionEnd::Refused(FaultReason::RateLimited(NOW + 7_000_000)), 1),
+        [960_000]
+    );
+    for reason in [
+        FaultReason::Unauthorized,
+        FaultReason::PaymentRequired,
+        FaultReason::Forbidden,
+        FaultReason::UsageCapped,
+    ] {
+        assert_eq!(delays(ConnectionEnd::Refused(reason), 2), [3_600_000, 3_600_000], "{reason:?}");
     }
 }
 
 #[test]
-fn after_a_good_connection_it_is_tried_at_once_and_the_waits_begin_anew() {
+fn a_good_connection_resets_the_delays() {
     let mut backoff = Backoff::default();
     let good = Duration::from_secs(20);
     for _ in 0..9 {
         backoff.after(ConnectionEnd::Network, Duration::ZERO, NOW);
-        backoff.after(ConnectionEnd::Refused(Why::ServerError), Duration::ZERO, NOW);
+        backoff.after(ConnectionEnd::Refused(FaultReason::ServerError), Duration::ZERO, NOW);
     }
     // A connection that ends at once does not reset the backoff.
     assert_eq!(
@@ -255,7 +272,7 @@ fn after_a_good_connection_it_is_tried_at_once_and_the_waits_begin_anew() {
         Duration::from_millis(250)
     );
     assert_eq!(
-        backoff.after(ConnectionEnd::Refused(Why::ServerError), Duration::ZERO, NOW),
+        backoff.after(ConnectionEnd::Refused(FaultReason::ServerError), Duration::ZERO, NOW),
         Duration::from_secs(5)
     );
 }

@@ -21,9 +21,8 @@ pub(super) fn page(mut body: Map<String, Value>) -> Option<Page> {
         Some(post @ Value::Object(_)) => vec![post],
         Some(_) => return None,
     };
-    let included = Included::of(&mut body);
-    let posts =
-        data.into_iter().filter_map(Record::new).map(|post| included.put_into(post)).collect();
+    let related = RelatedObjects::take_from(&mut body);
+    let posts = data.into_iter().filter_map(Record::new).map(|post| related.add_to(post)).collect();
     let next = body
         .get("meta")
         .and_then(|meta| meta.get("next_token")?.as_str())
@@ -40,25 +39,25 @@ pub(super) fn account(body: &Map<String, Value>) -> Option<Account> {
 }
 
 /// Objects included with the posts: authors and media.
-struct Included {
+struct RelatedObjects {
     users: HashMap<String, Value>,
     media: HashMap<String, Value>,
 }
 
-impl Included {
-    fn of(body: &mut Map<String, Value>) -> Self {
+impl RelatedObjects {
+    fn take_from(body: &mut Map<String, Value>) -> Self {
         let mut includes = body.remove("includes").unwrap_or_default();
-        let mut by = |kind: &str, key: &str| {
+        let mut objects = |kind: &str, key: &str| {
             let all = includes.get_mut(kind).map(Value::take);
             let Some(Value::Array(all)) = all else { return HashMap::new() };
-            let named = |value: Value| Some((value.get(key)?.as_str()?.to_owned(), value));
-            all.into_iter().filter_map(named).collect()
+            let keyed = |value: Value| Some((value.get(key)?.as_str()?.to_owned(), value));
+            all.into_iter().filter_map(keyed).collect()
         };
-        Self { users: by("users", "id"), media: by("media", "media_key") }
+        Self { users: objects("users", "id"), media: objects("media", "media_key") }
     }
 
-    /// Adds author and media to the post. Removes our own fields if the answer had them.
-    fn put_into(&self, mut post: Record) -> Record {
+    /// Adds author and media to the post. First removes fields with the names of the collector's own.
+    fn add_to(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
         let keys = post
             .fields()

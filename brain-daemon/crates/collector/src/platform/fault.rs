@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::deletion::problem;
+use crate::deletion::problem_name;
 use crate::lines::one_line;
 use brain_net::{Error as NetError, HttpResponse};
 
@@ -11,7 +11,7 @@ const MAX_MESSAGE_CHARS: usize = 240;
 
 /// The reason of a failed request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Why {
+pub enum FaultReason {
     /// 401; ends the run.
     Unauthorized,
     /// 402; ends the run.
@@ -36,7 +36,7 @@ pub enum Why {
     Unreadable,
 }
 
-impl Why {
+impl FaultReason {
     /// Returns the code for event lines and JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -67,7 +67,7 @@ impl Why {
 #[error("{message}")]
 pub struct PlatformFault {
     /// The reason.
-    pub why: Why,
+    pub reason: FaultReason,
     /// The platform's message on one line, cut, never with the token.
     pub message: String,
     /// What to do about it.
@@ -78,90 +78,102 @@ pub struct PlatformFault {
 }
 
 impl PlatformFault {
-    /// Returns whether the requested fields or expansions may be the cause.
+    /// Returns whether the requested fields or expansions may have caused the fault.
     #[must_use]
     pub fn may_be_about_fields(&self) -> bool {
-        let other =
+        let is_about_object =
             ["resource-not-found", "not-authorized-for-resource"].contains(&self.problem.as_str());
-        matches!(self.why, Why::InvalidRequest | Why::Forbidden) && !other && !is_for_all(self)
+        matches!(self.reason, FaultReason::InvalidRequest | FaultReason::Forbidden)
+            && !is_about_object
+            && !affects_all_requests(self)
     }
 
     /// Creates a fault with our own message.
-    pub(super) fn new(why: Why, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { why, message: message.into(), hint: hint.into(), problem: String::new() }
+    pub(super) fn new(
+        reason: FaultReason,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self { reason, message: message.into(), hint: hint.into(), problem: String::new() }
     }
 
     /// Converts a network error.
-    pub(super) fn of_trouble(host: &str, trouble: &NetError) -> Self {
-        let why = if matches!(trouble, NetError::TooLarge(_)) {
-            Why::Unreadable
+    pub(super) fn from_network(host: &str, error: &NetError) -> Self {
+        let reason = if matches!(error, NetError::TooLarge(_)) {
+            FaultReason::Unreadable
         } else {
-            Why::Unreachable
+            FaultReason::Unreachable
         };
-        let said = one_line(&format!("{host}: {trouble}"), MAX_MESSAGE_CHARS);
+        let message = one_line(&format!("{host}: {error}"), MAX_MESSAGE_CHARS);
         Self::new(
-            why,
-            said,
+            reason,
+            message,
             "check the network and `collector.platform_api`; the next run asks again",
         )
     }
 
     /// Creates the fault for an endpoint at its reserve.
-    pub(super) fn of_reserve(endpoint: &str, reset: i64) -> Self {
-        let said = format!("{endpoint} is at its reserve");
+    pub(super) fn at_reserve(endpoint: &str, reset: i64) -> Self {
+        let message = format!("{endpoint} has only its reserve of requests left");
         Self::new(
-            Why::RateLimited(reset),
-            said,
+            FaultReason::RateLimited(reset),
+            message,
             "wait until its reset; `collector.every = \"60m\"` asks less often",
         )
     }
 
     /// Creates the fault for an invalid answer.
-    pub(super) fn unreadable(what: &str) -> Self {
-        let said = format!("the answer cannot be read: {what}");
+    pub(super) fn unreadable(problem: &str) -> Self {
+        let message = format!("the answer cannot be read: {problem}");
         Self::new(
-            Why::Unreadable,
-            said,
-            "the next run asks again; check `collector.platform_api` if it stays so",
+            FaultReason::Unreadable,
+            message,
+            "the next run asks again; if this goes on, check `collector.platform_api`",
         )
     }
 
     /// Creates the fault for an invalid answer with the platform's message.
-    pub(super) fn unreadable_saying(what: &str, body: &Map<String, Value>, secret: &str) -> Self {
-        let said = ErrorBody(body.clone());
-        let words = said.words(secret).map(|words| format!("; the platform says: {words}"));
-        let fault = Self::unreadable(&format!("{what}{}", words.unwrap_or_default()));
+    pub(super) fn unreadable_with_message(
+        problem: &str,
+        body: &Map<String, Value>,
+        secret: &str,
+    ) -> Self {
+        let body = ErrorBody(body.clone());
+        let message =
+            body.platform_message(secret).map(|message| format!("; the platform says: {message}"));
+        let fault = Self::unreadable(&format!("{problem}{}", message.unwrap_or_default()));
         Self {
             message: one_line(&fault.message, MAX_MESSAGE_CHARS),
-            problem: said.problem(),
+            problem: body.problem(),
             ..fault
         }
     }
 
     /// Interprets an answer with a status other than 200. `reset` is the end of a rate limit;
     /// `secret` is removed from the message.
-    pub(super) fn of_answer(answer: &HttpResponse, reset: i64, secret: &str) -> Self {
-        let said = ErrorBody::of(&answer.body);
-        let why = match answer.status {
-            401 => Why::Unauthorized,
-            402 => Why::PaymentRequired,
-            403 => Why::Forbidden,
-            404 => Why::NotFound,
-            429 => said.too_many(reset),
-            400..=499 => Why::InvalidRequest,
-            500..=599 => Why::ServerError,
-            _ => Why::Unreadable,
+    pub(super) fn from_response(response: &HttpResponse, reset: i64, secret: &str) -> Self {
+        let body = ErrorBody::parse(&response.body);
+        let reason = match response.status {
+            401 => FaultReason::Unauthorized,
+            402 => FaultReason::PaymentRequired,
+            403 => FaultReason::Forbidden,
+            404 => FaultReason::NotFound,
+            429 => body.rate_limit_reason(reset),
+            400..=499 => FaultReason::InvalidRequest,
+            500..=599 => FaultReason::ServerError,
+            _ => FaultReason::Unreadable,
         };
-        let hint = said.hint(why, answer.status);
-        Self { why, message: said.message(answer.status, secret), hint, problem: said.problem() }
+        let hint = body.hint(reason, response.status);
+        let message = body.message(response.status, secret);
+        Self { reason, message, hint, problem: body.problem() }
     }
 }
 
-/// The body of an error: a problem, a list of `errors`, both, or neither.
+/// The body of an error response: a problem, a list of `errors`, both, or neither.
 pub(super) struct ErrorBody(Map<String, Value>);
 
 impl ErrorBody {
-    pub(super) fn of(body: &[u8]) -> Self {
+    pub(super) fn parse(body: &[u8]) -> Self {
         Self(serde_json::from_slice(body).unwrap_or_default())
     }
 
@@ -182,7 +194,7 @@ impl ErrorBody {
     }
 
     fn problem(&self) -> String {
-        self.text("type").map(problem).unwrap_or_default().to_owned()
+        self.text("type").map(problem_name).unwrap_or_default().to_owned()
     }
 
     fn is(&self, ending: &str, title: &str) -> bool {
@@ -190,60 +202,59 @@ impl ErrorBody {
     }
 
     /// Returns the reason of a 429.
-    fn too_many(&self, reset: i64) -> Why {
+    fn rate_limit_reason(&self, reset: i64) -> FaultReason {
         if self.is("usage-capped", "UsageCapExceeded") {
-            Why::UsageCapped
+            FaultReason::UsageCapped
         } else if self.is("streaming-connection", "ConnectionException") {
-            Why::TooManyConnections
+            FaultReason::TooManyConnections
         } else {
-            Why::RateLimited(reset)
+            FaultReason::RateLimited(reset)
         }
     }
 
     /// Returns the message on one line.
     fn message(&self, status: u16, secret: &str) -> String {
-        let said = self.words(secret).unwrap_or_else(|| "no reason given".to_owned());
-        one_line(&format!("HTTP {status}: {said}"), MAX_MESSAGE_CHARS)
+        let message = self.platform_message(secret).unwrap_or_else(|| "no reason given".to_owned());
+        one_line(&format!("HTTP {status}: {message}"), MAX_MESSAGE_CHARS)
     }
 
     /// Returns the platform's message without the token, if there is one.
-    fn words(&self, secret: &str) -> Option<String> {
+    fn platform_message(&self, secret: &str) -> Option<String> {
         let title = self.text("title");
         let detail = self
             .errors()
             .find_map(|error| error.get("message")?.as_str())
             .or_else(|| self.text("detail"));
-        let said = match (title, detail) {
+        let message = match (title, detail) {
             (Some(title), Some(detail)) if title != detail => format!("{title}: {detail}"),
             (Some(text), _) | (_, Some(text)) => text.to_owned(),
             (None, None) => self.text("error")?.to_owned(),
         };
-        Some(if secret.is_empty() { said } else { said.replace(secret, "…") })
+        Some(if secret.is_empty() { message } else { message.replace(secret, "…") })
     }
 
     /// Returns the hint.
-    fn hint(&self, why: Why, status: u16) -> String {
-        let text = match why {
-            Why::Unauthorized => {
+    fn hint(&self, reason: FaultReason, status: u16) -> String {
+        let text = match reason {
+            FaultReason::Unauthorized => {
                 "the bearer token is wrong, revoked or expired: `brain collector setup` with a new \
-                 one (the app's bearer \
-                 token, not its key or secret)"
+                 one (the app's bearer token, not its key or secret)"
             }
-            Why::PaymentRequired => {
+            FaultReason::PaymentRequired => {
                 "the account has no credits left: add credits in the platform's developer console; \
-                 the next run goes on"
+                 the next run continues"
             }
-            Why::Forbidden => return self.forbidden(),
-            Why::NotFound => {
+            FaultReason::Forbidden => return self.forbidden(),
+            FaultReason::NotFound => {
                 "check `collector.user_id`, `collector.handle` and `collector.platform_api`"
             }
-            Why::InvalidRequest => {
+            FaultReason::InvalidRequest => {
                 "check `collector.searches`, `collector.user_id` and `collector.handle`"
             }
-            Why::RateLimited(_) => {
+            FaultReason::RateLimited(_) => {
                 "wait until its reset; `collector.every = \"60m\"` asks less often"
             }
-            Why::UsageCapped => {
+            FaultReason::UsageCapped => {
                 let period =
                     self.text("period").map(|period| format!(" ({})", one_line(period, 20)));
                 return format!(
@@ -252,14 +263,16 @@ impl ErrorBody {
                     period.unwrap_or_default()
                 );
             }
-            Why::TooManyConnections => {
-                "another connection is still open: end it, or wait until the platform gives it up"
+            FaultReason::TooManyConnections => {
+                "another connection is still open: close it, or wait until the platform closes it"
             }
-            Why::ServerError => "the platform has trouble; the next run asks again",
-            Why::Unreachable | Why::Unreadable if (300..400).contains(&status) => {
-                "`collector.platform_api` leads elsewhere: set it to the platform's own address"
+            FaultReason::ServerError => {
+                "the platform has an internal error; the next run asks again"
             }
-            Why::Unreachable | Why::Unreadable => {
+            FaultReason::Unreachable | FaultReason::Unreadable if (300..400).contains(&status) => {
+                "`collector.platform_api` redirects to another address: set it to the platform's own address"
+            }
+            FaultReason::Unreachable | FaultReason::Unreadable => {
                 "check `collector.platform_api`; the next run asks again"
             }
         };
@@ -267,35 +280,34 @@ impl ErrorBody {
     }
 
     fn forbidden(&self) -> String {
-        let more = |name: &str, before: &str, after: &str| {
+        let field = |name: &str, before: &str, after: &str| {
             self.text(name)
                 .map(|text| format!("{before}{}{after}", one_line(text, 120)))
                 .unwrap_or_default()
         };
         if self.is("unsupported-authentication", "Unsupported Authentication") {
-            "this needs a token of another kind: for a protected account a user's own (OAuth 2.0 \
-             user context)"
+            "this needs another kind of token: for a protected account, a user's access token \
+             (OAuth 2.0 user context)"
                 .into()
         } else if self.is("client-forbidden", "Client Forbidden") {
-            let place = more("registration_url", " at ", "");
+            let place = field("registration_url", " at ", "");
             format!("the app may not use this endpoint: attach it to a project that may{place}")
         } else if self.is("credits", "SpendCapReached") {
-            let date = more("reset_date", " until ", "");
+            let date = field("reset_date", " until ", "");
             format!(
                 "the account's spending limit is reached{date}: raise it in the platform's \
                  developer console"
             )
         } else {
             "the app's access level does not cover this: see its level in the platform's developer \
-             console, and whether \
-             the account's posts are protected"
+             console, and whether the account's posts are protected"
                 .into()
         }
     }
 }
 
 /// Returns whether the app has no access to the endpoint at all.
-pub(super) fn is_for_all(fault: &PlatformFault) -> bool {
+pub(super) fn affects_all_requests(fault: &PlatformFault) -> bool {
     matches!(fault.problem.as_str(), "unsupported-authentication" | "client-forbidden" | "credits")
 }
 
@@ -305,37 +317,40 @@ pub(super) fn incomplete(body: &Map<String, Value>, secret: &str) -> Option<Plat
     let meta = body.get("meta").and_then(Value::as_object);
     let count = meta.and_then(|meta| meta.get("result_count")?.as_u64()).unwrap_or(0);
     let has_data = body.get("data").is_some_and(|data| !data.is_null());
-    let lacks = match meta {
+    let problem = match meta {
         None => "it has no `meta`",
-        Some(_) if count > 0 && !has_data => "it counts posts and has none",
+        Some(_) if count > 0 && !has_data => "it counts posts but contains none",
         Some(_) => return None,
     };
-    Some(PlatformFault::unreadable_saying(lacks, body, secret))
+    Some(PlatformFault::unreadable_with_message(problem, body, secret))
 }
 
 /// Returns why a timeline without posts is an error: the account is gone, suspended or protected.
-/// `errors` about other objects accompany valid answers.
-pub(super) fn account_trouble(
+/// Valid answers may have `errors` about other objects.
+pub(super) fn account_fault(
     body: &Map<String, Value>,
     user: &str,
     secret: &str,
 ) -> Option<PlatformFault> {
-    let said = ErrorBody(body.clone());
-    let error = said.errors().find(|error| {
+    let body = ErrorBody(body.clone());
+    let error = body.errors().find(|error| {
         let text = |name: &str| error.get(name).and_then(Value::as_str);
         let about = ["resource_id", "value"].into_iter().any(|name| text(name) == Some(user));
         about && text("section").is_none_or(|section| section == "data")
     })?;
-    let of_error = ErrorBody(error.clone());
-    let problem = of_error.problem();
-    let suspended = of_error.text("title") == Some("Forbidden");
-    let why =
-        if problem == "resource-not-found" && !suspended { Why::NotFound } else { Why::Forbidden };
-    let hint = match why {
-        Why::NotFound => "check `collector.user_id`: there is no such account".to_owned(),
+    let error = ErrorBody(error.clone());
+    let problem = error.problem();
+    let suspended = error.text("title") == Some("Forbidden");
+    let reason = if problem == "resource-not-found" && !suspended {
+        FaultReason::NotFound
+    } else {
+        FaultReason::Forbidden
+    };
+    let hint = match reason {
+        FaultReason::NotFound => "check `collector.user_id`: there is no such account".to_owned(),
         _ => {
             "the account is protected or suspended: an app's token cannot read its posts".to_owned()
         }
     };
-    Some(PlatformFault { why, message: of_error.message(200, secret), hint, problem })
+    Some(PlatformFault { reason, message: error.message(200, secret), hint, problem })
 }

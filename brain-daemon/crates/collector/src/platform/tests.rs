@@ -11,7 +11,7 @@ const TOKEN: &str = "AAAA-secret-token";
 const EMPTY: &str = r#"{"meta":{"result_count":0}}"#;
 
 /// Runs `act` with a platform behind this link.
-fn with<T>(link: &FakeLink, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
+fn with_platform<T>(link: &FakeLink, act: impl FnOnce(&mut Platform<'_>) -> T) -> T {
     let (base, token) = (Url::parse("http://platform.test/api/").unwrap(), Secret::new(TOKEN));
     let now = || NOW * 1000;
     act(&mut Platform::new(link, &base, &token, Rates::default(), &now))
@@ -43,7 +43,7 @@ fn id(id: &str) -> PostId {
 fn requests_are_as_the_platform_documents_them() {
     let link = always(200, &[], EMPTY);
     let (bare, all) = (Expansions::default(), Expansions { authors: true, media: true });
-    with(&link, |platform| {
+    with_platform(&link, |platform| {
         platform.timeline(&user(), bare, None).unwrap();
         platform.mentions(&user(), all, Some("t+/k&")).unwrap();
         platform.search("(\"a b\" OR c,d) -from:me #ü+", bare, Some(&id("17")), Some("t")).unwrap();
@@ -51,8 +51,8 @@ fn requests_are_as_the_platform_documents_them() {
         let _ = platform.me();
         let _ = platform.by_username("al/ice?");
     });
-    let asked = link.asked();
-    let targets: Vec<&str> = asked.iter().map(|asked| asked.target.as_str()).collect();
+    let requests = link.requests();
+    let targets: Vec<&str> = requests.iter().map(|request| request.target.as_str()).collect();
     let fields = format!("max_results=100&tweet.fields={POST_FIELDS}");
     assert!(!POST_FIELDS.contains(char::is_whitespace));
     assert_eq!(
@@ -72,11 +72,9 @@ fn requests_are_as_the_platform_documents_them() {
             "/api/2/users/by/username/al%2Fice%3F".to_owned(),
         ]
     );
-    assert!(
-        asked
-            .iter()
-            .all(|asked| asked.authorization == format!("Bearer {TOKEN}") && asked.body.is_none())
-    );
+    assert!(requests.iter().all(
+        |request| request.authorization == format!("Bearer {TOKEN}") && request.body.is_none()
+    ));
 }
 
 /// A page with one post, related objects and invalid posts.
@@ -97,17 +95,18 @@ fn full_page() -> Value {
 }
 
 #[test]
-fn posts_come_with_their_authors_and_pictures_and_what_is_no_post_is_left_out() {
+fn posts_have_authors_and_pictures_and_invalid_ones_are_skipped() {
     let link = always(200, &[], full_page().to_string());
     let page =
-        with(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap();
+        with_platform(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
+            .unwrap();
     assert_eq!(page.next.as_deref(), Some("more"));
     let ids: Vec<&str> = page.posts.iter().map(|post| post.id().as_str()).collect();
     assert_eq!(ids, ["17", "20"]);
     let (post, bare) = (&page.posts[0], &page.posts[1]);
     assert_eq!((post.author_handle(), post.text()), (Some("alice"), "tt"));
     assert_eq!(post.fields()[MEDIA], json!([{"media_key": "3_1", "url": "https://x"}]));
-    assert!(!post.fields().contains_key(COLLECTED_AT), "ours alone");
+    assert!(!post.fields().contains_key(COLLECTED_AT), "a field of the collector");
     assert_eq!(bare.fields().len(), 2);
 }
 
@@ -123,8 +122,10 @@ fn pages_in_other_shapes() {
         (json!({"errors": [{"resource_id": "98", "section": "includes"}], "meta": {}}), 0, None),
     ] {
         let link = always(200, &[], body.to_string());
-        let page = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
-            .unwrap();
+        let page = with_platform(&link, |platform| {
+            platform.timeline(&user(), Expansions::default(), None)
+        })
+        .unwrap();
         assert_eq!((page.posts.len(), page.next.as_deref()), (posts, next), "{body}");
         assert_eq!(page.incomplete, None, "{body}");
     }
@@ -132,10 +133,12 @@ fn pages_in_other_shapes() {
     for meta in [json!(null), json!([]), json!("x")] {
         let body = json!({"data": [{"id": "17"}], "meta": meta, "errors": [{"title": "Sorry", "detail": "no more"}]});
         let link = always(200, &[], body.to_string());
-        let page = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None))
-            .unwrap();
+        let page = with_platform(&link, |platform| {
+            platform.timeline(&user(), Expansions::default(), None)
+        })
+        .unwrap();
         let fault = page.incomplete.unwrap();
-        assert_eq!((page.posts.len(), fault.why), (1, Why::Unreadable));
+        assert_eq!((page.posts.len(), fault.reason), (1, FaultReason::Unreadable));
         assert!(
             fault.message.contains("`meta`; the platform says: Sorry: no more"),
             "{}",
@@ -158,14 +161,16 @@ fn pages_in_other_shapes() {
     ];
     for body in garbage {
         let link = always(200, &[], body);
-        let fault = with(&link, |platform| platform.search("q", Expansions::default(), None, None))
-            .unwrap_err();
-        assert_eq!(fault.why, Why::Unreadable, "{body}");
+        let fault = with_platform(&link, |platform| {
+            platform.search("q", Expansions::default(), None, None)
+        })
+        .unwrap_err();
+        assert_eq!(fault.reason, FaultReason::Unreadable, "{body}");
     }
 }
 
 #[test]
-fn a_timeline_that_may_not_be_read_is_no_empty_one() {
+fn an_unreadable_timeline_is_a_fault() {
     let error = |value: Value| json!({"errors": [value]}).to_string();
     let not_found = json!({"value": "5", "parameter": "id", "resource_id": "5", "resource_type": "user", "title": "Not Found Error",
         "detail": "Could not find user with id: [5].", "type": "https://api.twitter.com/2/problems/resource-not-found"});
@@ -173,13 +178,17 @@ fn a_timeline_that_may_not_be_read_is_no_empty_one() {
         "detail": "User has been suspended: [5].", "type": "https://api.twitter.com/2/problems/resource-not-found"});
     let protected = json!({"resource_id": "5", "title": "Authorization Error",
         "type": "https://api.x.com/2/problems/not-authorized-for-resource"});
-    for (body, why) in
-        [(not_found, Why::NotFound), (suspended, Why::Forbidden), (protected, Why::Forbidden)]
-    {
+    for (body, reason) in [
+        (not_found, FaultReason::NotFound),
+        (suspended, FaultReason::Forbidden),
+        (protected, FaultReason::Forbidden),
+    ] {
         let link = always(200, &[], error(body.clone()));
-        let fault = with(&link, |platform| platform.mentions(&user(), Expansions::default(), None))
-            .unwrap_err();
-        assert_eq!(fault.why, why, "{body}");
+        let fault = with_platform(&link, |platform| {
+            platform.mentions(&user(), Expansions::default(), None)
+        })
+        .unwrap_err();
+        assert_eq!(fault.reason, reason, "{body}");
         assert!(fault.message.starts_with("HTTP 200: ") && !fault.hint.is_empty());
     }
 }
@@ -189,17 +198,21 @@ fn accounts_are_found_by_token_and_by_handle() {
     let link =
         always(200, &[], r#"{"data":{"id":"9007199254740993","username":"alice","name":"A"}}"#);
     let account = Account { id: "9007199254740993".into(), username: "alice".into() };
-    assert_eq!(with(&link, me).unwrap(), account);
-    assert_eq!(with(&link, |platform| platform.by_username("alice")).unwrap(), account);
+    assert_eq!(with_platform(&link, me).unwrap(), account);
+    assert_eq!(with_platform(&link, |platform| platform.by_username("alice")).unwrap(), account);
     let missing = r#"{"errors":[{"value":"alice","resource_id":"alice","title":"Not Found Error",
         "type":"https://api.x.com/2/problems/resource-not-found","detail":"Could not find user with username: [alice]."}]}"#;
+    let fault = with_platform(&always(200, &[], missing), |platform| platform.by_username("alice"))
+        .unwrap_err();
+    assert_eq!(
+        (fault.reason, fault.problem.as_str()),
+        (FaultReason::NotFound, "resource-not-found")
+    );
+    let unrelated = r#"{"errors":[{"title":"Asleep","detail":"come back"}]}"#;
     let fault =
-        with(&always(200, &[], missing), |platform| platform.by_username("alice")).unwrap_err();
-    assert_eq!((fault.why, fault.problem.as_str()), (Why::NotFound, "resource-not-found"));
-    let asleep = r#"{"errors":[{"title":"Asleep","detail":"come back"}]}"#;
-    let fault =
-        with(&always(200, &[], asleep), |platform| platform.by_username("alice")).unwrap_err();
-    assert_eq!(fault.why, Why::Unreadable);
+        with_platform(&always(200, &[], unrelated), |platform| platform.by_username("alice"))
+            .unwrap_err();
+    assert_eq!(fault.reason, FaultReason::Unreadable);
     assert!(
         fault.message.contains("no account; the platform says: Asleep: come back"),
         "{}",
@@ -211,13 +224,17 @@ fn accounts_are_found_by_token_and_by_handle() {
         "{}",
         "<html>",
     ] {
-        assert_eq!(with(&always(200, &[], body), me).unwrap_err().why, Why::Unreadable, "{body}");
+        assert_eq!(
+            with_platform(&always(200, &[], body), me).unwrap_err().reason,
+            FaultReason::Unreadable,
+            "{body}"
+        );
     }
 }
 
 #[test]
-fn every_refusal_is_told_apart_and_says_the_way_out() {
-    let limited = Why::RateLimited(NOW + WINDOW_S);
+fn every_refusal_has_a_reason_and_a_hint() {
+    let limited = FaultReason::RateLimited(NOW + WINDOW_S);
     let blank = |status: u16, title: &str| {
         json!({"title": title, "detail": title, "type": "about:blank", "status": status})
             .to_string()
@@ -227,54 +244,54 @@ fn every_refusal_is_told_apart_and_says_the_way_out() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body.to_string()
     };
-    for (status, body, why, message, hint) in [
+    for (status, body, reason, message, hint) in [
         (400, json!({"errors": [{"parameters": {"query": ["x"]}, "message": "missing an operator"}], "title": "Invalid Request",
             "detail": "One or more parameters to your request was invalid.", "type": "https://api.twitter.com/2/problems/invalid-request"})
-            .to_string(), Why::InvalidRequest, "Invalid Request: missing an operator", "collector.searches"),
-        (401, blank(401, "Unauthorized"), Why::Unauthorized, "HTTP 401: Unauthorized", "collector setup"),
+            .to_string(), FaultReason::InvalidRequest, "Invalid Request: missing an operator", "collector.searches"),
+        (401, blank(401, "Unauthorized"), FaultReason::Unauthorized, "HTTP 401: Unauthorized", "collector setup"),
         (402, of("credits-depleted", json!({"detail": "credits depleted", "status": 402, "title": "Payment Required"})),
-            Why::PaymentRequired, "Payment Required: credits depleted", "add credits"),
+            FaultReason::PaymentRequired, "Payment Required: credits depleted", "add credits"),
         (402, of("credits", json!({"account_id": 1_900_000_000_000_000_001_u64, "title": "CreditsDepleted",
             "detail": "Your enrolled account [1900000000000000001] does not have any credits"})),
-            Why::PaymentRequired, "[1900000000000000001]", "add credits"),
-        (402, String::new(), Why::PaymentRequired, "HTTP 402: no reason given", "add credits"),
+            FaultReason::PaymentRequired, "[1900000000000000001]", "add credits"),
+        (402, String::new(), FaultReason::PaymentRequired, "HTTP 402: no reason given", "add credits"),
         (403, of("unsupported-authentication", json!({"title": "Unsupported Authentication", "detail": "Application-Only is forbidden"})),
-            Why::Forbidden, "Application-Only", "user context"),
+            FaultReason::Forbidden, "Application-Only", "user context"),
         (403, of("client-forbidden", json!({"title": "Client Forbidden", "reason": "client-not-enrolled",
-            "registration_url": "https://developer.x.com/apps"})), Why::Forbidden, "Client Forbidden", "https://developer.x.com/apps"),
-        (403, of("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})), Why::Forbidden, "SpendCapReached",
+            "registration_url": "https://developer.x.com/apps"})), FaultReason::Forbidden, "Client Forbidden", "https://developer.x.com/apps"),
+        (403, of("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})), FaultReason::Forbidden, "SpendCapReached",
             "until 2026-12-01"),
-        (403, blank(403, "Forbidden"), Why::Forbidden, "HTTP 403: Forbidden", "access level"),
-        (404, String::new(), Why::NotFound, "HTTP 404", "collector.user_id"),
-        (409, of("conflict", json!({"title": "x"})), Why::InvalidRequest, "HTTP 409: x", "check"),
+        (403, blank(403, "Forbidden"), FaultReason::Forbidden, "HTTP 403: Forbidden", "access level"),
+        (404, String::new(), FaultReason::NotFound, "HTTP 404", "collector.user_id"),
+        (409, of("conflict", json!({"title": "x"})), FaultReason::InvalidRequest, "HTTP 409: x", "check"),
         (429, blank(429, "Too Many Requests"), limited, "Too Many Requests", "60m"),
         (429, json!({"errors": [{"code": 88, "message": "Rate limit exceeded"}]}).to_string(), limited, "Rate limit exceeded", "60m"),
         (429, String::new(), limited, "HTTP 429", "60m"),
-        (429, of("usage-capped", json!({"title": "UsageCapExceeded", "period": "Monthly", "scope": "Product"})), Why::UsageCapped,
+        (429, of("usage-capped", json!({"title": "UsageCapExceeded", "period": "Monthly", "scope": "Product"})), FaultReason::UsageCapped,
             "UsageCapExceeded", "(Monthly)"),
         (429, of("streaming-connection", json!({"title": "ConnectionException", "connection_issue": "TooManyConnections"})),
-            Why::TooManyConnections, "ConnectionException", "another connection"),
-        (500, blank(500, "Internal Server Error"), Why::ServerError, "Internal Server Error", "next run"),
-        (503, "<html>\u{1b}[2J over capacity</html>".into(), Why::ServerError, "HTTP 503: no reason given", "next run"),
-        (301, String::new(), Why::Unreadable, "HTTP 301", "leads elsewhere"),
+            FaultReason::TooManyConnections, "ConnectionException", "another connection"),
+        (500, blank(500, "Internal Server Error"), FaultReason::ServerError, "Internal Server Error", "next run"),
+        (503, "<html>\u{1b}[2J over capacity</html>".into(), FaultReason::ServerError, "HTTP 503: no reason given", "next run"),
+        (301, String::new(), FaultReason::Unreadable, "HTTP 301", "redirects"),
     ] {
         let link = always(status, &[], body.clone());
-        let fault = with(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap_err();
-        assert_eq!(fault.why, why, "{status} {body}");
+        let fault = with_platform(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap_err();
+        assert_eq!(fault.reason, reason, "{status} {body}");
         assert!(fault.message.contains(message), "{status}: {}", fault.message);
         assert!(fault.hint.contains(hint), "{status} {message}: {}", fault.hint);
-        assert_eq!(fault.why.ends_the_run(), status == 401 || status == 402);
+        assert_eq!(fault.reason.ends_the_run(), status == 401 || status == 402);
     }
 }
 
 #[test]
-fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
+fn messages_are_one_short_line_without_the_token() {
     let long = format!("one\r\ntwo\u{2028}three {TOKEN} \u{1b}[2J{}", "x".repeat(5000));
     let body =
         json!({"title": long, "detail": long, "type": "about:blank", "registration_url": long})
             .to_string();
     for status in [400, 401, 403, 429, 500] {
-        let fault = with(&always(status, &[], body.clone()), me).unwrap_err();
+        let fault = with_platform(&always(status, &[], body.clone()), me).unwrap_err();
         let text = format!("{} {} {}", fault.message, fault.hint, fault.problem);
         assert!(
             text.chars().count() < 800 && !text.contains(TOKEN) && !text.contains(char::is_control),
@@ -282,60 +299,63 @@ fn what_the_platform_says_is_bounded_on_one_line_and_never_the_token() {
         );
     }
     let link = FakeLink::new(|_| Err(NetError::ConnectionRefused));
-    let fault = with(&link, me).unwrap_err();
-    assert_eq!(fault.why, Why::Unreachable);
+    let fault = with_platform(&link, me).unwrap_err();
+    assert_eq!(fault.reason, FaultReason::Unreachable);
     assert!(
         fault.message.starts_with("platform.test: ")
             && fault.hint.contains("collector.platform_api")
     );
     assert_eq!(
-        with(&FakeLink::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().why,
-        Why::Unreadable
+        with_platform(&FakeLink::new(|_| Err(NetError::TooLarge(9))), me).unwrap_err().reason,
+        FaultReason::Unreadable
     );
 }
 
 #[test]
-fn the_reserve_holds_before_each_request_of_an_endpoint() {
+fn the_reserve_is_checked_before_each_request() {
     const HEAD: &[(&str, &str)] =
         &[("x-rate-limit-remaining", "2"), ("x-rate-limit-reset", "1795257345")];
     let link = always(200, HEAD, EMPTY);
-    with(&link, |platform| {
+    with_platform(&link, |platform| {
         platform.timeline(&user(), Expansions::default(), None).unwrap();
         let fault = platform.timeline(&user(), Expansions::default(), Some("t")).unwrap_err();
-        assert_eq!(fault.why, Why::RateLimited(NOW + 300));
+        assert_eq!(fault.reason, FaultReason::RateLimited(NOW + 300));
         platform.search("one", Expansions::default(), None, None).unwrap();
         platform.search("two", Expansions::default(), None, None).unwrap_err();
         platform.lookup(&id("17")).unwrap();
-        assert_eq!(platform.lookup(&id("18")).unwrap_err().why, Why::RateLimited(NOW + 300));
-        assert_eq!(platform.requests, 3, "nothing is sent for what is held");
+        assert_eq!(
+            platform.lookup(&id("18")).unwrap_err().reason,
+            FaultReason::RateLimited(NOW + 300)
+        );
+        assert_eq!(platform.requests, 3, "nothing is sent to blocked endpoints");
     });
-    assert_eq!(link.asked().len(), 3);
+    assert_eq!(link.requests().len(), 3);
 }
 
 #[test]
-fn a_429_holds_its_endpoint_whatever_is_left_and_one_for_the_month_does_not() {
+fn a_429_blocks_its_endpoint_unless_it_is_a_usage_cap() {
     const HEAD: &[(&str, &str)] =
         &[("x-rate-limit-remaining", "39999"), ("x-rate-limit-reset", "1795257345")];
-    with(&always(429, HEAD, "{}"), |platform| {
+    with_platform(&always(429, HEAD, "{}"), |platform| {
         let fault = platform.timeline(&user(), Expansions::default(), None).unwrap_err();
-        assert_eq!(fault.why, Why::RateLimited(NOW + 300));
+        assert_eq!(fault.reason, FaultReason::RateLimited(NOW + 300));
         assert_eq!(
-            platform.timeline(&user(), Expansions::default(), None).unwrap_err().why,
-            Why::RateLimited(NOW + 300)
+            platform.timeline(&user(), Expansions::default(), None).unwrap_err().reason,
+            FaultReason::RateLimited(NOW + 300)
         );
         assert_eq!(platform.requests, 1);
     });
-    with(&always(429, HEAD, r#"{"title":"UsageCapExceeded"}"#), |platform| {
+    with_platform(&always(429, HEAD, r#"{"title":"UsageCapExceeded"}"#), |platform| {
         for _ in 0..2 {
             let fault = platform.timeline(&user(), Expansions::default(), None).unwrap_err();
-            assert_eq!(fault.why, Why::UsageCapped);
+            assert_eq!(fault.reason, FaultReason::UsageCapped);
         }
         assert_eq!(platform.requests, 2);
     });
 }
 
 #[test]
-fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
+fn lookups_end_only_if_no_other_can_succeed() {
     let of =
         |kind: &str| json!({"type": format!("https://api.x.com/2/problems/{kind}")}).to_string();
     for (status, body, ends) in [
@@ -350,21 +370,23 @@ fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
         (500, String::new(), false),
         (200, "<html>".into(), false),
     ] {
-        let said = with(&always(status, &[], body.clone()), |platform| platform.lookup(&id("17")));
-        assert_eq!(said.is_err(), ends, "{status} {body}");
-        assert!(said.is_err() || said == Ok(Verdict::Unknown), "{status} {body}");
+        let verdict = with_platform(&always(status, &[], body.clone()), |platform| {
+            platform.lookup(&id("17"))
+        });
+        assert_eq!(verdict.is_err(), ends, "{status} {body}");
+        assert!(verdict.is_err() || verdict == Ok(Verdict::Unknown), "{status} {body}");
     }
-    with(&FakeLink::new(|_| Err(NetError::Timeout(30))), |platform| {
+    with_platform(&FakeLink::new(|_| Err(NetError::Timeout(30))), |platform| {
         assert_eq!(platform.lookup(&id("1")), Ok(Verdict::Unknown));
         assert_eq!(platform.lookup(&id("2")), Ok(Verdict::Unknown));
-        assert_eq!(platform.lookup(&id("3")).unwrap_err().why, Why::Unreachable);
+        assert_eq!(platform.lookup(&id("3")).unwrap_err().reason, FaultReason::Unreachable);
     });
     // Answers in between reset the count.
-    let now_and_then = FakeLink::new(|asked| match asked.target.ends_with('0') {
+    let sometimes_answering = FakeLink::new(|request| match request.target.ends_with('0') {
         true => Ok(answer(500, &[], "")),
         false => Err(NetError::Timeout(30)),
     });
-    with(&now_and_then, |platform| {
+    with_platform(&sometimes_answering, |platform| {
         for post in ["1", "2", "10", "3", "4", "20", "5", "6"] {
             assert_eq!(platform.lookup(&id(post)), Ok(Verdict::Unknown), "{post}");
         }
@@ -372,40 +394,45 @@ fn a_lookup_ends_all_lookups_only_when_no_other_can_succeed() {
 }
 
 #[test]
-fn a_post_comes_with_its_present_numbers_or_is_gone() {
-    let there = always(200, &[], r#"{"data":{"id":"17","public_metrics":{"like_count":3}}}"#);
-    let post = with(&there, |platform| platform.post(&id("17"))).unwrap().unwrap();
+fn a_lookup_returns_current_metrics_or_nothing() {
+    let platform = always(200, &[], r#"{"data":{"id":"17","public_metrics":{"like_count":3}}}"#);
+    let post = with_platform(&platform, |platform| platform.post(&id("17"))).unwrap().unwrap();
     assert_eq!(post.fields()["public_metrics"]["like_count"], json!(3));
-    assert!(there.asked()[0].target.starts_with("/api/2/tweets/17?tweet.fields=created_at,"));
+    assert!(platform.requests()[0].target.starts_with("/api/2/tweets/17?tweet.fields=created_at,"));
     for (status, body) in [(404, ""), (200, "{}")] {
-        assert_eq!(with(&always(status, &[], body), |platform| platform.post(&id("17"))), Ok(None));
+        assert_eq!(
+            with_platform(&always(status, &[], body), |platform| platform.post(&id("17"))),
+            Ok(None)
+        );
     }
-    for (status, body, why) in [
-        (200, r#"{"data":{"id":"18"}}"#, Why::Unreadable),
-        (200, r#"{"errors":[{"type":"about:blank","title":"?"}]}"#, Why::Unreadable),
-        (200, "<html>", Why::Unreadable),
-        (500, "", Why::ServerError),
-        (401, "", Why::Unauthorized),
+    for (status, body, reason) in [
+        (200, r#"{"data":{"id":"18"}}"#, FaultReason::Unreadable),
+        (200, r#"{"errors":[{"type":"about:blank","title":"?"}]}"#, FaultReason::Unreadable),
+        (200, "<html>", FaultReason::Unreadable),
+        (500, "", FaultReason::ServerError),
+        (401, "", FaultReason::Unauthorized),
     ] {
         assert_eq!(
-            with(&always(status, &[], body), |platform| platform.post(&id("17"))).unwrap_err().why,
-            why
+            with_platform(&always(status, &[], body), |platform| platform.post(&id("17")))
+                .unwrap_err()
+                .reason,
+            reason
         );
     }
 }
 
 #[test]
-fn a_body_is_sent_by_post_and_201_is_as_good() {
+fn a_body_is_sent_by_post_and_201_is_accepted() {
     let link = always(201, &[], r#"{"meta":{"sent":"x"}}"#);
-    with(&link, |platform| {
+    with_platform(&link, |platform| {
         let path = ["tweets", "search", "stream", "rules"];
-        let said =
+        let body =
             platform.ask(Endpoint::ChangeRules, &path, &[], Some(&json!({"add": []}))).unwrap();
-        assert_eq!(said["meta"]["sent"], json!("x"));
+        assert_eq!(body["meta"]["sent"], json!("x"));
         assert_eq!(
-            platform.ask(Endpoint::Rules, &path, &[], None).unwrap_err().why,
-            Why::Unreadable
+            platform.ask(Endpoint::Rules, &path, &[], None).unwrap_err().reason,
+            FaultReason::Unreadable
         );
     });
-    assert_eq!(link.asked()[0].body.as_deref(), Some(&br#"{"add":[]}"#[..]));
+    assert_eq!(link.requests()[0].body.as_deref(), Some(&br#"{"add":[]}"#[..]));
 }

@@ -1,23 +1,23 @@
 //! Tracks the metrics of pulled posts.
 
-use super::{Observed, RunState, StopCause};
+use super::{ObservedPost, RunState, StopCause};
 use crate::{JournalEvent, Line, is_velocity_alert, parse_metrics};
 use brain_base::clock::parse_instant;
 
 impl RunState<'_> {
     /// Compares metrics with the last snapshot, reports velocity alerts and stores changes. The
-    /// alert is reported before the snapshot that would suppress it.
+    /// alert comes first, because the new snapshot prevents its repetition.
     pub(super) fn track_metrics(&mut self) -> Result<(), StopCause> {
         for observed in std::mem::take(&mut self.observed) {
-            self.follow(&observed)?;
+            self.track_post(&observed)?;
         }
         Ok(())
     }
 
-    fn follow(&mut self, observed: &Observed) -> Result<(), StopCause> {
-        let Observed { id, author, metrics } = observed;
+    fn track_post(&mut self, observed: &ObservedPost) -> Result<(), StopCause> {
+        let ObservedPost { id, author, metrics } = observed;
         let Some(new) = parse_metrics(metrics) else { return Ok(()) };
-        let last = self.readable(self.data.last_snapshot(id))?;
+        let last = self.warn_if_damaged(self.data.last_snapshot(id))?;
         if last.as_ref().is_some_and(|last| last.metrics == new) {
             return Ok(());
         }
@@ -40,11 +40,11 @@ impl RunState<'_> {
                 message: line.to_string(),
             };
             self.journal.append(now, &[alert])?;
-            self.sink.line(&line);
+            self.listener.line(&line);
             self.report.velocity_alerts += 1;
         }
         match self.data.add_snapshot(id, now, metrics) {
-            // Only the end of the file was readable; it was moved aside, and a new curve begins.
+            // The file was damaged before its last snapshot and was moved aside, so a new curve begins.
             Err(fault) if fault.is_damage() => {
                 self.report.warnings.push(fault.to_string());
                 Ok(self.data.add_snapshot(id, now, metrics)?)

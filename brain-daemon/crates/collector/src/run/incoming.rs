@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::pull::PulledStream;
+use super::pull::StreamPull;
 use super::{Run, RunListener, RunState, StopCause};
 use crate::{Data, DataFault, Journal, Rates, Record, Stream};
 
@@ -26,27 +26,29 @@ impl Run<'_> {
         Journal::new(&self.settings.dir).rebuild(&data)
     }
 
-    /// Stores posts and their metrics. A run may be active meanwhile: both write the same except
-    /// for times. Sends no request.
+    /// Stores posts and their metrics. Sends no request. A run may be active at the same time: both
+    /// write the same data except for times.
     ///
     /// # Errors
     /// If files cannot be read or written.
-    pub fn arrived(
+    pub fn store_incoming(
         &self,
-        sink: &dyn RunListener,
+        listener: &dyn RunListener,
         posts: Vec<IncomingPost>,
     ) -> Result<(), DataFault> {
         let (data, journal) = (Data::new(&self.settings.dir), Journal::new(&self.settings.dir));
         let now = || self.clock.now();
-        let mut work = RunState::begin(self, sink, &data, &journal, Rates::default(), &now);
-        let kept = work.keep_all(posts);
-        for warning in &work.report.warnings {
-            tracing::warn!(warning, "a post that came by itself");
+        let mut run_state =
+            RunState::begin(self, listener, &data, &journal, Rates::default(), &now);
+        let stored = run_state.store_by_stream(posts);
+        for warning in &run_state.report.warnings {
+            tracing::warn!(warning, "post of the persistent connection stored with a warning");
         }
-        match kept {
+        match stored {
             Err(StopCause::Disk(fault)) => Err(fault),
-            // No request is sent here, so these cannot occur.
-            Ok(()) | Err(StopCause::Refused(_) | StopCause::Unanswered(..) | StopCause::Asked) => {
+            // Only requests have these results.
+            Ok(())
+            | Err(StopCause::Refused(_) | StopCause::Unanswered(..) | StopCause::Stopping) => {
                 Ok(())
             }
         }
@@ -54,12 +56,12 @@ impl Run<'_> {
 }
 
 impl RunState<'_> {
-    fn keep_all(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
-        let mut pulled: BTreeMap<Stream, PulledStream> = BTreeMap::new();
+    fn store_by_stream(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
+        let mut pulled: BTreeMap<Stream, StreamPull> = BTreeMap::new();
         for IncomingPost { post, places } in posts {
             for (stream, search) in places {
-                let pulled = pulled.entry(stream).or_insert_with(|| PulledStream::new(stream));
-                self.keep(vec![post.clone()], search.as_deref(), pulled)?;
+                let pulled = pulled.entry(stream).or_insert_with(|| StreamPull::new(stream));
+                self.store_page(vec![post.clone()], search.as_deref(), pulled)?;
             }
         }
         self.track_metrics()

@@ -5,11 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use brain_protocol::{CollectedStream, SkippedStream};
 
 use super::{RunState, StopCause};
-use crate::{Expansions, Line, Page, PlatformFault, PostId, Stream, StreamState, UserId, Why};
+use crate::{
+    Expansions, FaultReason, Line, Page, PlatformFault, PostId, Stream, StreamState, UserId,
+};
 use brain_base::clock::rfc3339;
 
 /// A stream of this run.
-pub(super) struct PulledStream {
+pub(super) struct StreamPull {
     pub(super) stream: Stream,
     /// The posts.
     pub(super) ids: BTreeSet<PostId>,
@@ -20,7 +22,7 @@ pub(super) struct PulledStream {
     /// The token of the next older page.
     next: Option<String>,
     /// Why the stream is incomplete.
-    broken: Option<PullFailure>,
+    failure: Option<PullFailure>,
 }
 
 /// The cause of an incomplete stream.
@@ -28,8 +30,8 @@ struct PullFailure {
     reason: &'static str,
     message: String,
     reset: Option<i64>,
-    /// Whether other searches are worth trying.
-    others: bool,
+    /// Whether other searches may still succeed.
+    try_others: bool,
 }
 
 /// The source of a stream.
@@ -40,19 +42,19 @@ enum Source<'s> {
     Search(&'s str),
 }
 
-impl PulledStream {
+impl StreamPull {
     /// Creates an empty pull.
     pub(super) fn new(stream: Stream) -> Self {
-        Self { stream, ids: BTreeSet::new(), new: 0, answered: false, next: None, broken: None }
+        Self { stream, ids: BTreeSet::new(), new: 0, answered: false, next: None, failure: None }
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.broken.is_none()
+        self.failure.is_none()
     }
 
-    /// Returns the state for the next run: pulled posts and `in_doubt`.
-    pub(super) fn state(&self, in_doubt: &[PostId], at: i64) -> StreamState {
-        let ids: BTreeSet<&PostId> = self.ids.iter().chain(in_doubt).collect();
+    /// Returns the state for the next run: pulled posts and `undecided` ones.
+    pub(super) fn state(&self, undecided: &[PostId], at: i64) -> StreamState {
+        let ids: BTreeSet<&PostId> = self.ids.iter().chain(undecided).collect();
         StreamState {
             ids: ids.into_iter().rev().map(PostId::to_string).collect(),
             next_token: self.next.clone(),
@@ -63,23 +65,27 @@ impl PulledStream {
 
 impl From<PlatformFault> for PullFailure {
     fn from(fault: PlatformFault) -> Self {
-        let others = matches!(fault.why, Why::InvalidRequest | Why::ServerError | Why::Unreadable);
-        let reset = if let Why::RateLimited(reset) = fault.why { Some(reset) } else { None };
+        let try_others = matches!(
+            fault.reason,
+            FaultReason::InvalidRequest | FaultReason::ServerError | FaultReason::Unreadable
+        );
+        let reset =
+            if let FaultReason::RateLimited(reset) = fault.reason { Some(reset) } else { None };
         Self {
-            reason: fault.why.as_str(),
+            reason: fault.reason.as_str(),
             message: format!("{}; {}", fault.message, fault.hint),
             reset,
-            others,
+            try_others,
         }
     }
 }
 
 impl RunState<'_> {
     /// Pulls all streams and reports each.
-    pub(super) fn pull_all(&mut self) -> Result<Vec<PulledStream>, StopCause> {
+    pub(super) fn pull_all(&mut self) -> Result<Vec<StreamPull>, StopCause> {
         let mut all = Vec::new();
         for stream in Stream::ALL {
-            let mut pulled = PulledStream::new(stream);
+            let mut pulled = StreamPull::new(stream);
             let ended = self.pull(&mut pulled);
             self.report_stream(&pulled);
             ended?;
@@ -88,7 +94,7 @@ impl RunState<'_> {
         Ok(all)
     }
 
-    fn pull(&mut self, pulled: &mut PulledStream) -> Result<(), StopCause> {
+    fn pull(&mut self, pulled: &mut StreamPull) -> Result<(), StopCause> {
         let settings = self.settings;
         let sources: Vec<Source<'_>> = match (pulled.stream, &settings.user_id) {
             (Stream::Own, Some(user)) => vec![Source::Timeline(user)],
@@ -98,24 +104,28 @@ impl RunState<'_> {
             }
             (_, None) => {
                 let message =
-                    "the account's id is not known; `brain collector setup` looks it up".to_owned();
-                pulled.broken =
-                    Some(PullFailure { reason: "no_user", message, reset: None, others: false });
+                    "the account's id is unknown; `brain collector setup` looks it up".to_owned();
+                pulled.failure = Some(PullFailure {
+                    reason: "no_user",
+                    message,
+                    reset: None,
+                    try_others: false,
+                });
                 return Ok(());
             }
         };
         for source in sources {
             match self.pages(source, pulled)? {
                 Ok(next) => pulled.next = next.filter(|_| pulled.stream != Stream::Searches),
-                Err(broken) => {
-                    if let (Source::Search(query), "invalid_request") = (source, broken.reason) {
+                Err(failure) => {
+                    if let (Source::Search(query), "invalid_request") = (source, failure.reason) {
                         self.report
                             .warnings
-                            .push(format!("the search `{query}` is refused: {}", broken.message));
+                            .push(format!("the search `{query}` is refused: {}", failure.message));
                     }
-                    let others = broken.others;
-                    pulled.broken.get_or_insert(broken);
-                    if !others {
+                    let try_others = failure.try_others;
+                    pulled.failure.get_or_insert(failure);
+                    if !try_others {
                         break;
                     }
                 }
@@ -128,7 +138,7 @@ impl RunState<'_> {
     fn pages(
         &mut self,
         source: Source<'_>,
-        pulled: &mut PulledStream,
+        pulled: &mut StreamPull,
     ) -> Result<Result<Option<String>, PullFailure>, StopCause> {
         let mut tokens = HashSet::new();
         let mut seen: HashSet<PostId> = HashSet::new();
@@ -137,26 +147,26 @@ impl RunState<'_> {
             self.step()?;
             let page = match self.page(source, next.as_deref()) {
                 Ok(page) => page,
-                Err(fault) if fault.why.ends_the_run() => return Err(StopCause::Refused(fault)),
+                Err(fault) if fault.reason.ends_the_run() => return Err(StopCause::Refused(fault)),
                 Err(fault) => return Ok(Err(fault.into())),
             };
             pulled.answered = true;
-            let came = page.posts.len();
+            let post_count = page.posts.len();
             let before = seen.len();
             seen.extend(page.posts.iter().map(|post| post.id().clone()));
             let search = if let Source::Search(query) = source { Some(query) } else { None };
-            self.keep(page.posts, search, pulled)?;
+            self.store_page(page.posts, search, pulled)?;
             if let Some(fault) = page.incomplete {
                 return Ok(Err(fault.into()));
             }
-            if came > 0 && seen.len() == before {
-                return Ok(Err(paging("a page brought only posts of the pages before")));
+            if post_count > 0 && seen.len() == before {
+                return Ok(Err(paging_failure("a page has only posts of earlier pages")));
             }
             next = page.next;
             match &next {
                 None => break,
                 Some(token) if !tokens.insert(token.clone()) => {
-                    return Ok(Err(paging("the platform gave the same page token twice")));
+                    return Ok(Err(paging_failure("the platform sent the same page token twice")));
                 }
                 Some(_) => {}
             }
@@ -168,24 +178,24 @@ impl RunState<'_> {
     fn page(&mut self, source: Source<'_>, next: Option<&str>) -> Result<Page, PlatformFault> {
         let settings = self.settings;
         let with = Expansions { authors: settings.ask_authors, media: settings.ask_media };
-        if self.bare || with == Expansions::default() {
+        if self.without_expansions || with == Expansions::default() {
             return self.ask_page(source, Expansions::default(), next);
         }
         let fault = match self.ask_page(source, with, next) {
-            // A later page repeats an accepted request and may only fail for its token.
+            // The request without a token was accepted, so here only the token can be wrong.
             Err(fault) if next.is_none() && fault.may_be_about_fields() => fault,
             other => return other,
         };
-        // The retry without them shows whether they were the cause.
+        // A retry without related objects shows whether they were the cause.
         let page = match self.ask_page(source, Expansions::default(), next) {
-            Err(second) if second.why.ends_the_run() => return Err(second),
+            Err(second) if second.reason.ends_the_run() => return Err(second),
             Err(_) => return Err(fault),
             Ok(page) => page,
         };
-        self.bare = true;
+        self.without_expansions = true;
         self.report.warnings.push(format!(
-            "the platform refuses `expansions` ({}): posts are kept without their authors' names; \
-             `collector.authors = \"ids\"` asks for none",
+            "the platform refuses `expansions` ({}): posts are stored without their authors' names; \
+             `collector.authors = \"ids\"` stops asking for names",
             fault.message
         ));
         Ok(page)
@@ -200,29 +210,29 @@ impl RunState<'_> {
         match source {
             Source::Timeline(user) => self.platform.timeline(user, with, next),
             Source::Mentions(user) => self.platform.mentions(user, with, next),
-            // Without `since_id`: compared streams need the same depth each time.
+            // Without `since_id`, so that each run gets a comparable part of the stream.
             Source::Search(query) => self.platform.search(query, with, None, next),
         }
     }
 
     /// Reports a stream and adds it to the run's report.
-    fn report_stream(&mut self, pulled: &PulledStream) {
+    fn report_stream(&mut self, pulled: &StreamPull) {
         let (total, new) = (pulled.ids.len() as u64, pulled.new);
-        let whole = pulled.broken.is_none();
+        let is_complete = pulled.failure.is_none();
         match pulled.stream {
-            Stream::Own if pulled.answered => self.sink.line(&Line::Own(total, new)),
-            Stream::Mentions if pulled.answered => self.sink.line(&Line::Mentions(total, new)),
+            Stream::Own if pulled.answered => self.listener.line(&Line::Own(total, new)),
+            Stream::Mentions if pulled.answered => self.listener.line(&Line::Mentions(total, new)),
             _ => {}
         }
-        if pulled.stream == Stream::Own && whole && pulled.answered && total == 0 {
+        if pulled.stream == Stream::Own && is_complete && pulled.answered && total == 0 {
             self.report.warnings.push(
-                "no posts of the own timeline came: check `collector.user_id`, the token, and \
+                "no posts of the own timeline arrived: check `collector.user_id`, the token, and \
                  whether the account's posts are protected"
                     .into(),
             );
         }
-        if let Some(PullFailure { reason, reset, .. }) = &pulled.broken {
-            self.sink.line(&Line::Skipped {
+        if let Some(PullFailure { reason, reset, .. }) = &pulled.failure {
+            self.listener.line(&Line::Skipped {
                 stream: pulled.stream.as_str(),
                 reason,
                 reset: *reset,
@@ -232,29 +242,32 @@ impl RunState<'_> {
             stream: pulled.stream.as_str().to_owned(),
             total,
             new,
-            skipped: pulled.broken.as_ref().map(|broken| SkippedStream {
-                reason: broken.reason.to_owned(),
-                message: broken.message.clone(),
-                reset: broken.reset,
+            skipped: pulled.failure.as_ref().map(|failure| SkippedStream {
+                reason: failure.reason.to_owned(),
+                message: failure.message.clone(),
+                reset: failure.reset,
             }),
         });
     }
 }
 
-/// Returns why no stream got an answer, with the message of the first. `None` if one did; refusals
-/// and rate limits are answers.
-pub(super) fn unanswered(pulled: &[PulledStream]) -> Option<(&'static str, String)> {
-    let silent = [Why::Unreachable, Why::ServerError, Why::Unreadable].map(Why::as_str);
-    let is_refused = |broken: &PullFailure| !silent.contains(&broken.reason);
-    if pulled.iter().any(|pulled| pulled.answered || pulled.broken.as_ref().is_some_and(is_refused))
+/// Returns why no stream got an answer, with the message of the first stream. `None` if any stream
+/// got one. Refusals and rate limits are answers.
+pub(super) fn unanswered(pulled: &[StreamPull]) -> Option<(&'static str, String)> {
+    let no_answer = [FaultReason::Unreachable, FaultReason::ServerError, FaultReason::Unreadable]
+        .map(FaultReason::as_str);
+    let is_refused = |failure: &PullFailure| !no_answer.contains(&failure.reason);
+    if pulled
+        .iter()
+        .any(|pulled| pulled.answered || pulled.failure.as_ref().is_some_and(is_refused))
     {
         return None;
     }
-    let first = pulled.iter().find_map(|pulled| pulled.broken.as_ref())?;
+    let first = pulled.iter().find_map(|pulled| pulled.failure.as_ref())?;
     Some((first.reason, format!("no stream had an answer: {}", first.message)))
 }
 
-/// Returns the cause for endless pages.
-fn paging(message: &str) -> PullFailure {
-    PullFailure { reason: "paging", message: message.to_owned(), reset: None, others: true }
+/// Returns the failure of a stream whose pages do not end.
+fn paging_failure(message: &str) -> PullFailure {
+    PullFailure { reason: "paging", message: message.to_owned(), reset: None, try_others: true }
 }

@@ -19,7 +19,7 @@ pub enum Authors {
     Ids,
 }
 
-/// What is kept of posts that were deleted on the platform.
+/// The kept parts of posts that were deleted on the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletedPosts {
     /// Everything.

@@ -10,9 +10,9 @@ use crate::values::HomePath;
 pub enum LogLevel {
     /// Errors.
     Error,
-    /// And warnings.
+    /// Errors and warnings.
     Warn,
-    /// And events.
+    /// Errors, warnings and events.
     Info,
     /// Everything.
     Debug,

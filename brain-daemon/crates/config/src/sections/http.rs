@@ -9,7 +9,7 @@ use crate::values::{HomePath, Rate};
 /// The upper limit of `ingest.max_bytes`.
 pub const MAX_BODY: u64 = 5_000_000;
 
-/// What happens with clients whose id is the URL of a document.
+/// How to handle clients whose id is the URL of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientDocuments {
     /// The document is fetched.

@@ -16,12 +16,12 @@ pub enum LlmProvider {
     Anthropic,
 }
 
-/// Where vectors come from.
+/// The source of vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbeddingProvider {
     /// The local model, if one is installed.
     Auto,
-    /// Nowhere.
+    /// No vectors.
     None,
     /// The local model.
     Local,

@@ -20,14 +20,15 @@ impl LanguageModels {
         Self { env, ledger }
     }
 
-    /// Returns the text model, or the one named. `None` without a provider or a model name.
+    /// Returns the model called `name`, or the configured text model. `None` without a provider or a
+    /// model name.
     ///
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.
-    pub(crate) fn language_model(&self, named: Option<&str>) -> Result<Option<Model>, Fault> {
+    pub(crate) fn language_model(&self, name: Option<&str>) -> Result<Option<Model>, Fault> {
         let Some(settings) = Settings::from_config(&self.env.config) else { return Ok(None) };
-        let named = named.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
-        let Some(name) = named.or_else(|| settings.model.clone()) else {
+        let name = name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+        let Some(name) = name.or_else(|| settings.model.clone()) else {
             return Ok(None);
         };
         let model =
@@ -47,10 +48,10 @@ impl LanguageModels {
     /// Describes the model's configuration, or returns the problem and a command that helps. Makes
     /// no call.
     pub(crate) fn llm_standing(&self) -> Result<String, (String, String)> {
-        let way_out = || "brain config path".to_owned();
+        let config_command = || "brain config path".to_owned();
         if let Err(fault) = self.ledger.check() {
             return Err((
-                format!("what is paid cannot be written down: {fault}"),
+                format!("the ledger of paid calls cannot be written: {fault}"),
                 "brain costs".into(),
             ));
         }
@@ -60,16 +61,18 @@ impl LanguageModels {
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
             return Err((
                 "llm.provider is set, but neither llm.model nor llm.vision_model is".into(),
-                way_out(),
+                config_command(),
             ));
         };
-        let key =
-            self.llm_key().map_err(|fault| (fault.message, fault.hint.unwrap_or_else(way_out)))?;
+        let key = self
+            .llm_key()
+            .map_err(|fault| (fault.message, fault.hint.unwrap_or_else(config_command)))?;
         let model = Model::open(&settings, name, key, &*self.env.net, self.llm_cost_meter())
-            .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), way_out()))?;
+            .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), config_command()))?;
         if settings.is_paid() && brain_llm::price(&self.env.config).is_free() {
-            let problem = "the provider's own service is paid, but llm.price_in and llm.price_out are 0: nothing is counted, and no budget holds";
-            return Err((problem.into(), way_out()));
+            let problem = "the provider charges for calls, but llm.price_in and llm.price_out are 0: costs \
+                           are not counted, and budgets have no effect";
+            return Err((problem.into(), config_command()));
         }
         let Price { input, output } = brain_llm::price(&self.env.config);
         Ok(format!(

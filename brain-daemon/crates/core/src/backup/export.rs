@@ -1,9 +1,8 @@
-//! `export`: every active page as a markdown file, as the pages were at one moment.
+//! `export`: writes all active pages as markdown files, from one consistent state.
 //!
-//! The moment is a list of pages and version numbers, taken in one short read. The texts are read
-//! later, in short reads of their own: a page that was changed meanwhile still has the listed
-//! version among its former ones. So the export is as consistent as one long snapshot, and the
-//! store need not hold one while a slow disk is written.
+//! One short read lists the pages with their version numbers. Later short reads fetch the texts. If
+//! a page has changed meanwhile, its listed version is among the former ones. So the export is as
+//! consistent as one long snapshot, but no snapshot is open while a slow disk is written.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -20,14 +19,14 @@ use crate::{BackupService, Caller, Progress};
 use brain_page as page;
 use brain_store::{Content, Reader, StoreError};
 
-/// Pages that are read at once, and about how many bytes of them.
+/// The maximum number of pages in one read, and about the maximum number of bytes.
 const BATCH: usize = 200;
 const BATCH_BYTES: usize = 8_000_000;
-/// How many failures a reply names.
+/// The maximum number of failures in a reply.
 const MAX_NAMED: usize = 1000;
 
-/// A page as the list has it.
-struct Listed {
+/// A page in the list.
+struct PageVersion {
     id: u64,
     version: u32,
     source: SourceId,
@@ -57,7 +56,7 @@ impl BackupService {
                     let wanted = only.as_ref().is_none_or(|only| *only == source);
                     if wanted {
                         let (id, version, path) = (record.id, record.version, record.source_path);
-                        pages.push(Listed { id, version, source, slug, path });
+                        pages.push(PageVersion { id, version, source, slug, path });
                     }
                     Ok(wanted || only.is_none())
                 },
@@ -97,11 +96,11 @@ impl BackupService {
         Ok(target.reply)
     }
 
-    /// The texts of the first pages of `left`, at least one, as the list wants them.
+    /// Reads the texts of the first pages of `left`, at least one, in their listed versions.
     fn texts(
         &self,
         caller: &Caller,
-        left: &[Listed],
+        left: &[PageVersion],
     ) -> Result<Vec<Result<String, StoreError>>, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (mut out, mut bytes) = (Vec::new(), 0);
@@ -119,8 +118,7 @@ impl BackupService {
         Ok(out)
     }
 
-    /// A directory that brain reads pages from is no place for an export: it would take its own
-    /// copies in.
+    /// Refuses a directory of a source: a sync would store the exported copies as pages.
     fn refuse_own_places<'a>(
         &'a self,
         dir: &Path,
@@ -143,8 +141,8 @@ impl BackupService {
     }
 }
 
-/// The page's text in the version that was listed.
-fn content_then(reader: &Reader, listed: &Listed) -> Result<Content, StoreError> {
+/// Returns the text of a page in its listed version.
+fn content_then(reader: &Reader, listed: &PageVersion) -> Result<Content, StoreError> {
     let now = reader.by_id_even_deleted(listed.id)?;
     if let Some((_, _, record)) = now.filter(|(_, _, record)| record.version == listed.version) {
         return reader.content(&record);
@@ -155,18 +153,18 @@ fn content_then(reader: &Reader, listed: &Listed) -> Result<Content, StoreError>
     })
 }
 
-/// The directory that is written to.
+/// The target directory.
 struct Target {
     root: PathBuf,
-    /// Directories that were made.
+    /// Directories that the export created.
     made: HashSet<PathBuf>,
     reply: ExportReply,
-    /// What ends the export: the next page would meet it too.
+    /// The fault that ends the export, because each further page would fail too.
     ended: Option<Fault>,
 }
 
 impl Target {
-    /// Makes the directory, or finds it empty.
+    /// Creates the directory. Accepts an existing one if it is empty.
     fn new(root: PathBuf) -> Result<Self, Fault> {
         let place = root.display().to_string();
         let io = |e: io::Error| target_fault(StoreError::from_io(&e, &place));
@@ -196,9 +194,9 @@ impl Target {
         Ok(Self { root, made: HashSet::new(), reply, ended: None })
     }
 
-    /// Writes the file of a page under its own path; under its slug's when that is no path, or is
-    /// taken.
-    fn page(&mut self, under: Option<&str>, listed: &Listed, text: &str) -> io::Result<()> {
+    /// Writes the file of a page to its own path, or to the path of its slug if its own path is
+    /// invalid or in use.
+    fn page(&mut self, under: Option<&str>, listed: &PageVersion, text: &str) -> io::Result<()> {
         let root = under.map_or_else(|| self.root.clone(), |source| self.root.join(source));
         let named = page::file_path(&listed.slug);
         let numbered = format!("{}~{}.md", named.trim_end_matches(".md"), listed.id);
@@ -206,7 +204,7 @@ impl Target {
         let mut taken = None;
         for path in candidates.into_iter().flatten() {
             match self.file(&root.join(path), text) {
-                // Two pages may meet on a file system that does not tell cases apart.
+                // Two pages may have the same path on a file system that ignores case.
                 Err(e)
                     if matches!(
                         e.kind(),
@@ -231,7 +229,7 @@ impl Target {
         }
         let mut file = File::options().write(true).create_new(true).open(place)?;
         if let Err(error) = file.write_all(text.as_bytes()) {
-            // Half a page is worse than none.
+            // An incomplete file must not stay.
             let _ = fs::remove_file(place);
             return Err(error);
         }
@@ -240,7 +238,7 @@ impl Target {
         Ok(())
     }
 
-    /// Tells a failure of one page from one that ends everything.
+    /// Returns whether a failure concerns one page or ends the export.
     fn failed(&mut self, error: &io::Error, done: u64, total: u64) -> Result<(), String> {
         use ErrorKind as K;
         if matches!(
@@ -267,7 +265,7 @@ impl Target {
         Err(error.to_string())
     }
 
-    fn fail(&mut self, listed: &Listed, reason: String) {
+    fn fail(&mut self, listed: &PageVersion, reason: String) {
         self.reply.status = "partial".into();
         self.reply.failed_total += 1;
         if self.reply.failed.len() < MAX_NAMED {
@@ -279,7 +277,7 @@ impl Target {
         }
     }
 
-    /// Puts everything on the disk itself.
+    /// Flushes all files and directories to disk.
     fn settle(&self) -> Result<(), Fault> {
         let synced = File::open(&self.root).and_then(|root| Ok(rustix::fs::syncfs(&root)?));
         synced.map_err(|e| target_fault(StoreError::from_io(&e, &self.root.display().to_string())))
@@ -290,7 +288,7 @@ fn make_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// `path`, if it leads nowhere but further in.
+/// Returns `path` if it stays inside of the directory.
 fn inside(path: &str) -> Option<&Path> {
     let parts = Path::new(path).components();
     let good = !path.is_empty() && !path.contains('\0') && { parts }

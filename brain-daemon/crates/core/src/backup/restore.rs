@@ -1,4 +1,4 @@
-//! `brain backup restore`: a home's store from a backup. No brain is open while it is made.
+//! `brain backup restore`: creates the store of a home from a backup, while no brain is open.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,21 +16,22 @@ use brain_config::Config;
 use brain_store::files::markdown_files;
 use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 
-/// Makes the store of `home` from the backup `file`, then writes the pages' files. Files that are
-/// there already stay as they are. Of sources with a directory outside of the home, absent files
-/// are written only when they are in `write_sources`: a backup says itself where those directories
-/// are. `fresh_id` is a random number.
+/// Creates the store of `home` from the backup `file`, then writes the files of pages. Existing
+/// files are not changed.
+///
+/// The backup decides where the directories of sources are. So missing files outside of the home
+/// are written only for sources in `write_sources`. `new_store_id` is a random number.
 ///
 /// # Errors
-/// `conflict` when the home has a store, `unknown_source` when the backup has none of that name,
-/// `store_damaged`, `store_newer`, and what the disk says. The home has no store then.
+/// `conflict` if the home has a store, `unknown_source` if the backup has no source of that name,
+/// `store_damaged`, `store_newer`, and faults of the disk. The home then has no store.
 pub fn restore(
     home: Home,
     config: Config,
     file: &Path,
     write_sources: &[SourceId],
     clock: Arc<dyn Clock>,
-    fresh_id: u64,
+    new_store_id: u64,
 ) -> Result<BackupReply, Fault> {
     if std::fs::symlink_metadata(home.store()).is_ok() {
         return Err(has_a_store(&home));
@@ -44,10 +45,10 @@ pub fn restore(
         cache_bytes: config.store.cache_mb * 1_000_000,
         min_free_bytes: config.store.min_free_mb * 1_000_000,
         now: clock.now(),
-        fresh_id,
+        new_store_id,
         min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
     };
-    check_named(&file, write_sources)?;
+    check_sources(&file, write_sources)?;
     let mut absent = Vec::new();
     let mut untouched: BTreeMap<String, (String, u64)> = BTreeMap::new();
     let mut in_use: HashMap<String, bool> = HashMap::new();
@@ -68,49 +69,57 @@ pub fn restore(
             untouched.entry(source.to_owned()).or_insert_with(place).1 += u64::from(missing);
             return false;
         }
-        // A file that is there has its own life: the next sync reads it. And where its author goes
-        // on working, a file that sync once read may have been renamed or removed since, on
-        // purpose; an empty disk gets all of them back.
-        let theirs = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
-        let mut goes_on = || {
+        // An existing file stays: the next sync reads it. If the directory has other files, a
+        // missing file that sync once read may be renamed or removed on purpose, so it is not
+        // written. An empty directory gets all files.
+        let is_from_sync = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
+        let mut has_other_files = || {
             *in_use
                 .entry(source.to_owned())
                 .or_insert_with(|| !markdown_files(root, "", None).files.is_empty())
         };
-        std::fs::symlink_metadata(root.join(&page.source_path)).is_err() && !(theirs && goes_on())
+        let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
+        is_missing && !(is_from_sync && has_other_files())
     };
-    let sound = store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true)
+    let report = store::restore(&file, &home.store(), &options, &mut wants_file, &|_, _| true)
         .map_err(|e| {
             match e {
-                // Another start was faster.
+                // Another process created the store meanwhile.
                 store::StoreError::TargetExists(_) => has_a_store(&home),
                 other => backup_fault(other),
             }
         })?;
-    let mut answer = reply("restored", &file, &sound);
-    answer.warnings.extend(absent.into_iter().map(|(source, root)| {
+    let mut restored = reply("restored", &file, &report);
+    restored.warnings.extend(absent.into_iter().map(|(source, root)| {
         format!(
-            "the directory {root} of source \"{source}\" is not there: its pages are in the store, their files are not written; \
-             `brain export DIR --source {source}` writes them elsewhere"
+            "the directory {root} of source \"{source}\" is not there: its pages are in the store, \
+             their files are not written; `brain export DIR --source {source}` writes them \
+             elsewhere"
         )
     }));
-    answer.warnings.extend(untouched.into_iter().filter(|(_, (_, missing))| *missing > 0).map(
+    let incomplete = untouched.into_iter().filter(|(_, (_, missing))| *missing > 0);
+    restored.warnings.extend(incomplete.map(
         |(source, (root, missing))| {
             format!(
-                "the directory {root} of source \"{source}\" was left as it is, and {missing} pages have no file in it: \
-                 `brain export DIR --source {source}` writes them elsewhere; a restore with `--write-source {source}` \
-                 would have written them there"
+                "the directory {root} of source \"{source}\" was left as it is, and {missing} \
+                 pages have no file in it: `brain export DIR --source {source}` writes them elsewhere; \
+                 a restore with `--write-source {source}` would have written them there"
             )
         },
     ));
-    answer.warnings.extend(first_start(home, config, clock, fresh_id));
-    Ok(answer)
+    restored.warnings.extend(open_restored(home, config, clock, new_store_id));
+    Ok(restored)
 }
 
-/// Opens the restored brain once, which writes the pages' files; why some are not written, and who
-/// may come in again.
-fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64) -> Vec<String> {
-    let brain = match Brain::open(home, config, clock, fresh_id) {
+/// Opens the restored brain once, to write the files of pages. Returns warnings about files that
+/// were not written, and about restored access.
+fn open_restored(
+    home: Home,
+    config: Config,
+    clock: Arc<dyn Clock>,
+    new_store_id: u64,
+) -> Vec<String> {
+    let brain = match Brain::open(home, config, clock, new_store_id) {
         Ok(brain) => brain,
         Err(fault) => return vec![format!("the pages' files are left to the next start: {fault}")],
     };
@@ -121,15 +130,16 @@ fn first_start(home: Home, config: Config, clock: Arc<dyn Clock>, fresh_id: u64)
     brain.settle();
     let access = (clients + tokens > 0).then(|| {
         format!(
-            "access over HTTP is as it was in the backup, what was revoked since included: personal tokens: {tokens}, \
-             `brain token list`; clients: {clients}, `brain clients list`; clients ask for new tokens"
+            "access over HTTP is as it was in the backup, what was revoked since included: \
+             personal tokens: {tokens}, `brain token list`; clients: {clients}, \
+             `brain clients list`; clients ask for new tokens"
         )
     });
     waiting.into_iter().chain(access).collect()
 }
 
-/// Refuses names that the backup does not have: nothing would be written for them.
-fn check_named(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
+/// Refuses names of sources that are not in the backup.
+fn check_sources(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
     if write_sources.is_empty() {
         return Ok(());
     }
@@ -148,11 +158,10 @@ fn check_named(file: &Path, write_sources: &[SourceId]) -> Result<(), Fault> {
 
 fn has_a_store(home: &Home) -> Fault {
     let store = home.store();
-    Fault::new(FaultCode::Conflict, format!("{} is already there: nothing was restored", store.display())).hint(
-        format!(
-            "restore into another home: `BRAIN_HOME=<new directory> brain backup restore FILE`; or stop the daemon \
-             (`brain stop`) and move that file away first: `mv {0} {0}.old`",
-            store.display()
-        ),
-    )
+    let message = format!("{} is already there: nothing was restored", store.display());
+    Fault::new(FaultCode::Conflict, message).hint(format!(
+        "restore into another home: `BRAIN_HOME=<new directory> brain backup restore FILE`; \
+             or stop the daemon (`brain stop`) and move that file away first: `mv {0} {0}.old`",
+        store.display()
+    ))
 }

@@ -1,8 +1,7 @@
-//! Backups by schedule: one when it is due, the oldest away, and how it stands.
+//! Scheduled backups: makes the one that is due, removes the oldest, and reports the state.
 //!
-//! What was made when is told by the files themselves, `brain-<UTC time>.redb`. A file is this
-//! brain's own only when its name is exactly such a one and its store has this brain's number:
-//! nothing else is counted, and nothing else is removed.
+//! The file names have the times: `brain-<UTC time>.redb`. A file counts as a backup of this brain
+//! only if it has such a name and its store has this brain's id. No other file is removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,53 +9,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, FaultCode};
 
-use crate::{Environment, Silent};
+use crate::{Environment, NoProgress};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_store::{Store, StoreError, store_id, sweep_unfinished};
 
-/// After a failure the next attempt comes this much later, in milliseconds, or at the next time
-/// that is due.
+/// The pause after a failed backup, in milliseconds, unless the next one is due earlier.
 const RETRY_MS: i64 = 10 * 60 * 1000;
-/// A backup that is this much late is worth a look, in milliseconds.
+/// How late a backup may be before it counts as overdue, in milliseconds.
 const GRACE_MS: i64 = 60 * 60 * 1000;
 
-/// What this run of the daemon knows about backups.
+/// The schedule of backups, with the attempts since the daemon started.
 pub(crate) struct Schedule {
     /// When the brain was opened, Unix milliseconds.
     opened_at: i64,
-    past: Mutex<Past>,
+    attempts: Mutex<Attempts>,
 }
 
 #[derive(Default)]
-struct Past {
-    /// When the newest good one was made, as far as was looked.
+struct Attempts {
+    /// The time of the newest good backup, as far as known.
     good: Option<i64>,
-    /// When the last attempt failed, and why.
+    /// The time and fault of the last attempt, if it failed.
     failed: Option<(i64, Fault)>,
 }
 
-/// How backups by schedule stand.
-pub(crate) enum Standing {
-    /// None are wanted.
+/// The state of scheduled backups.
+pub(crate) enum BackupState {
+    /// No scheduled backups are configured.
     Off,
-    /// The newest one, if there is one yet, is young enough.
+    /// The newest backup, if there is one, is recent enough.
     Good(Option<i64>),
     /// The last attempt failed.
     Failed(i64, Fault),
-    /// The newest one is too old.
+    /// The newest backup is too old.
     Overdue(Option<i64>),
-    /// There are only such as were made later than now: the clock was set back since.
+    /// All backups are later than now, because the clock was set back.
     Ahead(i64),
 }
 
 impl Schedule {
-    /// For a brain that is opened `now`.
+    /// Creates the schedule of a brain that is opened at `now`.
     pub(crate) fn new(now: i64) -> Self {
-        Self { opened_at: now, past: Mutex::default() }
+        Self { opened_at: now, attempts: Mutex::default() }
     }
 
-    fn past(&self) -> MutexGuard<'_, Past> {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner)
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,59 +71,62 @@ impl BackupService {
         Self { schedule: Schedule::new(env.clock.now()), env, store }
     }
 
-    /// Makes the backup that is due, if one is, and removes the oldest beyond `backup.keep`; its
-    /// file. For a timer.
+    /// Makes a backup if one is due, removes the oldest ones beyond `backup.keep`, and returns the
+    /// new file. For a timer.
     ///
     /// # Errors
-    /// Why there is no backup; nothing was removed then.
+    /// The fault of the backup. No old backup is removed then.
     pub fn backup_due(&self) -> Result<Option<PathBuf>, Fault> {
         crate::moved_home::check_home(&self.env.home)?;
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else { return Ok(None) };
         let (now, every) = (self.env.clock.now(), self.env.config.backup_every_ms());
         {
-            let past = self.schedule.past();
-            let lately = |at: i64, span: i64| (0..span).contains(&(now - at));
-            if past.good.is_some_and(|at| lately(at, every))
-                || past.failed.as_ref().is_some_and(|(at, _)| lately(*at, RETRY_MS.min(every)))
+            let attempts = self.schedule.attempts();
+            let is_recent = |at: i64, span: i64| (0..span).contains(&(now - at));
+            if attempts.good.is_some_and(|at| is_recent(at, every))
+                || attempts
+                    .failed
+                    .as_ref()
+                    .is_some_and(|(at, _)| is_recent(*at, RETRY_MS.min(every)))
             {
                 return Ok(None);
             }
         }
-        let made = self.ready_dir(&dir).and_then(|()| {
+        let made = self.prepare_dir(&dir).and_then(|()| {
             let newest = self.newest_backup(&dir, now)?;
             if let Some(at) = newest.filter(|at| now - at < every) {
-                self.schedule.past().good = Some(at);
+                self.schedule.attempts().good = Some(at);
                 return Ok(None);
             }
-            // What a kill left of an earlier one has another name.
+            // Removes unfinished files of a backup that was killed. They have other names.
             sweep_unfinished(&dir, |name| made_at(name).is_some());
             let target = dir.join(file_name(now));
-            self.back_up_to(&target, &Silent)?;
-            self.thin_out(&dir, &target);
+            self.back_up_to(&target, &NoProgress)?;
+            self.remove_oldest(&dir, &target);
             Ok(Some(target))
         });
-        let mut past = self.schedule.past();
+        let mut attempts = self.schedule.attempts();
         match &made {
             Ok(file) => {
-                past.failed = None;
+                attempts.failed = None;
                 if file.is_some() {
-                    past.good = Some(now);
+                    attempts.good = Some(now);
                 }
             }
-            // The daemon ends: that is no failure.
+            // The daemon stops, which is no failure.
             Err(fault) if fault.code == FaultCode::Cancelled => {}
-            Err(fault) => past.failed = Some((now, fault.clone())),
+            Err(fault) => attempts.failed = Some((now, fault.clone())),
         }
         made
     }
 
-    /// How backups by schedule stand.
-    pub(crate) fn backup_standing(&self) -> Result<Standing, Fault> {
+    /// Returns the state of scheduled backups.
+    pub(crate) fn backup_state(&self) -> Result<BackupState, Fault> {
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
-            return Ok(Standing::Off);
+            return Ok(BackupState::Off);
         };
-        if let Some((at, fault)) = self.schedule.past().failed.clone() {
-            return Ok(Standing::Failed(at, fault));
+        if let Some((at, fault)) = self.schedule.attempts().failed.clone() {
+            return Ok(BackupState::Failed(at, fault));
         }
         let now = self.env.clock.now();
         let (newest, ahead) = match dir.is_dir() {
@@ -139,20 +140,20 @@ impl BackupService {
             false => (None, None),
         };
         if let (None, Some(at)) = (newest, ahead) {
-            return Ok(Standing::Ahead(at));
+            return Ok(BackupState::Ahead(at));
         }
         let due =
             newest.map_or(self.schedule.opened_at, |at| at + self.env.config.backup_every_ms());
-        // One that became due while the daemon was away is made up after the start.
+        // A backup that became due while the daemon was stopped is made after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
-            return Ok(Standing::Overdue(newest));
+            return Ok(BackupState::Overdue(newest));
         }
-        Ok(Standing::Good(newest))
+        Ok(BackupState::Good(newest))
     }
 
-    /// A directory in the home is made when it is missing. Another one may be a disk that is not
-    /// there at the moment: to make it would put the backups on the wrong one.
-    fn ready_dir(&self, dir: &Path) -> Result<(), Fault> {
+    /// Creates the directory if it is in the home. A missing directory elsewhere may be on a disk
+    /// that is not mounted, and to create it would put the backups on another disk.
+    fn prepare_dir(&self, dir: &Path) -> Result<(), Fault> {
         if dir.is_dir() {
             return Ok(());
         }
@@ -168,12 +169,12 @@ impl BackupService {
             .map_err(|e| StoreError::from_io(&e, &shown.to_string()).into())
     }
 
-    /// When the newest of this brain's own backups in `dir` was made; none that is later than now.
+    /// Returns the time of this brain's newest backup in `dir` that is not later than now.
     fn newest_backup(&self, dir: &Path, now: i64) -> Result<Option<i64>, Fault> {
         Ok(self.own_backups(dir)?.into_iter().map(|(at, _)| at).filter(|at| *at <= now).max())
     }
 
-    /// This brain's backups in `dir`: when each was made, and its file.
+    /// Returns the times and files of this brain's backups in `dir`.
     fn own_backups(&self, dir: &Path) -> Result<Vec<(i64, PathBuf)>, Fault> {
         let unreadable =
             |e: std::io::Error| Fault::from(StoreError::from_io(&e, &dir.display().to_string()));
@@ -189,9 +190,9 @@ impl BackupService {
         Ok(own)
     }
 
-    /// Removes this brain's oldest backups until `backup.keep` are left. `newest` was made just now
-    /// and stays whatever the clock says.
-    fn thin_out(&self, dir: &Path, newest: &Path) {
+    /// Removes this brain's oldest backups until `backup.keep` are left. `newest` always stays,
+    /// even if the clock was set back.
+    fn remove_oldest(&self, dir: &Path, newest: &Path) {
         let mut others = match self.own_backups(dir) {
             Ok(own) => own,
             Err(fault) => return tracing::warn!(%fault, "old backups stay"),
@@ -209,20 +210,19 @@ impl BackupService {
     }
 }
 
-/// `brain-20261121T103045Z.redb`.
+/// Returns the name of a scheduled backup, for example `brain-20261121T103045Z.redb`.
 pub(crate) fn file_name(now: i64) -> String {
     let time = rfc3339(now);
     let digits: String = time.chars().take(19).filter(|c| !matches!(c, '-' | ':')).collect();
     format!("brain-{digits}Z.redb")
 }
 
-/// The name of one that a person makes: never taken for one by schedule.
-pub(crate) fn by_hand(now: i64) -> String {
+/// Returns a name for a manual backup, which differs from the names of scheduled ones.
+pub(crate) fn manual_file_name(now: i64) -> String {
     file_name(now).replace("brain-", "by-hand-")
 }
 
-/// When the backup of this name was made, to the second; `None` when it is not exactly the name of
-/// one.
+/// Returns the time in the name of a scheduled backup, to the second; `None` for any other name.
 fn made_at(name: &str) -> Option<i64> {
     let time = name
         .strip_prefix("brain-")?

@@ -9,7 +9,7 @@ use serde_json::json;
 use url::Url;
 
 use super::{TOKEN, data_fault};
-use crate::{CollectorService, Progress, Silent};
+use crate::{CollectorService, NoProgress, Progress};
 use brain_base::schedule::ScheduledTask;
 use brain_collector::{
     COLLECTOR_VERSION, Data, Heartbeat, Line, Record, Run, RunListener, Settings, State, Stream,
@@ -43,15 +43,15 @@ impl RunListener for RunForwarder<'_> {
         self.new.set(true);
     }
 
-    fn goes_on(&self, done: u64, total: u64) -> bool {
+    fn should_continue(&self, done: u64, total: u64) -> bool {
         // A requested run finishes even if its caller disconnects.
         let _ = self.progress.at(done, total);
         !self.brain.env.stop.is_cancelled()
     }
 }
 
-/// Returns whether a scheduled run is due: a scheduled time lies between the last run and now.
-/// Without a last run, or with one in the future, it waits for its minute.
+/// Returns whether a scheduled run is due: a scheduled time lies between the last run and now. If
+/// there was no run, or it is in the future, only the scheduled minute itself is due.
 fn is_due(job: &ScheduledTask, last_started: Option<i64>, now: i64) -> bool {
     match last_started {
         Some(started) if started <= now => job.last_start(now) > started,
@@ -66,15 +66,15 @@ impl CollectorService {
     /// If the run could not begin: no token, no account, or another active run. Later failures are
     /// part of the report.
     pub(crate) fn collect(&self, progress: &dyn Progress) -> Result<CollectorRun, Fault> {
-        let _at_work = self.state.begin("a run that was asked for", self.env.clock.now())?;
+        let _guard = self.state.begin("a requested run", self.env.clock.now())?;
         let ready = self.collector_ready()?;
         self.run_collector(&ready, progress)
     }
 
-    /// Runs the collector if a scheduled run is due, so that a missed run is made up once. Blocks.
+    /// Runs the collector if a scheduled run is due. Several missed runs become one run. Blocks.
     ///
     /// # Errors
-    /// As a requested run, except for conditions that are no error in the background.
+    /// As for a requested run. A missing setup and another active run are no errors here.
     pub fn collect_due(&self) -> Result<Option<CollectorRun>, Fault> {
         let now = self.env.clock.now();
         if !self.env.config.collector.enabled || !self.env.home.is_here() {
@@ -87,27 +87,28 @@ impl CollectorService {
             .as_deref()
             .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
-            let mut tried = self.state.tried.lock().unwrap_or_else(PoisonError::into_inner);
-            if !is_due(&self.env.config.collector_job(), last.max(*tried), now) {
+            let mut last_attempt =
+                self.state.last_attempt.lock().unwrap_or_else(PoisonError::into_inner);
+            if !is_due(&self.env.config.collector_job(), last.max(*last_attempt), now) {
                 return Ok(None);
             }
-            *tried = Some(now);
+            *last_attempt = Some(now);
         }
-        // The active operation has the same effect, or ends with a run.
-        let Ok(_at_work) = self.state.begin("a run by schedule", now) else { return Ok(None) };
+        // The active operation is a run, or a setup, which includes one.
+        let Ok(_guard) = self.state.begin("a scheduled run", now) else { return Ok(None) };
         let ready = match self.collector_ready() {
-            // A setup that was lost must be reported.
+            // After damage, a missing account must be reported.
             Err(fault) if fault.code == FaultCode::NotSetUp && damage.is_none() => return Ok(None),
             ready => ready?,
         };
-        let run = self.run_collector(&ready, &Silent)?;
+        let run = self.run_collector(&ready, &NoProgress)?;
         for warning in &run.warnings {
-            tracing::warn!(warning, "the collector's run");
+            tracing::warn!(warning, "scheduled collector run completed with a warning");
         }
         if run.status == "failed" && !self.env.stop.is_cancelled() {
             let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
             return Err(Fault::new(FaultCode::ServiceFailed, format!("the collector's run failed: {why}"))
-                .hint("see how it is with `brain collector status`; `brain collector setup` checks step by step"));
+                .hint("`brain collector status` shows the state; `brain collector setup` checks each step"));
         }
         Ok(Some(run))
     }
@@ -117,16 +118,16 @@ impl CollectorService {
     /// # Errors
     /// `not_set_up` without a token or account; otherwise the fault of reading them.
     pub(super) fn collector_ready(&self) -> Result<RunInputs, Fault> {
-        let found = self.platform_token()?.ok_or_else(|| self.no_token())?;
+        let found = self.platform_token()?.ok_or_else(|| self.missing_token_fault())?;
         let settings = self.collector_settings();
         let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
         let settings = Self::with_account(settings, &state);
         if settings.user_id.is_none() {
             let handle = settings.handle.as_deref().unwrap_or("NAME");
-            let lost = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
-            let what = format!("the collector does not know whose posts to collect{lost}");
-            return Err(Fault::new(FaultCode::NotSetUp, what).hint(format!(
-                "`brain collector setup --handle {handle}` looks the account's id up; or set collector.user_id"
+            let damage = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
+            let message = format!("the collector has no account to collect posts of{damage}");
+            return Err(Fault::new(FaultCode::NotSetUp, message).hint(format!(
+                "`brain collector setup --handle {handle}` looks up the account's id; or set collector.user_id"
             )));
         }
         // The run reports a damaged state.
@@ -134,18 +135,18 @@ impl CollectorService {
     }
 
     /// Returns the fault for a missing token.
-    pub(super) fn no_token(&self) -> Fault {
+    pub(super) fn missing_token_fault(&self) -> Fault {
         let variable = format!("BRAIN_{}", TOKEN.to_uppercase().replace('-', "_"));
         let file = self.env.home.secrets().join(TOKEN);
         Fault::new(
             FaultCode::NotSetUp,
             format!(
-                "there is no bearer token for the platform: neither ${variable}, nor the file of collector.token_file, nor the systemd \
-                 credential {TOKEN}, nor {}",
+                "there is no bearer token for the platform: neither ${variable}, nor the file of \
+                 collector.token_file, nor the systemd credential {TOKEN}, nor {}",
                 file.display()
             ),
         )
-        .hint("`brain collector setup --token-file FILE` checks one and keeps it")
+        .hint("`brain collector setup --token-file FILE` checks a token and stores it")
     }
 
     /// Returns the platform's URL and connection.
@@ -160,8 +161,8 @@ impl CollectorService {
             Fault::new(FaultCode::InvalidConfig, format!("collector.platform_api: {e}"))
                 .hint("write it as https://api.x.com")
         })?;
-        let link = self.env.net.retrying_client(&base).map_err(|trouble| {
-            Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {trouble}"))
+        let link = self.env.net.retrying_client(&base).map_err(|error| {
+            Fault::new(FaultCode::ServiceFailed, format!("{base} cannot be called: {error}"))
                 .hint("check collector.platform_api and the network")
         })?;
         Ok((base, link))
@@ -174,7 +175,7 @@ impl CollectorService {
         progress: &dyn Progress,
     ) -> Result<CollectorRun, Fault> {
         let (base, link) = self.platform_link(&ready.settings)?;
-        let told = RunForwarder { brain: self, progress, new: Cell::new(false) };
+        let forwarder = RunForwarder { brain: self, progress, new: Cell::new(false) };
         let run = Run {
             settings: &ready.settings,
             base: &base,
@@ -182,12 +183,12 @@ impl CollectorService {
             token: &ready.token,
             clock: &*self.env.clock,
         };
-        let ran = run.go(&told);
-        if told.new.get() {
+        let result = run.execute(&forwarder);
+        if forwarder.new.get() {
             self.state.collected.notify_one();
         }
         let user_id = ready.settings.user_id.as_ref().map(ToString::to_string);
-        let (status, details) = match &ran {
+        let (status, details) = match &result {
             Ok(run) => {
                 let status = if run.status == "failed" { "failed" } else { "ok" };
                 let skipped: Vec<&str> = run
@@ -211,12 +212,12 @@ impl CollectorService {
                         ready.settings.dir.display()
                     ),
                 )
-                .hint("wait for its end; two brains need two directories: collector.dir"));
+                .hint("wait until it ends; two brains need two directories: collector.dir"));
             }
             Err(fault) => ("failed", json!({ "user_id": user_id, "reason": fault.to_string() })),
         };
         let beat = self.heartbeat("collect", status, &details);
-        let mut run = ran.map_err(|fault| data_fault(&fault))?;
+        let mut run = result.map_err(|fault| data_fault(&fault))?;
         run.warnings.extend(beat.err().map(|fault| fault.message));
         Ok(run)
     }
@@ -266,12 +267,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_missed_is_made_up_once() {
+    fn missed_runs_are_made_up_by_one_run() {
         let job = ScheduledTask::new("collector", 30 * 60, 0).unwrap();
-        let woke = at("10:47:13.000");
-        assert!(is_due(&job, Some(at("02:00:00.010")), woke), "17 slots were missed");
-        assert!(!is_due(&job, Some(woke), woke + 1), "it has run");
-        assert!(is_due(&job, Some(woke), at("11:00:00.000")));
+        let resumed = at("10:47:13.000");
+        assert!(is_due(&job, Some(at("02:00:00.010")), resumed), "17 slots were missed");
+        assert!(!is_due(&job, Some(resumed), resumed + 1), "it has run");
+        assert!(is_due(&job, Some(resumed), at("11:00:00.000")));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::data_fault;
 use super::name_index::NameIndex;
 use super::quote::plain;
-use super::topics::{is_handle, marked, mentioned};
+use super::topics::{is_handle, marked_topics, mentioned_accounts};
 use crate::{Caller, CollectorService};
 use brain_base::clock::parse_instant;
 use brain_collector::{
@@ -29,9 +29,10 @@ impl CollectedFiles {
     ///
     /// # Errors
     /// [`FaultCode::Forbidden`] for restricted callers.
-    pub(super) fn of(brain: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
+    pub(super) fn open(brain: &CollectorService, caller: &Caller) -> Result<Self, Fault> {
         if !caller.sees_all() {
-            let message = "what the collector has belongs to no source, and this grant is for some sources only";
+            let message =
+                "collected posts belong to no source, and this grant is limited to some sources";
             return Err(Fault::new(FaultCode::Forbidden, message)
                 .hint("ask the owner of this brain for a grant without a list of sources"));
         }
@@ -46,33 +47,33 @@ impl CollectedFiles {
     ///
     /// # Errors
     /// If the journal cannot be read.
-    pub(super) fn noticed(&self, from: i64, until: i64) -> Result<CollectedEvents, Fault> {
-        let mut noticed = CollectedEvents::default();
+    pub(super) fn events_between(&self, from: i64, until: i64) -> Result<CollectedEvents, Fault> {
+        let mut events = CollectedEvents::default();
         let mut posts: HashMap<PostId, usize> = HashMap::new();
-        for Entry { at, noted } in self.journal.since(from).map_err(|fault| data_fault(&fault))? {
-            let Some(when) = parse_instant(&at, false).filter(|when| *when <= until) else {
+        for Entry { at, event } in self.journal.since(from).map_err(|fault| data_fault(&fault))? {
+            let Some(time) = parse_instant(&at, false).filter(|time| *time <= until) else {
                 continue;
             };
-            match noted {
+            match event {
                 JournalEvent::Post { id, author_id, .. } => {
                     let Some(id) = PostId::parse(&id) else { continue };
-                    let index = *posts.entry(id.clone()).or_insert(noticed.posts.len());
-                    match noticed.posts.get_mut(index) {
+                    let index = *posts.entry(id.clone()).or_insert(events.posts.len());
+                    match events.posts.get_mut(index) {
                         // The post also came from another stream.
                         Some(post) => post.author_id = post.author_id.take().or(author_id),
-                        None => noticed.posts.push(NewPost { id, at: when, author_id }),
+                        None => events.posts.push(NewPost { id, at: time, author_id }),
                     }
                 }
                 JournalEvent::Deletion { id } => {
-                    noticed.deletions.extend(PostId::parse(&id).map(|id| (when, id)));
+                    events.deletions.extend(PostId::parse(&id).map(|id| (time, id)));
                 }
                 JournalEvent::Alert { alert, id, author, message } => {
-                    noticed.alerts.push((when, Alert { at, kind: alert, id, author, message }));
+                    events.alerts.push((time, Alert { at, kind: alert, id, author, message }));
                 }
-                JournalEvent::Enriched { key } => noticed.enriched.push(key),
+                JournalEvent::Enriched { key } => events.enriched.push(key),
             }
         }
-        Ok(noticed)
+        Ok(events)
     }
 
     /// Returns a post with its streams. `None` if its file is missing or unreadable, which is
@@ -84,14 +85,15 @@ impl CollectedFiles {
         })
     }
 
-    /// Returns the author of a post, if known. `noted` is the author id in the journal.
-    pub(super) fn author(&self, post: &Record, noted: Option<&str>) -> Option<Author> {
-        let known = post.fields().get(AUTHOR);
+    /// Returns the author of a post, if known. `journal_id` is the author's id from the journal.
+    pub(super) fn author(&self, post: &Record, journal_id: Option<&str>) -> Option<Author> {
+        let author = post.fields().get(AUTHOR);
         let handle = post.author_handle().filter(|handle| is_handle(handle)).map(str::to_owned);
-        let id = post.author_id().or(noted).map(str::to_owned).or_else(|| handle.clone())?;
+        let id = post.author_id().or(journal_id).map(str::to_owned).or_else(|| handle.clone())?;
         let name = post.author_name().map(plain).filter(|name| !name.is_empty());
-        let number = |value: &Value| value.get("public_metrics")?.get("followers_count")?.as_u64();
-        let own = self.user_id.as_deref() == Some(id.as_str())
+        let follower_count =
+            |value: &Value| value.get("public_metrics")?.get("followers_count")?.as_u64();
+        let is_own = self.user_id.as_deref() == Some(id.as_str())
             || self
                 .handle
                 .as_ref()
@@ -101,28 +103,33 @@ impl CollectedFiles {
             id,
             handle,
             name,
-            own,
-            verified: known
+            is_own,
+            verified: author
                 .and_then(|it| it.get("verified"))
                 .and_then(Value::as_bool)
                 .unwrap_or(false),
-            followers: known.and_then(number).unwrap_or(0),
+            followers: author.and_then(follower_count).unwrap_or(0),
         })
     }
 
     /// Returns topics, accounts and mentioned pages of a post. Pages about its author and about the
     /// owner are excluded, because every post concerns them.
-    pub(super) fn about(&self, post: &Record, author: Option<&Author>, names: &NameIndex) -> About {
-        let mentions = mentioned(post);
-        let mut pages = names.named_in(post.text(), &mentions);
-        let of = |handle: Option<&str>, name: Option<&str>| {
+    pub(super) fn subjects(
+        &self,
+        post: &Record,
+        author: Option<&Author>,
+        names: &NameIndex,
+    ) -> PostSubjects {
+        let mentions = mentioned_accounts(post);
+        let mut pages = names.pages_mentioned_in(post.text(), &mentions);
+        let pages_of = |handle: Option<&str>, name: Option<&str>| {
             [names.subjects(handle), names.candidates(handle, name)].concat()
         };
-        let author =
-            author.map(|it| of(it.handle.as_deref(), it.name.as_deref())).unwrap_or_default();
-        let own = of(self.handle.as_deref(), None);
-        pages.retain(|page| !author.contains(page) && !own.contains(page));
-        About { marked: marked(post), mentions, pages }
+        let author_pages =
+            author.map(|it| pages_of(it.handle.as_deref(), it.name.as_deref())).unwrap_or_default();
+        let owner_pages = pages_of(self.handle.as_deref(), None);
+        pages.retain(|page| !author_pages.contains(page) && !owner_pages.contains(page));
+        PostSubjects { marked_topics: marked_topics(post), mentions, pages }
     }
 }
 
@@ -169,7 +176,7 @@ pub(super) struct Author {
     /// The name, on one line.
     pub(super) name: Option<String>,
     /// Whether it is the collected account.
-    pub(super) own: bool,
+    pub(super) is_own: bool,
     /// Whether the platform verified it.
     pub(super) verified: bool,
     /// Number of followers; 0 if unknown.
@@ -177,27 +184,27 @@ pub(super) struct Author {
 }
 
 impl Author {
-    /// Returns an unknown author, as of a redacted post.
+    /// Returns the author of a post that has none, such as a redacted one.
     pub(super) fn unknown() -> Self {
         let (handle, name) = (None, None);
-        Self { id: String::new(), handle, name, own: false, verified: false, followers: 0 }
+        Self { id: String::new(), handle, name, is_own: false, verified: false, followers: 0 }
     }
 }
 
 /// The subjects of a post.
-pub(super) struct About {
+pub(super) struct PostSubjects {
     /// Marked topics.
-    pub(super) marked: Vec<String>,
+    pub(super) marked_topics: Vec<String>,
     /// Mentioned accounts.
     pub(super) mentions: Vec<String>,
     /// Mentioned pages, by index in the names.
     pub(super) pages: Vec<usize>,
 }
 
-impl About {
+impl PostSubjects {
     /// Returns all topics, pages first.
     pub(super) fn topics(&self, names: &NameIndex) -> Vec<String> {
         let titles = self.pages.iter().map(|&page| plain(&names.page(page).title));
-        titles.chain(self.marked.iter().cloned()).collect()
+        titles.chain(self.marked_topics.iter().cloned()).collect()
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::collected::{Author, CollectedEvents, CollectedFiles, NewPost};
 use super::name_index::NameIndex;
 use super::quote::cut;
-use super::topics::{Dated, WEEK_MS, recurring};
+use super::topics::{TopicPost, WEEK_MS, recurring_topics};
 use crate::search::instant;
 use crate::{Caller, CollectorService};
 use brain_base::clock::{day, rfc3339};
@@ -39,25 +39,25 @@ impl CollectorService {
         caller: &Caller,
         request: &CollectorDigest,
     ) -> Result<Digest, Fault> {
-        let files = CollectedFiles::of(self, caller)?;
-        let place = request.after.as_deref().map(Cursor::read).transpose()?;
-        let given = instant(request.since.as_deref(), false)?;
-        let (since, until) = match &place {
+        let files = CollectedFiles::open(self, caller)?;
+        let cursor = request.after.as_deref().map(Cursor::decode).transpose()?;
+        let requested_since = instant(request.since.as_deref(), false)?;
+        let (since, until) = match &cursor {
             None => {
                 let now = self.env.clock.now();
-                (given.unwrap_or(now - DAY_MS), now)
+                (requested_since.unwrap_or(now - DAY_MS), now)
             }
-            Some(place) => (place.since, place.until),
+            Some(cursor) => (cursor.since, cursor.until),
         };
-        if given.is_some_and(|given| given != since) {
+        if requested_since.is_some_and(|requested| requested != since) {
             return Err(Fault::new(FaultCode::Usage, "this cursor belongs to another `since`")
-                .hint("give the same `since` as before, or none, or leave the cursor away"));
+                .hint("use the same `since` as before, or omit `since` or the cursor"));
         }
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        // Also for a continued answer: a post that another stream had before `since` is not new.
+        // Reads from an earlier time, because a post that another stream had before `since` is not new.
         let from = since.min(until - WEEK_MS);
-        let mut noticed = files.noticed(from, until)?;
+        let mut events = files.events_between(from, until)?;
         let mut digest = Digest {
             since: rfc3339(since),
             until: rfc3339(until),
@@ -67,36 +67,36 @@ impl CollectorService {
             alerts: Vec::new(),
             next: None,
         };
-        if place.is_none() {
-            digest.topics = topics(&files, &names, &noticed.posts, from);
-            digest.deletions = deletions(&files, &noticed, since);
-            digest.alerts = alerts(&noticed, since);
+        if cursor.is_none() {
+            digest.topics = topics(&files, &names, &events.posts, from);
+            digest.deletions = deletions(&files, &events, since);
+            digest.alerts = alerts(&events, since);
         }
-        let left = |post: &NewPost| {
-            place.as_ref().is_none_or(|place| (post.at, &post.id) < (place.at, &place.id))
+        let is_after_cursor = |post: &NewPost| {
+            cursor.as_ref().is_none_or(|cursor| (post.at, &post.id) < (cursor.at, &cursor.id))
         };
-        noticed.posts.retain(|post| post.at >= since && left(post));
-        noticed.posts.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
+        events.posts.retain(|post| post.at >= since && is_after_cursor(post));
+        events.posts.sort_by(|a, b| (b.at, &b.id).cmp(&(a.at, &a.id)));
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let (mut authors, mut count, mut bytes) = (Authors::default(), 0, 0);
         let mut last: Option<&NewPost> = None;
-        for post in &noticed.posts {
+        for post in &events.posts {
             if count == limit || bytes > MAX_REPLY_BYTES {
-                let place =
+                let next =
                     last.map(|last| Cursor { since, until, at: last.at, id: last.id.clone() });
-                digest.next = place.map(|place| place.cursor());
+                digest.next = next.map(|next| next.encode());
                 break;
             }
             last = Some(post);
             let Some((record, streams)) = files.post(&post.id) else { continue };
             let author = files.author(&record, post.author_id());
-            let describe_post =
+            let digest_post =
                 describe_post(&files, &names, &record, author.as_ref(), &streams, post);
-            bytes += describe_post.text.len()
-                + describe_post.image_text.as_ref().map_or(0, String::len)
+            bytes += digest_post.text.len()
+                + digest_post.image_text.as_ref().map_or(0, String::len)
                 + 500;
             count += 1;
-            authors.add(author, describe_post);
+            authors.add(author, digest_post);
         }
         digest.authors = authors.finish(self, &reader, &names)?;
         Ok(digest)
@@ -107,57 +107,63 @@ impl CollectorService {
 struct Cursor {
     since: i64,
     until: i64,
-    /// Time and id of the last post shown. Newer posts come first, so none is repeated or skipped.
+    /// Time and id of the last post in the answer. Posts are sorted by both, newest first.
     at: i64,
     id: PostId,
 }
 
 impl Cursor {
-    fn cursor(&self) -> String {
+    fn encode(&self) -> String {
         URL_SAFE_NO_PAD
             .encode(format!("digest {} {} {} {}", self.since, self.until, self.at, self.id))
     }
 
-    fn read(cursor: &str) -> Result<Self, Fault> {
+    fn decode(cursor: &str) -> Result<Self, Fault> {
         let bytes = URL_SAFE_NO_PAD.decode(cursor.trim()).unwrap_or_default();
         let text = String::from_utf8(bytes).unwrap_or_default();
         let parts: Vec<&str> = text.split(' ').collect();
         let number = |text: &str| text.parse::<i64>().ok();
-        let place = match parts.as_slice() {
+        let cursor = match parts.as_slice() {
             ["digest", since, until, at, id] => (|| {
                 let (since, until, at) = (number(since)?, number(until)?, number(at)?);
                 Some(Self { since, until, at, id: PostId::parse(id)? })
             })(),
             _ => None,
         };
-        place.ok_or_else(|| {
+        cursor.ok_or_else(|| {
             Fault::new(FaultCode::Usage, "the cursor is none that brain has made for a digest")
-                .hint("give `next` of the answer before as it came; without a cursor the digest begins anew")
+                .hint(
+                    "use `next` of the previous answer unchanged, or omit the cursor to start over",
+                )
         })
     }
 }
 
-/// Returns recurring topics of posts written at or after `from`. Old posts collected recently do
-/// not count.
+/// Returns recurring topics of posts that were written at or after `from`.
 fn topics(
     files: &CollectedFiles,
     names: &NameIndex,
     posts: &[NewPost],
     from: i64,
 ) -> Vec<DigestTopic> {
-    let (mut dated, mut handles) = (Vec::new(), HashMap::new());
+    let (mut topic_posts, mut handles) = (Vec::new(), HashMap::new());
     for post in posts {
         let Some((record, _)) = files.post(&post.id) else { continue };
         let at = post.written(&record);
         let Some(author) = files.author(&record, post.author_id()).filter(|_| at >= from) else {
             continue;
         };
-        let topics = files.about(&record, Some(&author), names).topics(names);
-        dated.push(Dated { author: author.id.clone(), post: post.id.to_string(), at, topics });
+        let topics = files.subjects(&record, Some(&author), names).topics(names);
+        topic_posts.push(TopicPost {
+            author: author.id.clone(),
+            post: post.id.to_string(),
+            at,
+            topics,
+        });
         handles.extend(author.handle.map(|handle| (author.id, handle)));
     }
-    let found = recurring(&dated).into_iter().take(MAX_ROWS);
-    let topic = found.map(|found| DigestTopic {
+    let found = recurring_topics(&topic_posts).into_iter().take(MAX_ROWS);
+    let topics = found.map(|found| DigestTopic {
         author: handles.get(&found.author).cloned(),
         author_id: found.author,
         topic: found.topic,
@@ -166,17 +172,17 @@ fn topics(
         last: day(found.span.1),
         posts: found.posts,
     });
-    topic.collect()
+    topics.collect()
 }
 
 /// Returns deletions, newest first.
-fn deletions(files: &CollectedFiles, noticed: &CollectedEvents, since: i64) -> Vec<Deletion> {
-    let mut noted: Vec<&(i64, PostId)> =
-        noticed.deletions.iter().filter(|(at, _)| *at >= since).collect();
-    noted.sort_by(|a, b| b.cmp(a));
-    noted.dedup_by(|a, b| a.1 == b.1);
+fn deletions(files: &CollectedFiles, events: &CollectedEvents, since: i64) -> Vec<Deletion> {
+    let mut deletions: Vec<&(i64, PostId)> =
+        events.deletions.iter().filter(|(at, _)| *at >= since).collect();
+    deletions.sort_by(|a, b| b.cmp(a));
+    deletions.dedup_by(|a, b| a.1 == b.1);
     let mut found: Vec<Deletion> =
-        noted.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MAX_ROWS).collect();
+        deletions.into_iter().filter_map(|(_, id)| deletion(files, id)).take(MAX_ROWS).collect();
     found.iter_mut().for_each(|deletion| deletion.text = cut(&deletion.text, MAX_OTHER_TEXT_CHARS));
     found
 }
@@ -190,15 +196,15 @@ fn deletion(files: &CollectedFiles, id: &PostId) -> Option<Deletion> {
 }
 
 /// Returns alerts, newest first.
-fn alerts(noticed: &CollectedEvents, since: i64) -> Vec<Alert> {
+fn alerts(events: &CollectedEvents, since: i64) -> Vec<Alert> {
     let mut found: Vec<&(i64, Alert)> =
-        noticed.alerts.iter().filter(|(at, _)| *at >= since).collect();
+        events.alerts.iter().filter(|(at, _)| *at >= since).collect();
     found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
-    let describe_post = |(_, alert): &(i64, Alert)| Alert {
+    let shortened = |(_, alert): &(i64, Alert)| Alert {
         message: cut(&alert.message, MAX_OTHER_TEXT_CHARS),
         ..alert.clone()
     };
-    found.into_iter().take(MAX_ROWS).map(describe_post).collect()
+    found.into_iter().take(MAX_ROWS).map(shortened).collect()
 }
 
 /// Describes a post.
@@ -210,16 +216,16 @@ fn describe_post(
     streams: &[Stream],
     post: &NewPost,
 ) -> DigestPost {
-    let about = files.about(record, author, names);
-    let beside = |kind: &str| {
+    let subjects = files.subjects(record, author, names);
+    let attachment = |kind: &str| {
         files.data.attachment(kind, &post.id).unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "what stands beside a post cannot be read");
+            tracing::warn!(%fault, "data about a post cannot be read");
             None
         })
     };
     let handle = author.and_then(|author| author.handle.as_deref()).unwrap_or("i");
-    let image_text =
-        beside("images").and_then(|it| Some(cut(it.get("text")?.as_str()?, MAX_OTHER_TEXT_CHARS)));
+    let image_text = attachment("images")
+        .and_then(|it| Some(cut(it.get("text")?.as_str()?, MAX_OTHER_TEXT_CHARS)));
     DigestPost {
         id: post.id.to_string(),
         streams: streams.iter().map(|stream| stream.as_str().to_owned()).collect(),
@@ -228,10 +234,11 @@ fn describe_post(
         text: cut(record.text(), MAX_TEXT_CHARS),
         url: format!("https://x.com/{handle}/status/{}", post.id),
         metrics: post_metrics(record),
-        pages: names.told(&about.pages),
-        topics: about.marked,
-        mentions: about.mentions,
-        rating: beside("ratings").and_then(|it: Value| serde_json::from_value::<Rating>(it).ok()),
+        pages: names.describe_pages(&subjects.pages),
+        topics: subjects.marked_topics,
+        mentions: subjects.mentions,
+        rating: attachment("ratings")
+            .and_then(|it: Value| serde_json::from_value::<Rating>(it).ok()),
         image_text: image_text.filter(|text| !text.trim().is_empty()),
         deleted: deletion(files, &post.id).map(|deletion| deletion.detected_at),
     }
@@ -240,14 +247,14 @@ fn describe_post(
 /// Posts by author.
 #[derive(Default)]
 struct Authors {
-    places: HashMap<String, usize>,
+    positions: HashMap<String, usize>,
     authors: Vec<(Author, Vec<DigestPost>)>,
 }
 
 impl Authors {
     fn add(&mut self, author: Option<Author>, post: DigestPost) {
         let author = author.unwrap_or_else(Author::unknown);
-        let at = *self.places.entry(author.id.clone()).or_insert(self.authors.len());
+        let at = *self.positions.entry(author.id.clone()).or_insert(self.authors.len());
         match self.authors.get_mut(at) {
             Some((known, posts)) => {
                 // The newest post has the current name, but not every post has one.
@@ -267,14 +274,14 @@ impl Authors {
         names: &NameIndex,
     ) -> Result<Vec<DigestAuthor>, Fault> {
         self.authors.sort_by_key(|(_, posts)| std::cmp::Reverse(posts.len()));
-        let finished = self.authors.into_iter().map(|(author, mut posts)| {
+        let authors = self.authors.into_iter().map(|(author, mut posts)| {
             let age = |post: &DigestPost| std::cmp::Reverse(PostId::parse(&post.id));
             posts.sort_by_cached_key(age);
-            let Author { id, handle, name, own, .. } = author;
+            let Author { id, handle, name, is_own, .. } = author;
             let pages = brain.pages_of(reader, names, handle.as_deref(), name.as_deref())?;
-            Ok(DigestAuthor { id, handle, name, own, pages, posts })
+            Ok(DigestAuthor { id, handle, name, own: is_own, pages, posts })
         });
-        finished.collect()
+        authors.collect()
     }
 }
 
@@ -284,14 +291,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cursor_says_where_a_digest_goes_on_and_no_other_text_does() {
-        let place =
+    fn only_encoded_cursors_are_decoded() {
+        let cursor =
             Cursor { since: 1, until: -2, at: 3, id: PostId::parse("9007199254740993").unwrap() };
-        let read = Cursor::read(&format!(" {} ", place.cursor())).unwrap();
-        assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, place.id));
+        let read = Cursor::decode(&format!(" {} ", cursor.encode())).unwrap();
+        assert_eq!((read.since, read.until, read.at, read.id), (1, -2, 3, cursor.id));
         let id = URL_SAFE_NO_PAD.encode("digest 1 2 3 ../4");
         for bad in ["", "!", "digest 1 2 3 4", &URL_SAFE_NO_PAD.encode("digest 1 2 3"), &id] {
-            assert!(Cursor::read(bad).is_err(), "{bad}");
+            assert!(Cursor::decode(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Applies the enrichment rules that need no judgement: each line once, however often they run.
+//! Applies the enrichment rules that need no judgement. Repeated runs write each line only once.
 //!
 //! `plan` decides which lines go into which page, `page_edit` edits the text, `pattern` is the note
 //! on recurring topics, and `newcomer` creates pages.
@@ -24,16 +24,16 @@ use crate::write_page::stored_document;
 use crate::{Caller, CollectorService, Progress};
 use brain_collector::JournalEvent;
 use brain_page::Document;
-use page_edit::Outcome;
+use page_edit::EditResult;
 use plan::{Plan, Target};
 
-/// Maximum attempts per page when others edit it concurrently.
+/// Maximum attempts per page while other clients edit it.
 const MAX_ATTEMPTS: usize = 16;
 
 /// The page at the time when its lines were computed.
 struct Draft {
     document: Document,
-    outcome: Outcome,
+    edit: EditResult,
     /// The expected version; for a new page, its absence.
     expect: Precondition,
 }
@@ -45,7 +45,7 @@ impl CollectorService {
         request: &CollectorEnrich,
         progress: &dyn Progress,
     ) -> Result<CollectorEnrichReply, Fault> {
-        let files = CollectedFiles::of(self, caller)?;
+        let files = CollectedFiles::open(self, caller)?;
         let now = self.env.clock.now();
         let since = instant(request.since.as_deref(), false)?.unwrap_or(now - WEEK_MS);
         let Plan { pages, done, below_gate, unclaimed } =
@@ -65,9 +65,9 @@ impl CollectorService {
             if !progress.at(at, total) || self.env.stop.is_cancelled() {
                 return Err(Fault::new(
                     FaultCode::Cancelled,
-                    "the enrichment ended early; what it wrote is complete",
+                    "the enrichment was cancelled; the pages written so far are complete",
                 )
-                .hint("run it again: it goes on where it was"));
+                .hint("run it again; it continues where it stopped"));
             }
         }
         if !request.dry_run {
@@ -84,7 +84,7 @@ impl CollectorService {
 
     /// Runs the last rule, `brain sync --no-pull --no-embed`. Returns the failure as text.
     fn sync_enriched(&self, caller: &Caller, progress: &dyn Progress) -> Option<String> {
-        let wish = Sync {
+        let request = Sync {
             source: None,
             all: false,
             pull: false,
@@ -93,7 +93,7 @@ impl CollectorService {
             full: false,
             yes: false,
         };
-        match self.sync.sync(caller, &wish, progress) {
+        match self.sync.sync(caller, &request, progress) {
             Ok(synced) if synced.status == "done" => None,
             Ok(synced) => {
                 let problem = synced.sources.into_iter().find_map(|source| source.problem);
@@ -116,26 +116,28 @@ impl CollectorService {
         done: &HashSet<String>,
         dry_run: bool,
     ) -> Result<(Option<EnrichedPage>, Vec<String>), Fault> {
-        let mut tries = 1..=MAX_ATTEMPTS;
+        let mut attempts = 1..=MAX_ATTEMPTS;
         loop {
-            let Some(Draft { mut document, outcome, expect }) = self.draft(caller, target, done)?
+            let Some(Draft { mut document, edit, expect }) = self.draft(caller, target, done)?
             else {
                 return Ok((None, Vec::new()));
             };
-            let Outcome { body, lines, mut keys, failures } = outcome;
+            let EditResult { body, lines, mut keys, failures } = edit;
             let created = expect == Precondition::Absent;
             if let Some(body) = body.filter(|_| !dry_run) {
                 document.body = body;
                 match self.write_enriched(caller, target, &document, expect) {
-                    Err(fault) if fault.code == FaultCode::Conflict && tries.next().is_some() => {
+                    Err(fault)
+                        if fault.code == FaultCode::Conflict && attempts.next().is_some() =>
+                    {
                         continue;
                     }
                     result => result?,
                 }
             }
             if !dry_run {
-                keys.extend(target.created.as_ref().filter(|_| created).map(newcomer::key));
-                self.note_enriched(files, keys)?;
+                keys.extend(target.created.as_ref().filter(|_| created).map(newcomer::page_key));
+                self.record_enriched(files, keys)?;
             }
             let page = EnrichedPage {
                 source_id: target.source.clone(),
@@ -160,11 +162,11 @@ impl CollectorService {
             (Some(record), _) => {
                 (stored_document(&reader.content(&record)?)?, Precondition::Version(record.version))
             }
-            (None, Some(author)) => (newcomer::page(author), Precondition::Absent),
+            (None, Some(author)) => (newcomer::new_page(author), Precondition::Absent),
             (None, None) => return Ok(None),
         };
-        let outcome = target.work.apply(&document.body, &target.name(), done);
-        Ok(Some(Draft { document, outcome, expect }))
+        let edit = target.edit.apply(&document.body, &target.name(), done);
+        Ok(Some(Draft { document, edit, expect }))
     }
 
     /// Writes a page and marks it as containing outside text.
@@ -186,21 +188,18 @@ impl CollectorService {
         if written.written {
             return Ok(());
         }
-        // The next sync reverts the page to its file; then the lines are written again.
+        // The next sync restores the page from its file. The next enrichment writes the lines again.
         let why = written.warnings.join("; ");
-        Err(Fault::new(
-            FaultCode::Io,
-            format!("the page's file does not have the new lines: {why}"),
-        ))
+        Err(Fault::new(FaultCode::Io, format!("the new lines are not in the page's file: {why}")))
     }
 
-    fn note_enriched(&self, files: &CollectedFiles, keys: Vec<String>) -> Result<(), Fault> {
+    fn record_enriched(&self, files: &CollectedFiles, keys: Vec<String>) -> Result<(), Fault> {
         if keys.is_empty() {
             return Ok(());
         }
-        let noted: Vec<JournalEvent> =
+        let events: Vec<JournalEvent> =
             keys.into_iter().map(|key| JournalEvent::Enriched { key }).collect();
-        files.journal.append(self.env.clock.now(), &noted).map_err(|fault| data_fault(&fault))
+        files.journal.append(self.env.clock.now(), &events).map_err(|fault| data_fault(&fault))
     }
 }
 

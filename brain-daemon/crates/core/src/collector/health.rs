@@ -10,9 +10,9 @@ use crate::CollectorService;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
 
-/// How late a run may be: it waits for its minute, and a resumed machine is busy.
+/// How late a run may be. It waits for its minute, and a machine may be busy after a suspend.
 const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
-/// The reason of a run that the stopping daemon ended, which is no problem.
+/// The reason of a run that ended because the daemon stopped, which is no problem.
 const STOPPED: &str = "stopped";
 /// The reason of a stream that waits for its reset, which is no problem.
 const RATE_LIMITED: &str = "rate_limited";
@@ -54,24 +54,22 @@ impl CollectorService {
         }
         if Self::with_account(settings, &state).user_id.is_none() {
             return unhealthy(
-                "there is a token, and no account".into(),
+                "there is a token, but no account".into(),
                 "brain collector setup --handle NAME",
             );
         }
         let now = self.env.clock.now();
         let job = self.env.config.collector_job();
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
-        let at_work = self.state.at_work.lock().unwrap_or_else(PoisonError::into_inner).is_some();
-        let late = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
+        let active = self.state.active.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let max_delay_ms = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
-            && job.next_start(started).saturating_add(late) < now
+            && job.next_start(started).saturating_add(max_delay_ms) < now
             && self.started.elapsed() > MAX_DELAY
-            && !at_work
+            && !active
         {
-            let problem = format!(
-                "a run was due at {}, and there was none",
-                rfc3339(job.next_start(started))
-            );
+            let problem =
+                format!("a run was due at {}, but did not begin", rfc3339(job.next_start(started)));
             return unhealthy(problem, "brain collector collect");
         }
         let Some(last) = state.last_report else {

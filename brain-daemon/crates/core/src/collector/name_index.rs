@@ -1,7 +1,7 @@
 //! Matches names: which pages are about an account or person, and which are mentioned in a text.
 //!
-//! The index is built for each answer from pages visible to the caller, so it is never stale and
-//! leaks nothing.
+//! The index is built for each answer from the pages that the caller can see, so it is never stale
+//! and reveals no other page.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,11 +27,11 @@ const MIN_CASELESS_LETTERS: usize = 4;
 /// Maximum number of pages that mention an account.
 const MAX_MENTIONS: usize = 5;
 
-/// The page is about it.
+/// The page is about the account.
 const SUBJECT: &str = "subject";
-/// The page has its name, but claims no account.
+/// The page has the account's name, but claims no account.
 const CANDIDATE: &str = "candidate";
-/// The page only mentions it.
+/// The page only mentions the account.
 const MENTION: &str = "mention";
 
 /// An indexed page.
@@ -45,12 +45,12 @@ pub(super) struct IndexedPage {
     /// The type.
     pub(super) page_type: String,
     id: u64,
-    /// The accounts that it claims, in lower case.
+    /// The handles that the page claims, in lower case.
     handles: Vec<String>,
 }
 
 impl IndexedPage {
-    fn named(&self, relation: &str) -> NamedPage {
+    fn describe(&self, relation: &str) -> NamedPage {
         NamedPage {
             source_id: self.source.clone(),
             slug: self.slug.clone(),
@@ -60,14 +60,14 @@ impl IndexedPage {
         }
     }
 
-    /// Returns whether it is about a person or company.
-    fn is_somebody(&self) -> bool {
+    /// Returns whether the page is about a person or company.
+    fn is_profile(&self) -> bool {
         PROFILE_TYPES.contains(&self.page_type.as_str())
             || PROFILE_FOLDERS.iter().any(|place| self.slug.as_str().starts_with(place))
     }
 }
 
-/// A page's name as texts have it.
+/// A name of a page, for finding it in texts.
 struct Name {
     /// Its words, normalised by [`normalize_name`].
     words: Vec<String>,
@@ -81,18 +81,18 @@ struct Name {
 pub(super) struct NameIndex {
     pages: Vec<IndexedPage>,
     /// Pages that claim a handle, by handle in lower case.
-    handles: HashMap<String, Vec<usize>>,
-    /// Pages about somebody, by title or alias.
-    called: HashMap<String, Vec<usize>>,
-    /// Pages about somebody, by last slug segment.
-    slugs: HashMap<String, Vec<usize>>,
+    by_handle: HashMap<String, Vec<usize>>,
+    /// Pages about a person or company, by title or alias.
+    by_name: HashMap<String, Vec<usize>>,
+    /// Pages about a person or company, by last slug segment.
+    by_slug: HashMap<String, Vec<usize>>,
     /// Names by first word, longest first.
     words: HashMap<String, Vec<Name>>,
 }
 
 impl NameIndex {
     /// Indexes every active page that `reader` shows. Reads the frontmatter of pages about
-    /// somebody.
+    /// people and companies.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -100,17 +100,17 @@ impl NameIndex {
         let mut names = Self::default();
         reader.in_order(("", ""), |(source, slug, record)| {
             let PageRecord { id, title, page_type, aliases, .. } = record.clone();
-            let mut known = IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
-            known.handles = aliases
+            let mut page = IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
+            page.handles = aliases
                 .iter()
                 .filter(|it| it.starts_with('@'))
                 .filter_map(|it| handle(it))
                 .collect();
-            if known.is_somebody() {
+            if page.is_profile() {
                 let content = unless_damaged(reader.content(&record))?;
-                known.handles.extend(content.iter().flat_map(accounts));
+                page.handles.extend(content.iter().flat_map(accounts));
             }
-            names.add(known, &aliases);
+            names.add(page, &aliases);
             Ok(true)
         })?;
         names
@@ -129,23 +129,23 @@ impl NameIndex {
             }
         };
         for handle in &known.handles {
-            put(&mut self.handles, handle.clone());
+            put(&mut self.by_handle, handle.clone());
         }
-        let somebody = known.is_somebody();
+        let is_profile = known.is_profile();
         let titles =
             std::iter::once(&known.title).chain(aliases).filter(|name| !name.starts_with('@'));
         for title in titles {
-            if somebody {
-                put(&mut self.called, normalize_name(title));
+            if is_profile {
+                put(&mut self.by_name, normalize_name(title));
             }
-            if let Some(name) = name_of(title, somebody, page)
+            if let Some(name) = name_of(title, is_profile, page)
                 && let Some(first) = name.words.first()
             {
                 self.words.entry(first.clone()).or_default().push(name);
             }
         }
         if PROFILE_FOLDERS.iter().any(|place| known.slug.as_str().starts_with(place)) {
-            put(&mut self.slugs, normalize_name(known.slug.name()));
+            put(&mut self.by_slug, normalize_name(known.slug.name()));
         }
         self.pages.push(known);
     }
@@ -156,21 +156,21 @@ impl NameIndex {
     }
 
     /// Describes mentioned pages for an answer.
-    pub(super) fn told(&self, pages: &[usize]) -> Vec<NamedPage> {
-        pages.iter().map(|&at| self.pages[at].named(SUBJECT)).collect()
+    pub(super) fn describe_pages(&self, pages: &[usize]) -> Vec<NamedPage> {
+        pages.iter().map(|&at| self.pages[at].describe(SUBJECT)).collect()
     }
 
     /// Returns the pages that claim `handle`, those of people and companies first. Names do not
     /// count, because anyone can use any name.
     pub(super) fn subjects(&self, handle: Option<&str>) -> Vec<usize> {
-        let own = handle.and_then(|handle| self.handles.get(&handle.to_lowercase()));
-        let mut own = own.cloned().unwrap_or_default();
-        own.sort_by_key(|&at| !PROFILE_TYPES.contains(&self.pages[at].page_type.as_str()));
-        own
+        let subjects = handle.and_then(|handle| self.by_handle.get(&handle.to_lowercase()));
+        let mut subjects = subjects.cloned().unwrap_or_default();
+        subjects.sort_by_key(|&at| !PROFILE_TYPES.contains(&self.pages[at].page_type.as_str()));
+        subjects
     }
 
-    /// Returns pages about somebody that may be about an unclaimed account: name or slug match, and
-    /// they claim no other account.
+    /// Returns pages that may be about an account that no page claims: pages about people and
+    /// companies with a matching name or slug that claim no other account.
     pub(super) fn candidates(&self, handle: Option<&str>, name: Option<&str>) -> Vec<usize> {
         if !self.subjects(handle).is_empty() {
             return Vec::new();
@@ -182,37 +182,39 @@ impl NameIndex {
             .flat_map(|key| [file_name_key(&key), Some(key)])
             .flatten()
             .collect();
-        let called = keys.iter().filter_map(|key| self.called.get(key));
+        let by_name = keys.iter().filter_map(|key| self.by_name.get(key));
         let slugs = keys.iter().cloned().chain(handle.map(normalize_name));
         let slugs: Vec<usize> =
-            slugs.filter_map(|key| self.slugs.get(&key)).flatten().copied().collect();
+            slugs.filter_map(|key| self.by_slug.get(&key)).flatten().copied().collect();
         let mut seen = HashSet::new();
-        let mut alike: Vec<usize> = called.flatten().copied().chain(slugs).collect();
-        alike.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
-        alike
+        let mut candidates: Vec<usize> = by_name.flatten().copied().chain(slugs).collect();
+        candidates.retain(|at| seen.insert(*at) && self.pages[*at].handles.is_empty());
+        candidates
     }
 
     /// Returns the distinct pages that a text mentions by title, alias or handle, in order.
     /// `mentions` are mentioned accounts.
-    pub(super) fn named_in(&self, text: &str, mentions: &[String]) -> Vec<usize> {
+    pub(super) fn pages_mentioned_in(&self, text: &str, mentions: &[String]) -> Vec<usize> {
         let words = words(text);
         let mut found = Vec::new();
         let mut at = 0;
         while let Some(word) = words.get(at) {
             if let Some(handle) = word.raw.strip_prefix('@') {
-                found.extend(self.handles.get(&handle.to_lowercase()).into_iter().flatten());
+                found.extend(self.by_handle.get(&handle.to_lowercase()).into_iter().flatten());
                 at += 1;
                 continue;
             }
             let names = self.words.get(&word.normal).map_or(&[][..], Vec::as_slice);
-            let here = |name: &&Name| name.is_at(&words[at..]);
-            let longest = names.iter().find(here).map_or(0, |name| name.words.len());
-            let those = names.iter().filter(here).filter(|name| name.words.len() == longest);
-            found.extend(those.map(|name| name.page));
+            let is_here = |name: &&Name| name.starts(&words[at..]);
+            let longest = names.iter().find(is_here).map_or(0, |name| name.words.len());
+            let longest_names =
+                names.iter().filter(is_here).filter(|name| name.words.len() == longest);
+            found.extend(longest_names.map(|name| name.page));
             at += longest.max(1);
         }
-        let behind = mentions.iter().filter_map(|handle| self.handles.get(&handle.to_lowercase()));
-        found.extend(behind.flatten());
+        let by_mention =
+            mentions.iter().filter_map(|handle| self.by_handle.get(&handle.to_lowercase()));
+        found.extend(by_mention.flatten());
         let mut seen = HashSet::new();
         found.retain(|page| seen.insert(*page));
         found
@@ -220,7 +222,7 @@ impl NameIndex {
 }
 
 impl Name {
-    fn is_at(&self, words: &[Word]) -> bool {
+    fn starts(&self, words: &[Word]) -> bool {
         words.len() >= self.words.len()
             && self.words.iter().zip(words).all(|(name, word)| *name == word.normal)
             && self
@@ -232,16 +234,16 @@ impl Name {
 
 /// Returns the searchable name of a page, if it is distinctive. Short names and single words that
 /// are not a person's name are case-sensitive; the latter need a capital.
-fn name_of(title: &str, somebody: bool, page: usize) -> Option<Name> {
+fn name_of(title: &str, is_profile: bool, page: usize) -> Option<Name> {
     let words = words(title);
     let letters = || words.iter().flat_map(|word| word.raw.chars()).filter(|c| c.is_alphabetic());
     let count = letters().count();
-    let alone = letters().any(stands_alone);
+    let is_unspaced = letters().any(is_unspaced_letter);
     let single = words.len() == 1;
     if count < 2 || words.iter().any(|word| word.raw.starts_with('@')) {
         return None;
     }
-    let exact = !alone && (count < MIN_CASELESS_LETTERS || (single && !somebody));
+    let exact = !is_unspaced && (count < MIN_CASELESS_LETTERS || (single && !is_profile));
     if exact && !letters().any(char::is_uppercase) {
         return None;
     }
@@ -268,7 +270,7 @@ fn words(text: &str) -> Vec<Word> {
             run.clear();
         };
         for c in part.chars() {
-            if stands_alone(c) {
+            if is_unspaced_letter(c) {
                 end(&mut run);
                 run.push(c);
                 end(&mut run);
@@ -293,7 +295,7 @@ fn is_mark(c: char, run: &str) -> bool {
 }
 
 /// Returns whether a letter belongs to a script without spaces: Han, kana, Thai to Myanmar, Khmer.
-pub(super) fn stands_alone(c: char) -> bool {
+pub(super) fn is_unspaced_letter(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
@@ -345,9 +347,9 @@ impl CollectorService {
         name: Option<&str>,
     ) -> Result<Vec<NamedPage>, Fault> {
         let (subjects, candidates) = (names.subjects(handle), names.candidates(handle, name));
-        let mut told = names.told(&subjects);
-        told.extend(
-            candidates.iter().take(MAX_MENTIONS).map(|&at| names.page(at).named(CANDIDATE)),
+        let mut pages = names.describe_pages(&subjects);
+        pages.extend(
+            candidates.iter().take(MAX_MENTIONS).map(|&at| names.page(at).describe(CANDIDATE)),
         );
         let about: HashSet<u64> =
             subjects.iter().chain(&candidates).map(|&at| names.page(at).id).collect();
@@ -356,23 +358,23 @@ impl CollectorService {
             .map(|name| name.replace('"', " "))
             .filter(|name| name.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some());
         let phrases = handle.into_iter().chain(name.map(|name| format!("\"{}\"", name.trim())));
-        let Some(index) = self.index.get() else { return Ok(told) };
-        let (mut seen, most) = (about, told.len() + MAX_MENTIONS);
+        let Some(index) = self.index.get() else { return Ok(pages) };
+        let (mut seen, max_pages) = (about, pages.len() + MAX_MENTIONS);
         for text in phrases {
             let question = Question { text, limit: MAX_MENTIONS * 2, ..Question::default() };
             for hit in index.search(&question).map_err(|fault| index_fault(&fault))?.hits {
-                if told.len() < most
+                if pages.len() < max_pages
                     && seen.insert(hit.id)
                     && let Some((source, slug, record)) = reader.by_id(hit.id)?
                 {
                     let PageRecord { id, title, page_type, .. } = record;
                     let page =
                         IndexedPage { source, slug, title, page_type, id, handles: Vec::new() };
-                    told.push(page.named(MENTION));
+                    pages.push(page.describe(MENTION));
                 }
             }
         }
-        Ok(told)
+        Ok(pages)
     }
 }
 

@@ -10,7 +10,7 @@ fn names(pages: &[Row]) -> NameIndex {
     let mut names = NameIndex::default();
     for (id, (slug, page_type, title, aliases, handles)) in (0..).zip(pages) {
         let aliases: Vec<String> = aliases.iter().map(|&it| it.to_owned()).collect();
-        let known = IndexedPage {
+        let page = IndexedPage {
             source: SourceId::default(),
             slug: Slug::parse(*slug).unwrap(),
             title: (*title).to_owned(),
@@ -22,7 +22,7 @@ fn names(pages: &[Row]) -> NameIndex {
                 .filter_map(|it| handle(it))
                 .collect(),
         };
-        names.add(known, &aliases);
+        names.add(page, &aliases);
     }
     names
         .words
@@ -36,7 +36,7 @@ fn slugs(names: &NameIndex, found: &[usize]) -> Vec<String> {
 }
 
 #[test]
-fn a_handle_is_read_in_every_way_to_write_it() {
+fn handles_are_parsed_in_all_forms() {
     for text in [
         "ann_lee",
         "@Ann_Lee",
@@ -62,7 +62,7 @@ fn a_handle_is_read_in_every_way_to_write_it() {
 }
 
 #[test]
-fn a_page_is_about_an_account_by_its_handle_before_its_name() {
+fn handles_decide_before_names() {
     let names = names(&[
         ("people/ann-lee", "person", "Ann Lee", &[], &["annlee"]),
         ("people/bob", "person", "Robert", &["Bob Ray", "@bobby"], &[]),
@@ -76,7 +76,7 @@ fn a_page_is_about_an_account_by_its_handle_before_its_name() {
     assert_eq!(about(Some("AnnLee")), ["people/ann-lee"]);
     assert_eq!(about(Some("bobby")), ["people/bob"]);
     for other in [None, Some("acme"), Some("ann-lee"), Some("fake_ann")] {
-        assert_eq!(about(other), Vec::<String>::new(), "a name or slug is nobody's own");
+        assert_eq!(about(other), Vec::<String>::new(), "a name or slug claims no account");
     }
     let of = |handle, name| slugs(&names, &names.candidates(handle, name));
     assert_eq!(of(Some("AnnLee"), Some("Acme")), Vec::<String>::new(), "it has a page");
@@ -103,7 +103,7 @@ fn names_are_found_as_whole_words() {
         ("concepts/rust", "concept", "Rust", &[], &[]),
         ("people/tanaka", "person", "田中太郎", &[], &[]),
     ]);
-    let of = |text: &str| slugs(&names, &names.named_in(text, &[]));
+    let of = |text: &str| slugs(&names, &names.pages_mentioned_in(text, &[]));
     assert_eq!(of("FORGE's deal with ann  lee"), ["companies/forge", "people/ann-lee"]);
     assert_eq!(of("Forge Labs, annie"), ["companies/forge-labs", "people/ann-lee"]);
     assert_eq!(of("ibm and IBM"), ["companies/ibm"]);
@@ -112,5 +112,8 @@ fn names_are_found_as_whole_words() {
     assert_eq!(of("forged Annlee https://forge.com/annie"), Vec::<String>::new());
     assert_eq!(of("hi @AnnLee!"), ["people/ann-lee"]);
     assert_eq!(of("昨日田中太郎さんと"), ["people/tanaka"]);
-    assert_eq!(slugs(&names, &names.named_in("", &["annlee".into()])), ["people/ann-lee"]);
+    assert_eq!(
+        slugs(&names, &names.pages_mentioned_in("", &["annlee".into()])),
+        ["people/ann-lee"]
+    );
 }

@@ -22,14 +22,14 @@ impl NotabilityGate {
 fn most_in_a_week(times: &[i64]) -> usize {
     let mut times = times.to_vec();
     times.sort_unstable();
-    let (mut start, mut most) = (0, 0);
+    let (mut start, mut max) = (0, 0);
     for end in 0..times.len() {
         while times[end].saturating_sub(times[start]) > WEEK_MS {
             start += 1;
         }
-        most = most.max(end + 1 - start);
+        max = max.max(end + 1 - start);
     }
-    most
+    max
 }
 
 #[cfg(test)]
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_takes_posts_of_one_week_and_a_name() {
+    fn the_gate_needs_posts_of_one_week_and_followers() {
         let gate = NotabilityGate { followers: 10_000, posts: 3 };
         let week = [0, 5, WEEK_MS];
         assert!(gate.passes(&week, false, 10_000));

@@ -1,13 +1,13 @@
 //! Optional analyses of posts: ratings, text in images, articles and videos.
 //!
-//! They process posts of the last 24 hours in the journal, a bounded number per call. Results are
-//! stored beside each post, so nothing is repeated and a kill loses nothing.
+//! They process posts of the last 24 hours in the journal, a bounded number per call. Each
+//! result is stored at once in a file of the post, so nothing is repeated or lost after a crash.
 //!
 //! `rubric`, `model_rating` and `address` are pure. `ratings`, `images`, `articles` and `videos`
-//! are one switch each; `ledger` is a file for all posts.
+//! have one configuration switch each; `ledger` is a file for all posts.
 //!
-//! A failed post is retried at most twice. An unresponsive service is asked once per call and then
-//! paused; failures that are not the post's fault are not counted for it.
+//! A failed post is retried at most twice. A service that does not respond is asked once per call
+//! and then paused; such failures do not count as attempts of the post.
 
 mod address;
 mod articles;
@@ -43,7 +43,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Delay between attempts, and pause of an unresponsive service, in milliseconds.
 const RETRY_DELAY_MS: i64 = 10 * 60 * 1000;
 /// Maximum delay that a service may request, in seconds.
-const MAX_WAIT_S: u64 = 60 * 60;
+const MAX_PAUSE_S: u64 = 60 * 60;
 /// Consecutive failures after which a model is skipped for this call.
 const MAX_FAILURES: usize = 3;
 
@@ -51,13 +51,13 @@ const MAX_FAILURES: usize = 3;
 #[derive(Default)]
 pub(super) struct PatternCache {
     /// Completed posts by pattern.
-    done: HashSet<(&'static str, PostId)>,
+    completed: HashSet<(&'static str, PostId)>,
     /// Hashed words of posts.
     words: HashMap<PostId, Vec<u64>>,
     /// End of the models' pause, in Unix milliseconds.
-    rests: [i64; 2],
+    paused_until: [i64; 2],
     /// End of the pause of unresponsive hosts.
-    silent: HashMap<String, i64>,
+    paused_hosts: HashMap<String, i64>,
 }
 
 /// The model to use.
@@ -77,7 +77,7 @@ struct Attempts {
 }
 
 impl Attempts {
-    fn are_over(&self) -> bool {
+    fn are_used_up(&self) -> bool {
         self.attempts >= MAX_ATTEMPTS
     }
 
@@ -85,10 +85,10 @@ impl Attempts {
     fn are_due(&self, now: i64) -> bool {
         let last = self.tried_at.as_deref().and_then(|at| parse_instant(at, false));
         // A clock that was set back must not block attempts.
-        !self.are_over() && last.is_none_or(|last| !(0..RETRY_DELAY_MS).contains(&(now - last)))
+        !self.are_used_up() && last.is_none_or(|last| !(0..RETRY_DELAY_MS).contains(&(now - last)))
     }
 
-    fn note(&mut self, now: i64) {
+    fn record(&mut self, now: i64) {
         self.attempts += 1;
         self.tried_at = Some(rfc3339(now));
     }
@@ -96,47 +96,47 @@ impl Attempts {
 
 impl CollectorService {
     /// Runs the enabled patterns for posts of the last 24 hours, a bounded number per call. Returns
-    /// whether more can be done at once. Results are stored beside each post, so nothing is
-    /// repeated or lost. Blocks for long.
+    /// whether more can be done at once. Blocks for
+    /// long.
     ///
     /// # Errors
     /// If the collector's files cannot be used.
     pub fn patterns(&self) -> Result<bool, Fault> {
-        let on = &self.env.config.collector;
-        if !on.has_patterns() {
+        let config = &self.env.config.collector;
+        if !config.has_patterns() {
             return Ok(false);
         }
-        let mut memory = match self.state.patterns.try_lock() {
-            Ok(memory) => memory,
+        let mut cache = match self.state.patterns.try_lock() {
+            Ok(cache) => cache,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             // The active call does everything.
             Err(TryLockError::WouldBlock) => return Ok(false),
         };
-        let mut round = PatternRun::begin(self, &mut memory).map_err(|fault| data_fault(&fault))?;
-        let mut done = Vec::new();
+        let mut run = PatternRun::begin(self, &mut cache).map_err(|fault| data_fault(&fault))?;
+        let mut results = Vec::new();
         // A failed pattern must not block the others.
-        if on.videos {
-            done.push(round.videos());
+        if config.videos {
+            results.push(run.videos());
         }
-        if on.ratings {
-            done.push(round.ratings());
+        if config.ratings {
+            results.push(run.ratings());
         }
-        if on.images {
-            done.push(round.images());
+        if config.images {
+            results.push(run.images());
         }
-        if on.articles {
-            done.push(round.articles());
+        if config.articles {
+            results.push(run.articles());
         }
-        let left: Vec<bool> =
-            done.into_iter().collect::<Result<_, _>>().map_err(|fault| data_fault(&fault))?;
-        Ok(left.contains(&true) && !self.env.stop.is_cancelled())
+        let pending: Vec<bool> =
+            results.into_iter().collect::<Result<_, _>>().map_err(|fault| data_fault(&fault))?;
+        Ok(pending.contains(&true) && !self.env.stop.is_cancelled())
     }
 }
 
 /// One call.
 struct PatternRun<'a> {
     brain: &'a CollectorService,
-    memory: &'a mut PatternCache,
+    cache: &'a mut PatternCache,
     settings: Settings,
     data: Data,
     journal: Journal,
@@ -146,33 +146,33 @@ struct PatternRun<'a> {
 }
 
 impl<'a> PatternRun<'a> {
-    fn begin(brain: &'a CollectorService, memory: &'a mut PatternCache) -> Result<Self, DataFault> {
+    fn begin(brain: &'a CollectorService, cache: &'a mut PatternCache) -> Result<Self, DataFault> {
         let settings = brain.collector_settings();
         let (data, journal) = (Data::new(&settings.dir), Journal::new(&settings.dir));
-        let noted = journal.since(brain.env.clock.now() - WINDOW_MS)?;
+        let entries = journal.since(brain.env.clock.now() - WINDOW_MS)?;
         let mut seen = HashSet::new();
-        let mut gone = HashSet::new();
+        let mut deleted = HashSet::new();
         let mut posts = Vec::new();
-        for entry in noted {
-            match entry.noted {
+        for entry in entries {
+            match entry.event {
                 JournalEvent::Post { id, .. } => {
                     posts.extend(PostId::parse(&id).filter(|id| seen.insert(id.clone())));
                 }
-                JournalEvent::Deletion { id } => gone.extend(PostId::parse(&id)),
+                JournalEvent::Deletion { id } => deleted.extend(PostId::parse(&id)),
                 JournalEvent::Alert { .. } | JournalEvent::Enriched { .. } => {}
             }
         }
         if settings.redact {
             for ledger in [Ledger::articles(&settings.dir), Ledger::videos(&settings.dir)] {
-                ledger.forget(&gone)?;
+                ledger.remove_posts(&deleted)?;
             }
         }
-        memory.done.retain(|(_, id)| seen.contains(id));
-        memory.silent.retain(|_, until| *until > brain.env.clock.now());
+        cache.completed.retain(|(_, id)| seen.contains(id));
+        cache.paused_hosts.retain(|_, until| *until > brain.env.clock.now());
         posts.retain(|id| !data.is_deleted(id));
         Ok(Self {
             brain,
-            memory,
+            cache,
             settings,
             data,
             journal,
@@ -181,41 +181,41 @@ impl<'a> PatternRun<'a> {
         })
     }
 
-    fn goes_on(&self) -> bool {
+    fn should_continue(&self) -> bool {
         !self.brain.env.stop.is_cancelled()
     }
 
     /// Returns the posts that a pattern has not completed.
-    fn undone(&self, kind: &'static str) -> Vec<PostId> {
-        let open = |id: &&PostId| !self.memory.done.contains(&(kind, (*id).clone()));
-        self.posts.iter().filter(open).cloned().collect()
+    fn pending_posts(&self, kind: &'static str) -> Vec<PostId> {
+        let is_pending = |id: &&PostId| !self.cache.completed.contains(&(kind, (*id).clone()));
+        self.posts.iter().filter(is_pending).cloned().collect()
     }
 
     /// Marks a post as completed.
-    fn done(&mut self, kind: &'static str, id: &PostId) {
-        self.memory.done.insert((kind, id.clone()));
+    fn mark_completed(&mut self, kind: &'static str, id: &PostId) {
+        self.cache.completed.insert((kind, id.clone()));
     }
 
     /// Returns a post and its streams. A damaged file is skipped.
     fn post(&self, id: &PostId) -> Result<Option<(Record, Vec<Stream>)>, DataFault> {
         match self.data.find_post(id) {
             Err(fault) if fault.is_damage() => {
-                tracing::warn!(%fault, "a post");
+                tracing::warn!(%fault, "damaged file of a post");
                 Ok(None)
             }
             read => read,
         }
     }
 
-    /// Returns a value beside a post; an unreadable one is made again.
-    fn beside<T: DeserializeOwned>(
+    /// Returns the stored result for a post; `None` if it is unreadable, so that it is made again.
+    fn attachment<T: DeserializeOwned>(
         &self,
         kind: &'static str,
         id: &PostId,
     ) -> Result<Option<T>, DataFault> {
         match self.data.attachment(kind, id) {
             Err(fault) if fault.is_damage() => {
-                tracing::warn!(%fault, "beside a post");
+                tracing::warn!(%fault, "damaged data about a post");
                 Ok(None)
             }
             Ok(value) => Ok(value.and_then(|value| serde_json::from_value(value).ok())),
@@ -223,8 +223,8 @@ impl<'a> PatternRun<'a> {
         }
     }
 
-    /// Stores a value beside a post, unless the post was deleted and must be redacted.
-    fn keep(
+    /// Stores the result for a post. Removes it again if the post was deleted and must be redacted.
+    fn store_attachment(
         &self,
         kind: &'static str,
         id: &PostId,
@@ -245,25 +245,25 @@ impl<'a> PatternRun<'a> {
     }
 
     /// Returns the name of a configured model.
-    fn model_name(&self, reads: ModelKind) -> Option<String> {
+    fn model_name(&self, kind: ModelKind) -> Option<String> {
         let models = self.models.as_ref()?;
-        match reads {
+        match kind {
             ModelKind::Text => models.model.clone(),
             ModelKind::Pictures => models.vision_model.clone(),
         }
     }
 
     /// Returns a configured model that is not paused.
-    fn model(&mut self, reads: ModelKind) -> Option<Model> {
-        let name = self.model_name(reads)?;
-        if self.memory.rests[reads as usize] > self.brain.env.clock.now() {
+    fn model(&mut self, kind: ModelKind) -> Option<Model> {
+        let name = self.model_name(kind)?;
+        if self.cache.paused_until[kind as usize] > self.brain.env.clock.now() {
             return None;
         }
         let key = match self.brain.models.llm_key() {
             Ok(key) => key,
             Err(fault) => {
-                tracing::warn!(%fault, "the language model's key");
-                self.rest(reads, None);
+                tracing::warn!(%fault, "key of the language model cannot be read");
+                self.pause_model(kind, None);
                 return None;
             }
         };
@@ -276,26 +276,27 @@ impl<'a> PatternRun<'a> {
         ) {
             Ok(model) => Some(model),
             Err(fault) => {
-                self.heard(reads, &fault);
+                self.record_model_failure(kind, &fault);
                 None
             }
         }
     }
 
     /// Records a model failure. Returns whether to skip the model for this call.
-    fn heard(&mut self, reads: ModelKind, fault: &ModelError) -> bool {
-        tracing::warn!(%fault, reads = ?reads, "a language model did not answer");
+    fn record_model_failure(&mut self, kind: ModelKind, fault: &ModelError) -> bool {
+        tracing::warn!(%fault, kind = ?kind, "a language model did not answer");
         match fault.kind {
-            ModelErrorKind::RateLimited(wait) => self.rest(reads, wait),
+            ModelErrorKind::RateLimited(wait) => self.pause_model(kind, wait),
             ModelErrorKind::Stopped => {}
-            why if why.is_service_failure() => self.rest(reads, None),
+            failure if failure.is_service_failure() => self.pause_model(kind, None),
             _ => return false,
         }
         true
     }
 
-    fn rest(&mut self, reads: ModelKind, seconds: Option<u64>) {
-        let asked = seconds.map_or(0, |seconds| seconds.min(MAX_WAIT_S) as i64 * 1000);
-        self.memory.rests[reads as usize] = self.brain.env.clock.now() + asked.max(RETRY_DELAY_MS);
+    fn pause_model(&mut self, kind: ModelKind, seconds: Option<u64>) {
+        let requested_ms = seconds.map_or(0, |seconds| seconds.min(MAX_PAUSE_S) as i64 * 1000);
+        self.cache.paused_until[kind as usize] =
+            self.brain.env.clock.now() + requested_ms.max(RETRY_DELAY_MS);
     }
 }

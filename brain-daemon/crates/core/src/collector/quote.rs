@@ -10,28 +10,28 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// Cuts `text` to `max` characters, with `…` if it was cut.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+pub(super) fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         None => text.to_owned(),
         Some(_) => {
-            let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+            let kept: String = text.chars().take(max.saturating_sub(1)).collect();
             format!("{}…", kept.trim_end())
         }
     }
 }
 
-/// Returns the first `words` words of a post without leading accounts, repost mark and URLs. May be
-/// empty. Not escaped.
-pub(super) fn quote(text: &str, words: usize, most: usize) -> String {
+/// Returns the first words of a post, at most `words` words and `max` characters. Omits URLs, and
+/// accounts and repost mark at the start. May be empty. Not escaped.
+pub(super) fn quote(text: &str, words: usize, max: usize) -> String {
     let text = plain(text);
-    let mut said = text.split(' ').filter(|word| !word.contains("://")).peekable();
-    while said.next_if(|word| *word == "RT" || word.starts_with('@')).is_some() {}
-    let mut kept: Vec<&str> = said.by_ref().take(words).collect();
-    let more = said.next().is_some();
+    let mut remaining = text.split(' ').filter(|word| !word.contains("://")).peekable();
+    while remaining.next_if(|word| *word == "RT" || word.starts_with('@')).is_some() {}
+    let mut kept: Vec<&str> = remaining.by_ref().take(words).collect();
+    let more = remaining.next().is_some();
     if kept.iter().all(|word| !word.contains(char::is_alphanumeric)) {
         kept.clear();
     }
-    let quote = cut(&kept.join(" "), most);
+    let quote = cut(&kept.join(" "), max);
     if more && !kept.is_empty() && !quote.ends_with('…') { format!("{quote}…") } else { quote }
 }
 
@@ -40,20 +40,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_platform_writes_as_entities_is_what_it_stands_for() {
+    fn entities_are_decoded() {
         assert_eq!(plain("R&amp;D &lt;3\n&amp;lt;"), "R&D <3 &lt;");
         assert_eq!(plain("&lt;b&gt;"), "<b>");
     }
 
     #[test]
-    fn a_text_is_cut_by_characters() {
+    fn a_text_is_cut_to_characters() {
         assert_eq!(cut("größe", 5), "größe");
         assert_eq!(cut("größer", 5), "größ…");
         assert_eq!(cut("ab cd", 4), "ab…");
     }
 
     #[test]
-    fn a_quote_is_what_somebody_says() {
+    fn a_quote_has_the_first_words() {
         assert_eq!(
             quote("@a @b so I think that this is how we do it", 8, 80),
             "so I think that this is how we…"

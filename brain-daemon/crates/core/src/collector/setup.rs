@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::collect::RunInputs;
 use super::{TOKEN, data_fault};
-use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
 use crate::{Caller, CollectorService, Progress};
 use brain_base::clock::rfc3339;
 use brain_collector::{
-    Account, Data, Endpoint, Platform, PlatformFault, Settings, State, Stream, UserId, Why,
+    Account, Data, Endpoint, FaultReason, Platform, PlatformFault, Settings, State, Stream, UserId,
 };
 
 /// Maximum length of a query with self-serve access, in characters.
@@ -36,19 +36,19 @@ struct CheckedToken {
 }
 
 /// Converts a fault into a failed step.
-fn step_of_fault(fault: Fault) -> Failed {
-    Failed {
+fn step_of_fault(fault: Fault) -> StepFailure {
+    StepFailure {
         message: fault.message,
         hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
     }
 }
 
 /// Converts a platform fault into a failed step.
-fn refused(what: &str, fault: PlatformFault) -> Failed {
-    Failed { message: format!("{what}: {}", fault.message), hint: fault.hint }
+fn failed_request(description: &str, fault: PlatformFault) -> StepFailure {
+    StepFailure { message: format!("{description}: {}", fault.message), hint: fault.hint }
 }
 
-fn is(handle: &str, account: &Account) -> bool {
+fn is_handle_of(handle: &str, account: &Account) -> bool {
     handle.eq_ignore_ascii_case(&account.username)
 }
 
@@ -63,23 +63,24 @@ impl CollectorService {
         request: &CollectorSetup,
         progress: &dyn Progress,
     ) -> Result<CollectorSetupReply, Fault> {
-        let named = request.handle.as_deref().map(|text| {
+        let requested = request.handle.as_deref().map(|text| {
             brain_config::parse_handle(text).ok_or_else(|| {
                 let shown: String = text.chars().take(40).flat_map(char::escape_debug).collect();
-                Fault::new(FaultCode::Usage, format!("\"{shown}\" is no handle")).hint(
-                    "a handle has 1 to 15 letters, digits and underscores, for example --handle ada_lovelace",
+                Fault::new(FaultCode::Usage, format!("\"{shown}\" is not a handle")).hint(
+                    "a handle has 1 to 15 letters, digits and underscores, for example \
+                     --handle ada_lovelace",
                 )
             })
         });
-        let named = named.transpose()?;
-        let _at_work = self.state.begin("the setup", self.env.clock.now())?;
-        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
-        let mut walk = SetupRun::begin(self, named, progress)?;
-        let through = walk.all(request.token.as_ref(), &mut steps).is_some();
+        let requested = requested.transpose()?;
+        let _guard = self.state.begin("the setup", self.env.clock.now())?;
+        let mut steps = Steps { clock: &*self.env.clock, results: Vec::new() };
+        let mut run = SetupRun::begin(self, requested, progress)?;
+        let has_passed = run.all_steps(request.token.as_ref(), &mut steps).is_some();
         Ok(CollectorSetupReply {
-            status: if through { "passed" } else { "failed" }.into(),
-            user_id: walk.state.user.map(|user| user.id),
-            steps: steps.taken,
+            status: if has_passed { "passed" } else { "failed" }.into(),
+            user_id: run.state.user.map(|user| user.id),
+            steps: steps.results,
         })
     }
 }
@@ -95,30 +96,31 @@ struct SetupRun<'a> {
     /// A description of a damaged state.
     damage: Option<String>,
     /// The handle of the request.
-    named: Option<String>,
+    requested_handle: Option<String>,
 }
 
 impl<'a> SetupRun<'a> {
     fn begin(
         brain: &'a CollectorService,
-        named: Option<&str>,
+        requested_handle: Option<&str>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Fault> {
         let settings = brain.collector_settings();
         let data = Data::new(&settings.dir);
         let (state, damage) = State::load(&data).map_err(|f| data_fault(&f))?;
-        Ok(Self { brain, progress, settings, data, state, damage, named: named.map(str::to_owned) })
+        let requested_handle = requested_handle.map(str::to_owned);
+        Ok(Self { brain, progress, settings, data, state, damage, requested_handle })
     }
 
-    fn all(&mut self, token: Option<&Secret>, steps: &mut Steps<'_>) -> Option<()> {
-        let valid = steps.take("token", || self.token(token))?;
-        let account = steps.take("user", || self.user(&valid))?;
-        let settings = steps.take("directories", || self.directories(account))?;
+    fn all_steps(&mut self, token: Option<&Secret>, steps: &mut Steps<'_>) -> Option<()> {
+        let valid = steps.run("token", || self.token(token))?;
+        let account = steps.run("user", || self.user(&valid))?;
+        let settings = steps.run("directories", || self.directories(account))?;
         let ready = RunInputs { settings, token: valid.token };
-        steps.take("collect", || self.collect(&ready))?;
-        steps.take("enrichment", || self.enrichment())?;
-        steps.take("schedule", || self.schedule())?;
-        steps.take("heartbeat", || self.heartbeat())
+        steps.run("collect", || self.collect(&ready))?;
+        steps.run("enrichment", || self.enrichment())?;
+        steps.run("schedule", || self.schedule())?;
+        steps.run("heartbeat", || self.heartbeat())
     }
 
     /// Sends a request and saves the rate limits.
@@ -126,7 +128,7 @@ impl<'a> SetupRun<'a> {
         &mut self,
         token: &Secret,
         question: impl FnOnce(&mut Platform<'_>) -> Result<T, PlatformFault>,
-    ) -> Result<Result<T, PlatformFault>, Failed> {
+    ) -> Result<Result<T, PlatformFault>, StepFailure> {
         let (base, link) = self.brain.platform_link(&self.settings).map_err(step_of_fault)?;
         let now = || self.brain.env.clock.now();
         let mut platform =
@@ -138,14 +140,14 @@ impl<'a> SetupRun<'a> {
 
     /// Returns the handle: the requested, configured or stored one.
     fn handle(&self) -> Option<String> {
-        let known = || self.state.user.as_ref().map(|user| user.username.clone());
-        self.named.clone().or_else(|| self.settings.handle.clone()).or_else(known)
+        let stored = || self.state.user.as_ref().map(|user| user.username.clone());
+        self.requested_handle.clone().or_else(|| self.settings.handle.clone()).or_else(stored)
     }
 
-    /// Step 1: the platform accepts the token. Only then is a new one saved.
-    // A closure, because the method has one lifetime and the argument needs any.
+    /// Step 1: checks the token with the platform, then saves a new one.
+    // The argument must accept any lifetime, so a method path does not compile.
     #[allow(clippy::redundant_closure_for_method_calls)]
-    fn token(&mut self, given: Option<&Secret>) -> Ended<CheckedToken> {
+    fn token(&mut self, given: Option<&Secret>) -> StepResult<CheckedToken> {
         let (token, place) = match given {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
@@ -153,89 +155,100 @@ impl<'a> SetupRun<'a> {
                     .brain
                     .platform_token()
                     .map_err(step_of_fault)?
-                    .ok_or_else(|| step_of_fault(self.brain.no_token()))?;
+                    .ok_or_else(|| step_of_fault(self.brain.missing_token_fault()))?;
                 (found.secret, format!("the token of {}", found.origin))
             }
         };
-        let (account, seen) = match self.ask(&token, |platform| platform.me())? {
+        let (account, message) = match self.ask(&token, |platform| platform.me())? {
             Ok(account) => {
-                let seen = format!("{place} is valid; it acts for @{}", account.username);
-                (Some(account), seen)
+                let message = format!("{place} is valid; it acts for @{}", account.username);
+                (Some(account), message)
             }
             // App tokens and invalid tokens both fail here; the lookup tells them apart.
-            Err(me) if matches!(me.why, Why::Unauthorized | Why::Forbidden) => {
+            Err(fault)
+                if matches!(fault.reason, FaultReason::Unauthorized | FaultReason::Forbidden) =>
+            {
                 let Some(handle) = self.handle() else {
                     return failed(
                         format!(
-                            "{place} cannot say whose it is (GET /2/users/me: {}), as an app's own token cannot",
-                            me.message
+                            "{place} does not name its account (GET /2/users/me: {}); an app's own \
+                             token never does",
+                            fault.message
                         ),
-                        "name the account, which checks the token as well: `brain collector setup --handle NAME`",
+                        "name the account; looking it up checks the token, too: \
+                         `brain collector setup --handle NAME`",
                     );
                 };
                 let lookup = self.ask(&token, |platform| platform.by_username(&handle))?;
-                let seen = format!(
-                    "{place} is valid: an app's own token may not ask GET /2/users/me, so the lookup of @{handle} was the check"
+                let message = format!(
+                    "{place} is valid: an app's own token may not call GET /2/users/me, so \
+                     the lookup of @{handle} was the check"
                 );
                 match lookup {
-                    Ok(account) => (Some(account), seen),
-                    Err(fault) if fault.why == Why::NotFound => (None, seen),
-                    Err(fault) if fault.why == Why::Unauthorized => {
+                    Ok(account) => (Some(account), message),
+                    Err(fault) if fault.reason == FaultReason::NotFound => (None, message),
+                    Err(fault) if fault.reason == FaultReason::Unauthorized => {
                         return failed(
                             format!("the platform does not take {place}: {}", fault.message),
-                            "it has to be the app's bearer token (not its API key or secret) or a user's access token; make a new one in the \
-                             platform's developer console, then `brain collector setup --token-file FILE`",
+                            "it must be the app's bearer token (not its API key or secret) or a user's \
+                             access token; create one in the platform's developer console, then \
+                             `brain collector setup --token-file FILE`",
                         );
                     }
                     Err(fault) => {
-                        return Err(refused(&format!("{place} could not be checked"), fault));
+                        return Err(failed_request(
+                            &format!("{place} could not be checked"),
+                            fault,
+                        ));
                     }
                 }
             }
-            Err(fault) => return Err(refused(&format!("{place} could not be checked"), fault)),
+            Err(fault) => {
+                return Err(failed_request(&format!("{place} could not be checked"), fault));
+            }
         };
         let valid = CheckedToken { token, account };
         if given.is_none() {
-            return passed(valid, seen);
+            return passed(valid, message);
         }
-        let kept = self
+        let path = self
             .brain
             .env
             .secrets
             .keep(TOKEN, &valid.token)
             .map_err(|e| step_of_fault(e.into()))?;
-        let seen = format!("{seen}; kept in {}", kept.display());
+        let message = format!("{message}; stored in {}", path.display());
         match self.brain.platform_token() {
-            Ok(Some(found)) if found.secret == valid.token => passed(valid, seen),
+            Ok(Some(found)) if found.secret == valid.token => passed(valid, message),
             Ok(Some(found)) => {
                 let warning = format!(
-                    "{} has another token, which is read before it: remove that one",
+                    "{} has another token, which takes precedence: remove that token",
                     found.origin
                 );
-                warned(valid, seen, warning)
+                warned(valid, message, warning)
             }
-            Ok(None) => failed(format!("{seen}, and it is not found there"), "run setup again"),
+            Ok(None) => failed(format!("{message}, but it was not found there"), "run setup again"),
             Err(fault) => Err(step_of_fault(fault)),
         }
     }
 
-    /// Step 2: the account's id.
-    fn user(&mut self, valid: &CheckedToken) -> Ended<Account> {
-        let (named, configured) = (self.named.as_deref(), self.settings.handle.as_deref());
-        if let (Some(named), Some(configured)) = (named, configured)
-            && !named.eq_ignore_ascii_case(configured)
+    /// Step 2: looks up the account's id.
+    fn user(&mut self, valid: &CheckedToken) -> StepResult<Account> {
+        let (requested, configured) =
+            (self.requested_handle.as_deref(), self.settings.handle.as_deref());
+        if let (Some(requested), Some(configured)) = (requested, configured)
+            && !requested.eq_ignore_ascii_case(configured)
         {
             return failed(
-                format!(
-                    "--handle says @{named}, the configuration's collector.handle @{configured}"
-                ),
-                "change collector.handle in config.toml (`brain config path`), restart the daemon, and run setup again",
+                format!("--handle is @{requested}, but collector.handle is @{configured}"),
+                "change collector.handle in config.toml (`brain config path`), restart the daemon, \
+                 and run setup again",
             );
         }
-        let wanted = self.handle();
-        let account = match (wanted, &valid.account) {
+        let handle = self.handle();
+        let account = match (handle, &valid.account) {
             (None, Some(own)) => own.clone(),
-            (Some(handle), Some(known)) if is(&handle, known) => known.clone(),
+            (Some(handle), Some(known)) if is_handle_of(&handle, known) => known.clone(),
             (None, None) => {
                 return failed(
                     "there is no handle to look up",
@@ -245,87 +258,91 @@ impl<'a> SetupRun<'a> {
             (Some(handle), _) => {
                 match self.ask(&valid.token, |platform| platform.by_username(&handle))? {
                     Ok(account) => account,
-                    Err(fault) if fault.why == Why::NotFound => {
+                    Err(fault) if fault.reason == FaultReason::NotFound => {
                         return failed(
                             format!(
                                 "the platform has no account @{handle}, or it is suspended: {}",
                                 fault.message
                             ),
-                            "check the spelling: `brain collector setup --handle NAME`, and collector.handle",
+                            "check the spelling in `brain collector setup --handle NAME` and collector.handle",
                         );
                     }
                     Err(fault) => {
-                        return Err(refused(&format!("@{handle} could not be looked up"), fault));
+                        return Err(failed_request(
+                            &format!("@{handle} could not be looked up"),
+                            fault,
+                        ));
                     }
                 }
             }
         };
         if UserId::parse(&account.id).is_none() {
-            return failed("the platform gave an id that is none", "try again later");
+            return failed("the platform sent an invalid account id", "try again later");
         }
         match &self.settings.user_id {
             Some(id) if id.as_str() != account.id => failed(
                 format!(
-                    "@{} has the id {}, the configuration's collector.user_id is {id}",
+                    "@{} has the id {}, but collector.user_id is {id}",
                     account.username, account.id
                 ),
-                "correct or remove collector.user_id in config.toml, restart the daemon, and run setup again",
+                "correct or remove collector.user_id in config.toml, restart the daemon, and run \
+                 setup again",
             ),
             _ => {
-                let seen = format!("@{} has the id {}", account.username, account.id);
-                passed(account, seen)
+                let message = format!("@{} has the id {}", account.username, account.id);
+                passed(account, message)
             }
         }
     }
 
-    /// Step 3: the directories, the account in the state, and the searches.
-    fn directories(&mut self, account: Account) -> Ended<Settings> {
+    /// Step 3: creates the directories, saves the account, and checks the searches.
+    fn directories(&mut self, account: Account) -> StepResult<Settings> {
         self.data.prepare().map_err(|f| step_of_fault(data_fault(&f)))?;
         let rates = self.state.rate_limits.clone();
         let changed = State::change(&self.data, |state| {
             if state.user.as_ref().is_some_and(|user| user.id != account.id) {
-                // Posts of another account are not missing from this one.
+                // Posts of the former account must not count as missing.
                 for stream in [Stream::Own, Stream::Mentions] {
                     state.streams.remove(stream.as_str());
                 }
             }
-            state.rate_limits.take(&[Endpoint::Me, Endpoint::ByUsername], &rates);
+            state.rate_limits.merge(&[Endpoint::Me, Endpoint::ByUsername], &rates);
             state.user = Some(account);
         });
         self.state = changed.map_err(|f| step_of_fault(data_fault(&f)))?;
         let settings = CollectorService::with_account(self.settings.clone(), &self.state);
         let searches = &settings.searches;
-        let seen = match searches.len() {
-            0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds some"
+        let message = match searches.len() {
+            0 => "no searches: `searches = [\"…\"]` in [collector] of config.toml adds searches"
                 .to_owned(),
             1 => "1 search".to_owned(),
             n => format!("{n} searches"),
         };
-        let seen = format!("{} is ready; {seen}", self.data.root().display());
-        let long = searches.iter().position(|query| query.chars().count() > MAX_QUERY_CHARS);
-        let long = long.map(|n| {
+        let message = format!("{} is ready; {message}", self.data.root().display());
+        let too_long = searches.iter().position(|query| query.chars().count() > MAX_QUERY_CHARS);
+        let too_long = too_long.map(|n| {
             format!(
                 "search {} is longer than the {MAX_QUERY_CHARS} characters that most plans allow",
                 n + 1
             )
         });
-        let warnings: Vec<String> = self.damage.take().into_iter().chain(long).collect();
+        let warnings: Vec<String> = self.damage.take().into_iter().chain(too_long).collect();
         if warnings.is_empty() {
-            passed(settings, seen)
+            passed(settings, message)
         } else {
-            warned(settings, seen, warnings.join("; "))
+            warned(settings, message, warnings.join("; "))
         }
     }
 
-    /// Step 4: a run, after which own posts are stored.
-    fn collect(&self, ready: &RunInputs) -> Ended<()> {
+    /// Step 4: runs the collector and checks that own posts are stored.
+    fn collect(&self, ready: &RunInputs) -> StepResult<()> {
         let run =
             self.brain.run_collector(ready, &ProgressOnly(self.progress)).map_err(step_of_fault)?;
         if run.status == "failed" {
             let why = run.message.or(run.reason).unwrap_or_default();
             return failed(
                 format!("the run failed: {why}"),
-                "once that is mended, run setup again; nothing that was collected is lost",
+                "solve that, then run setup again; collected posts are kept",
             );
         }
         let own = self.data.count("tweets/own");
@@ -340,13 +357,14 @@ impl<'a> SetupRun<'a> {
             return failed(
                 format!("no posts of the own timeline were collected{skipped}"),
                 format!(
-                    "look at three things: is {id} the account's numeric id; is the token valid for its timeline; is the account protected (then an \
-                     app's own token sees nothing: it takes a user's access token, OAuth 2.0 user context). An account without posts has nothing \
-                     to collect: write one, then run setup again"
+                    "check three things: is {id} the account's numeric id; is the token valid for its \
+                     timeline; is the account protected? A protected account needs a user's access \
+                     token (OAuth 2.0 user context), not an app's own token. An account without posts \
+                     has nothing to collect: write a post, then run setup again"
                 ),
             );
         }
-        let seen = format!(
+        let message = format!(
             "{own} {} in {}; {} seen in this run with {} requests",
             if own == 1 { "post" } else { "posts" },
             self.data.root().join("tweets/own").display(),
@@ -354,11 +372,15 @@ impl<'a> SetupRun<'a> {
             run.requests
         );
         let warnings: Vec<String> = skipped.into_iter().chain(run.warnings).collect();
-        if warnings.is_empty() { passed((), seen) } else { warned((), seen, warnings.join("; ")) }
+        if warnings.is_empty() {
+            passed((), message)
+        } else {
+            warned((), message, warnings.join("; "))
+        }
     }
 
-    /// Step 5: a digest can be made.
-    fn enrichment(&self) -> Ended<()> {
+    /// Step 5: makes a trial digest.
+    fn enrichment(&self) -> StepResult<()> {
         let me = Caller::local(rustix::process::geteuid().as_raw());
         let request = CollectorDigest { since: None, limit: TRIAL_DIGEST_POSTS, after: None };
         let digest = self.brain.digest(&me, &request).map_err(step_of_fault)?;
@@ -367,21 +389,23 @@ impl<'a> SetupRun<'a> {
         passed(
             (),
             format!(
-                "the digest has {posts} posts{more} by {} accounts; let an agent read it two or three times a day (`brain collector digest --json`, or \
-                 the MCP tool), and then run `brain collector enrich`",
+                "the digest has {posts} posts{more} by {} accounts; let an agent read it two or three \
+                 times a day (`brain collector digest --json`, or the MCP tool), and then run \
+                 `brain collector enrich`",
                 digest.authors.len()
             ),
         )
     }
 
-    /// Step 6: the schedule.
-    fn schedule(&self) -> Ended<()> {
+    /// Step 6: checks that runs are scheduled.
+    fn schedule(&self) -> StepResult<()> {
         let job = self.brain.env.config.collector_job();
         if !self.brain.env.config.collector.enabled {
             return warned(
                 (),
-                "it does not run by itself: collector.enabled is false",
-                "set it to true in config.toml and restart the daemon, or let something else run `brain collector collect`",
+                "no runs are scheduled: collector.enabled is false",
+                "set it to true in config.toml and restart the daemon, or let another program run \
+                 `brain collector collect`",
             );
         }
         let next = job.next_start(self.brain.env.clock.now());
@@ -396,10 +420,10 @@ impl<'a> SetupRun<'a> {
     }
 
     /// Step 7: writes the heartbeat that marks a completed setup.
-    fn heartbeat(&self) -> Ended<()> {
+    fn heartbeat(&self) -> StepResult<()> {
         let details = json!({ "user_id": self.state.user.as_ref().map(|user| &user.id) });
         self.brain.heartbeat("setup_complete", "ok", &details).map_err(step_of_fault)?;
-        passed((), "setup_complete stands in integrations/collector/heartbeat.jsonl")
+        passed((), "setup_complete was written to integrations/collector/heartbeat.jsonl")
     }
 }
 

@@ -30,10 +30,10 @@ impl CollectorService {
         let data = Data::new(&settings.dir);
         let (state, damage) = State::peek(&data).map_err(|f| data_fault(&f))?;
         if let Some(damage) = damage {
-            tracing::warn!(damage, "the collector's state");
+            tracing::warn!(damage, "the collector's state is damaged");
         }
         let off_because = if self.env.config.collector.enabled {
-            // The message alone does not say what to do.
+            // The hint says what to do.
             self.collector_ready().err().map(|fault| {
                 fault
                     .hint
@@ -87,7 +87,7 @@ impl CollectorService {
         let entries =
             journal.since(self.env.clock.now() - MOVER_WINDOW_MS).map_err(|f| data_fault(&f))?;
         let mut seen = HashSet::new();
-        let ids = entries.iter().rev().filter_map(|entry| match &entry.noted {
+        let ids = entries.iter().rev().filter_map(|entry| match &entry.event {
             JournalEvent::Post { id, .. } | JournalEvent::Alert { id, .. }
                 if seen.insert(id.as_str()) =>
             {
@@ -120,8 +120,8 @@ impl CollectorService {
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
         let mut deletions = Vec::new();
         for entry in journal.since(since).map_err(|f| data_fault(&f))?.iter().rev() {
-            let JournalEvent::Deletion { id } = &entry.noted else { continue };
-            if let Some(deletion) = recorded(&data, id)? {
+            let JournalEvent::Deletion { id } = &entry.event else { continue };
+            if let Some(deletion) = find_deletion(&data, id)? {
                 deletions.push(deletion);
             }
             if deletions.len() > limit {
@@ -140,9 +140,9 @@ impl CollectorService {
         let (data, journal) = (Data::new(&dir), Journal::new(&dir));
         let mut alerts = Vec::new();
         for entry in journal.since(since).map_err(|f| data_fault(&f))?.into_iter().rev() {
-            let alert = match entry.noted {
+            let alert = match entry.event {
                 JournalEvent::Deletion { id } => {
-                    recorded(&data, &id)?.map(|deletion| deletion_alert(entry.at, deletion))
+                    find_deletion(&data, &id)?.map(|deletion| deletion_alert(entry.at, deletion))
                 }
                 JournalEvent::Alert { alert, id, author, message } => {
                     Some(Alert { at: entry.at, kind: alert, id, author, message })
@@ -162,21 +162,21 @@ impl CollectorService {
     pub(crate) fn curve(&self, request: &CollectorCurve) -> Result<Curve, Fault> {
         let id = PostId::parse(&request.id).ok_or_else(|| {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();
-            Fault::new(FaultCode::Usage, format!("\"{shown}\" is no post's id")).hint(
-                "an id is 1 to 19 digits, as in the post's address; `brain collector digest` lists posts",
+            Fault::new(FaultCode::Usage, format!("\"{shown}\" is not the id of a post")).hint(
+                "an id has 1 to 19 digits, as in the post's URL; `brain collector digest` lists posts",
             )
         })?;
         let data = Data::new(&self.collector_settings().dir);
         data.curve(&id).map_err(|f| data_fault(&f))?.ok_or_else(|| {
             Fault::new(FaultCode::UnknownPost, format!("the collector has no post {id}"))
-                .hint("`brain collector digest` lists posts that it has")
+                .hint("`brain collector digest` lists the collected posts")
         })
     }
 }
 
-/// Returns a recorded deletion. A journal entry without a record will be repeated, so it is
-/// skipped.
-fn recorded(data: &Data, id: &str) -> Result<Option<Deletion>, Fault> {
+/// Returns a recorded deletion. `None` if a crash left a journal entry without a record. The next
+/// run writes both.
+fn find_deletion(data: &Data, id: &str) -> Result<Option<Deletion>, Fault> {
     let Some(id) = PostId::parse(id) else { return Ok(None) };
     Ok(skip_damaged(data.deletion(&id))?.flatten())
 }
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pace_is_that_of_the_last_two_snapshots() {
+    fn the_pace_uses_the_last_two_snapshots() {
         let (a, b, c) =
             (snapshot("10:00:00", 0), snapshot("10:00:10", 5000), snapshot("10:00:20", 5010));
         assert_eq!(likes_per_ms(&[a.clone(), b.clone(), c.clone()]), 0.001);

@@ -18,8 +18,8 @@ use brain_collector::filtered_stream::{
 };
 use brain_collector::outbound::{self, Watch};
 use brain_collector::{
-    Data, Endpoint, Expansions, IncomingPost, Journal, JournalEvent, Line, Platform, PlatformFault,
-    PostId, Record, Run, RunListener, Settings, State, Stream, Why, post_metrics,
+    Data, Endpoint, Expansions, FaultReason, IncomingPost, Journal, JournalEvent, Line, Platform,
+    PlatformFault, PostId, Record, Run, RunListener, Settings, State, Stream, post_metrics,
 };
 use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
@@ -36,12 +36,12 @@ const MAX_WATCH_AGE_MS: i64 = 120_000;
 /// Endpoints that only this connection uses.
 const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
-/// State without a token, account or usable directory. Its message is computed on request, because
-/// setup may have fixed the cause.
+/// The state without a token, account or usable directory. The message is computed on request,
+/// because a setup may have solved the problem.
 const NOT_READY: &str = "not_ready";
 
 impl CollectorService {
-    /// Returns the status of the connection; `off_because` says what the collector lacks now.
+    /// Returns the status of the connection. `off_because` is the reason if the collector is off.
     pub(super) fn stream_status(&self, off_because: Option<&str>) -> Option<StreamStatus> {
         let status = self.state.stream().clone()?;
         if status.state != NOT_READY {
@@ -49,7 +49,7 @@ impl CollectorService {
         }
         let (state, message) = match off_because {
             Some(why) => ("off", why),
-            None => ("waiting", "it is about to connect"),
+            None => ("waiting", "a connection is being opened"),
         };
         Some(StreamStatus { state: state.into(), message: message.into(), ..status })
     }
@@ -61,73 +61,79 @@ impl CollectorService {
         }
         *self.state.stream() = Some(StreamStatus {
             state: "waiting".into(),
-            message: "it is about to connect".into(),
+            message: "a connection is being opened".into(),
             posts: 0,
             connections: 0,
         });
         let (mut backoff, mut watches) = (Backoff::default(), Vec::new());
         while !self.env.stop.is_cancelled() {
-            self.stream_once(&mut backoff, &mut watches);
+            self.run_connection(&mut backoff, &mut watches);
         }
-        self.tell_stream("off", "the daemon is stopping");
+        self.set_stream_status("off", "the daemon is stopping");
     }
 
     /// Runs one connection, including the delay after it.
-    fn stream_once(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
-        let begun = self.collector_ready().and_then(|ready| {
+    fn run_connection(&self, backoff: &mut Backoff, watches: &mut Vec<Watch>) {
+        let inputs = self.collector_ready().and_then(|ready| {
             let (base, link) = self.platform_link(&ready.settings)?;
             let data = Data::new(&ready.settings.dir);
-            let run = self.arrivals(&ready, &base, &*link);
+            let run = self.new_run(&ready, &base, &*link);
             run.prepare().map_err(|fault| super::data_fault(&fault))?;
             let (state, _) = State::peek(&data).map_err(|fault| super::data_fault(&fault))?;
             Ok((ready, base, link, data, state))
         });
-        let (ready, base, link, data, state) = match begun {
-            Ok(begun) => begun,
+        let (ready, base, link, data, state) = match inputs {
+            Ok(inputs) => inputs,
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
-                self.tell_stream(NOT_READY, &format!("{}; {hint}", fault.message));
-                return self.rest(RETRY_UNREADY, None, || {});
+                self.set_stream_status(NOT_READY, &format!("{}; {hint}", fault.message));
+                return self.pause(RETRY_UNREADY, None, || {});
             }
         };
         let now = || self.env.clock.now();
-        let mut held = Connection {
+        let mut connection = Connection {
             brain: self,
-            run: self.arrivals(&ready, &base, &*link),
+            run: self.new_run(&ready, &base, &*link),
             settings: &ready.settings,
             platform: Platform::new(&*link, &base, &ready.token, state.rate_limits, &now),
-            with: Expansions {
+            expansions: Expansions {
                 authors: ready.settings.ask_authors,
                 media: ready.settings.ask_media,
             },
             rules: Rules::default(),
             lines: LineSplitter::default(),
             newest: state.stream_newest_id.as_deref().and_then(PostId::parse),
-            noted: (None, Instant::now()),
-            since: None,
-            ending: None,
+            saved: (None, Instant::now()),
+            connected_at: None,
+            end_reason: None,
             watches,
         };
-        let (ended, why) = held.connect(&ready.token);
-        let lived = held.since.map_or(Duration::ZERO, |since| since.elapsed());
-        held.save_state(&data);
-        let wait = backoff.after(ended, lived, self.env.clock.now().div_euclid(1000));
+        let (end, reason) = connection.connect(&ready.token);
+        let duration = connection.connected_at.map_or(Duration::ZERO, |at| at.elapsed());
+        connection.save_state(&data);
+        let wait = backoff.after(end, duration, self.env.clock.now().div_euclid(1000));
         if self.env.stop.is_cancelled() {
             return;
         }
-        let only_the_owner = matches!(
-            ended,
+        let needs_owner = matches!(
+            end,
             ConnectionEnd::Refused(
-                Why::Unauthorized | Why::PaymentRequired | Why::Forbidden | Why::UsageCapped
+                FaultReason::Unauthorized
+                    | FaultReason::PaymentRequired
+                    | FaultReason::Forbidden
+                    | FaultReason::UsageCapped
             )
         );
-        let state = if only_the_owner { "off" } else { "waiting" };
-        self.tell_stream(state, &format!("{why}; the next attempt is in {} s", wait.as_secs()));
-        tracing::info!(why, ?wait, "the persistent connection has ended");
-        self.rest(wait, Some(&ready.token), || held.look());
+        let state = if needs_owner { "off" } else { "waiting" };
+        self.set_stream_status(
+            state,
+            &format!("{reason}; the next attempt is in {} s", wait.as_secs()),
+        );
+        tracing::info!(reason, ?wait, "persistent connection ended");
+        self.pause(wait, Some(&ready.token), || connection.check_watches());
     }
 
-    fn arrivals<'a>(
+    fn new_run<'a>(
         &'a self,
         ready: &'a RunInputs,
         base: &'a Url,
@@ -136,7 +142,7 @@ impl CollectorService {
         Run { settings: &ready.settings, base, link, token: &ready.token, clock: &*self.env.clock }
     }
 
-    fn tell_stream(&self, state: &str, message: &str) {
+    fn set_stream_status(&self, state: &str, message: &str) {
         if let Some(status) = self.state.stream().as_mut() {
             status.state = state.into();
             status.message = message.into();
@@ -144,8 +150,8 @@ impl CollectorService {
     }
 
     /// Waits until the daemon stops or the token changes.
-    fn rest(&self, wait: Duration, token: Option<&Secret>, mut tick: impl FnMut()) {
-        let (until, mut looked) = (Instant::now() + wait, Instant::now());
+    fn pause(&self, wait: Duration, token: Option<&Secret>, mut tick: impl FnMut()) {
+        let (until, mut last_check) = (Instant::now() + wait, Instant::now());
         while !self.env.stop.is_cancelled() {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -153,8 +159,8 @@ impl CollectorService {
             }
             std::thread::sleep(left.min(POLL_INTERVAL));
             tick();
-            if looked.elapsed() >= TOKEN_CHECK_INTERVAL {
-                looked = Instant::now();
+            if last_check.elapsed() >= TOKEN_CHECK_INTERVAL {
+                last_check = Instant::now();
                 if let (Some(token), Ok(Some(found))) = (token, self.platform_token())
                     && found.secret != *token
                 {
@@ -165,7 +171,7 @@ impl CollectorService {
     }
 }
 
-/// Receives stored posts.
+/// Collects new posts while they are stored.
 struct StreamListener<'a> {
     brain: &'a CollectorService,
     new: RefCell<Vec<Record>>,
@@ -180,7 +186,7 @@ impl RunListener for StreamListener<'_> {
         self.new.borrow_mut().push(post.clone());
     }
 
-    fn goes_on(&self, _: u64, _: u64) -> bool {
+    fn should_continue(&self, _: u64, _: u64) -> bool {
         !self.brain.env.stop.is_cancelled()
     }
 }
@@ -191,16 +197,17 @@ struct Connection<'a> {
     run: Run<'a>,
     settings: &'a Settings,
     platform: Platform<'a>,
-    with: Expansions,
+    expansions: Expansions,
     rules: Rules,
     lines: LineSplitter,
-    /// The newest stored post, the saved one, and when it was saved.
+    /// The newest stored post.
     newest: Option<PostId>,
-    noted: (Option<PostId>, Instant),
+    /// The newest post that the state has, and when the state was saved.
+    saved: (Option<PostId>, Instant),
     /// When the connection was established.
-    since: Option<Instant>,
-    /// Why it should end.
-    ending: Option<String>,
+    connected_at: Option<Instant>,
+    /// Why the connection should end.
+    end_reason: Option<String>,
     watches: &'a mut Vec<Watch>,
 }
 
@@ -209,7 +216,7 @@ impl Connection<'_> {
     fn connect(&mut self, token: &Secret) -> (ConnectionEnd, String) {
         let refused = |fault: PlatformFault| {
             let why = format!("{}; {}", fault.message, fault.hint);
-            (ConnectionEnd::Refused(fault.why), why)
+            (ConnectionEnd::Refused(fault.reason), why)
         };
         self.rules = match Rules::synchronize(
             &mut self.platform,
@@ -219,12 +226,12 @@ impl Connection<'_> {
             Err(fault) => return refused(fault),
         };
         for why in &self.rules.refused {
-            tracing::warn!(why, "the platform does not take a rule of the persistent connection");
+            tracing::warn!(why, "rule of the persistent connection rejected by the platform");
         }
-        if let Err(fault) = self.platform.may(Endpoint::Connect) {
+        if let Err(fault) = self.platform.check_reserve(Endpoint::Connect) {
             return refused(fault);
         }
-        let url = self.platform.url(&["tweets", "search", "stream"], &self.with.parameters());
+        let url = self.platform.url(&["tweets", "search", "stream"], &self.expansions.parameters());
         let bearer = Secret::new(format!("Bearer {}", token.expose()));
         let call = HttpRequest {
             url: &url,
@@ -235,22 +242,22 @@ impl Connection<'_> {
             is_complete: |_| false,
         };
         let link = self.run.link;
-        let followed =
+        let result =
             link.stream(&call, filtered_stream::SILENCE, &mut |part| self.handle_part(part));
-        match followed {
-            Ok(answer) if self.since.is_none() && answer.status != 200 => {
-                self.platform.note(Endpoint::Connect, &answer);
-                refused(self.platform.refused(Endpoint::Connect, &answer))
+        match result {
+            Ok(answer) if self.connected_at.is_none() && answer.status != 200 => {
+                self.platform.record_rate_limit(Endpoint::Connect, &answer);
+                refused(self.platform.refusal(Endpoint::Connect, &answer))
             }
             Ok(answer) => {
-                self.platform.note(Endpoint::Connect, &answer);
+                self.platform.record_rate_limit(Endpoint::Connect, &answer);
                 let why = self
-                    .ending
+                    .end_reason
                     .take()
                     .unwrap_or_else(|| "the platform ended the connection".into());
                 (ConnectionEnd::Network, why)
             }
-            Err(trouble) => (ConnectionEnd::Network, format!("the connection broke: {trouble}")),
+            Err(error) => (ConnectionEnd::Network, format!("the connection broke: {error}")),
         }
     }
 
@@ -259,15 +266,18 @@ impl Connection<'_> {
         match part {
             StreamEvent::Idle => {}
             StreamEvent::Head => {
-                self.since = Some(Instant::now());
+                self.connected_at = Some(Instant::now());
                 if let Some(status) = self.brain.state.stream().as_mut() {
                     status.connections += 1;
                 }
                 let refused = match self.rules.refused.first() {
-                    Some(why) => format!("; a rule is not taken: {why}"),
+                    Some(why) => format!("; a rule was rejected: {why}"),
                     None => String::new(),
                 };
-                self.brain.tell_stream("connected", &format!("it listens{refused}"));
+                self.brain.set_stream_status(
+                    "connected",
+                    &format!("posts arrive as they are written{refused}"),
+                );
                 self.search_missed_posts();
             }
             StreamEvent::Bytes(bytes) => {
@@ -279,74 +289,77 @@ impl Connection<'_> {
                             posts.push(IncomingPost { post: *post, places });
                         }
                         Message::Ending(why) => {
-                            self.ending = Some(format!("the platform ends it: {why}"));
+                            self.end_reason =
+                                Some(format!("the platform ends the connection: {why}"));
                         }
                         Message::Alive => {}
                         Message::Unknown => {
-                            tracing::debug!(
-                                "a line of the persistent connection says nothing known"
-                            );
+                            tracing::debug!("unknown message of the persistent connection");
                         }
                     }
                 }
-                self.keep(posts);
+                self.store_posts(posts);
             }
         }
-        self.look();
-        if self.noted.1.elapsed() >= SAVE_INTERVAL {
+        self.check_watches();
+        if self.saved.1.elapsed() >= SAVE_INTERVAL {
             self.save_state(&Data::new(&self.settings.dir));
         }
-        self.ending.is_none() && !self.brain.env.stop.is_cancelled()
+        self.end_reason.is_none() && !self.brain.env.stop.is_cancelled()
     }
 
     /// Stores posts. Skips posts that only foreign rules matched.
-    fn keep(&mut self, mut posts: Vec<IncomingPost>) {
+    fn store_posts(&mut self, mut posts: Vec<IncomingPost>) {
         posts.retain(|post| !post.places.is_empty());
         if posts.is_empty() {
             return;
         }
         let (count, newest) =
             (posts.len() as u64, posts.iter().map(|post| post.post.id().clone()).max());
-        let heard = StreamListener { brain: self.brain, new: RefCell::default() };
-        if let Err(fault) = self.run.arrived(&heard, posts) {
-            self.ending = Some(fault.to_string());
+        let listener = StreamListener { brain: self.brain, new: RefCell::default() };
+        if let Err(fault) = self.run.store_incoming(&listener, posts) {
+            self.end_reason = Some(fault.to_string());
             return;
         }
         self.newest = newest.max(self.newest.take());
         if let Some(status) = self.brain.state.stream().as_mut() {
             status.posts += count;
         }
-        let new = heard.new.into_inner();
+        let new = listener.new.into_inner();
         if !new.is_empty() {
             self.brain.state.collected.notify_one();
         }
         for post in new {
-            self.watch(&post);
+            self.watch_own_post(&post);
         }
     }
 
     /// Searches by each rule for posts since the newest known one.
     fn search_missed_posts(&mut self) {
-        // The first connection missed nothing: runs cover the time before.
+        // Without an earlier connection, runs cover the time before.
         let Some(newest) = self.newest.clone() else { return };
         let mut since = Some(newest);
         for rule in self.rules.configured_rules().to_vec() {
             let (mut next, mut page) = (None::<String>, 0);
             while page < self.settings.max_pages.max(1)
-                && self.ending.is_none()
+                && self.end_reason.is_none()
                 && !self.brain.env.stop.is_cancelled()
             {
-                match self.platform.search(&rule.value, self.with, since.as_ref(), next.as_deref())
-                {
+                match self.platform.search(
+                    &rule.value,
+                    self.expansions,
+                    since.as_ref(),
+                    next.as_deref(),
+                ) {
                     Ok(found) => {
                         let place = |post| IncomingPost { post, places: vec![rule.destination()] };
-                        self.keep(found.posts.into_iter().map(place).collect());
+                        self.store_posts(found.posts.into_iter().map(place).collect());
                         page += 1;
                         if let Some(fault) = found.incomplete {
                             tracing::warn!(
                                 why = fault.message,
                                 rule = rule.value,
-                                "the gap before a connection stays"
+                                "posts missed before this connection cannot be found"
                             );
                         }
                         next = found.next;
@@ -354,18 +367,23 @@ impl Connection<'_> {
                             break;
                         }
                     }
-                    // Too old for a search, so take what a week has.
-                    Err(fault) if fault.why == Why::InvalidRequest && since.take().is_some() => {
+                    // The newest post may be too old for a search, so search all posts that the platform offers.
+                    Err(fault)
+                        if fault.reason == FaultReason::InvalidRequest
+                            && since.take().is_some() =>
+                    {
                         next = None;
                     }
                     Err(fault) => {
                         tracing::warn!(
                             why = fault.message,
                             rule = rule.value,
-                            "the gap before a connection stays"
+                            "posts missed before this connection cannot be found"
                         );
-                        if matches!(fault.why, Why::RateLimited(_) | Why::UsageCapped)
-                            || fault.why.ends_the_run()
+                        if matches!(
+                            fault.reason,
+                            FaultReason::RateLimited(_) | FaultReason::UsageCapped
+                        ) || fault.reason.ends_the_run()
                         {
                             return;
                         }
@@ -378,48 +396,48 @@ impl Connection<'_> {
 
     /// Saves the newest post and the rate limits, if changed.
     fn save_state(&mut self, data: &Data) {
-        self.noted.1 = Instant::now();
-        if self.noted.0 == self.newest
-            && self.since.is_some_and(|since| since.elapsed() >= SAVE_INTERVAL)
+        self.saved.1 = Instant::now();
+        if self.saved.0 == self.newest
+            && self.connected_at.is_some_and(|at| at.elapsed() >= SAVE_INTERVAL)
         {
             return;
         }
         let changed = State::change(data, |state| {
             state.stream_newest_id = self.newest.as_ref().map(ToString::to_string);
-            state.rate_limits.take(&STREAM_ENDPOINTS, &self.platform.rates);
+            state.rate_limits.merge(&STREAM_ENDPOINTS, &self.platform.rates);
         });
         match changed {
-            Ok(_) => self.noted.0 = self.newest.clone(),
-            Err(fault) => tracing::warn!(%fault, "the newest post is not written down"),
+            Ok(_) => self.saved.0 = self.newest.clone(),
+            Err(fault) => tracing::warn!(%fault, "newest post not saved"),
         }
     }
 
     /// Starts watching a recent own post.
-    fn watch(&mut self, post: &Record) {
+    fn watch_own_post(&mut self, post: &Record) {
         let now = self.brain.env.clock.now();
-        let own =
+        let is_own =
             self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
-        let young = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
-        let known = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.env.config.collector.outbound && own && young && !known {
-            // Its minute begins when it was written, not when it arrived.
-            let came = post.created_at().map_or(now, |at| at.min(now));
-            self.watches.push(Watch::new(post.id().clone(), mentions(post), came));
+        let is_recent = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
+        let is_watched = self.watches.iter().any(|watch| watch.id == *post.id());
+        if self.brain.env.config.collector.outbound && is_own && is_recent && !is_watched {
+            // The first minute of a post begins when it was written, not when it arrived.
+            let written_at = post.created_at().map_or(now, |at| at.min(now));
+            self.watches.push(Watch::new(post.id().clone(), mentions(post), written_at));
         }
     }
 
     /// Checks watched posts that are due.
-    fn look(&mut self) {
+    fn check_watches(&mut self) {
         let now = self.brain.env.clock.now();
-        let (mut watches, rest) =
+        let (mut due, others) =
             std::mem::take(self.watches).into_iter().partition::<Vec<_>, _>(|w| w.is_due(now));
-        *self.watches = rest;
-        for watch in &mut watches {
-            let seen = self.platform.post(&watch.id);
-            let metrics = match &seen {
+        *self.watches = others;
+        for watch in &mut due {
+            let lookup = self.platform.post(&watch.id);
+            let metrics = match &lookup {
                 Ok(post) => post.as_ref().and_then(post_metrics),
                 Err(fault) => {
-                    tracing::debug!(why = fault.message, id = %watch.id, "an own post was not looked at");
+                    tracing::debug!(why = fault.message, id = %watch.id, "own post not checked");
                     None
                 }
             };
@@ -442,10 +460,10 @@ impl Connection<'_> {
                 )
             });
             if let Err(fault) = written {
-                tracing::warn!(%fault, id = %watch.id, "what was seen of an own post is not written down");
+                tracing::warn!(%fault, id = %watch.id, "checks of an own post not saved");
             }
         }
-        self.watches.extend(watches.into_iter().filter(|watch| !watch.is_over()));
+        self.watches.extend(due.into_iter().filter(|watch| !watch.is_over()));
     }
 }
 
@@ -460,13 +478,13 @@ impl CollectorService {
             let names = NameIndex::read(&reader)?;
             let mut all = Map::new();
             for handle in handles {
-                let pages = names.told(&names.subjects(Some(handle)));
+                let pages = names.describe_pages(&names.subjects(Some(handle)));
                 all.insert(handle.clone(), json!(pages));
             }
             Ok::<_, brain_protocol::Fault>(Value::Object(all))
         });
         found.unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "mentioned accounts are not looked up");
+            tracing::warn!(%fault, "pages of mentioned accounts not found");
             Value::Null
         })
     }

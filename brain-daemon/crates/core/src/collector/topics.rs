@@ -19,11 +19,11 @@ const MAX_TOPIC_CHARS: usize = 80;
 
 /// Returns the distinct marked topics of a post: the platform's annotations, then hashtags without
 /// `#` and cashtags with `$`. On one line, not escaped.
-pub(super) fn marked(post: &Record) -> Vec<String> {
+pub(super) fn marked_topics(post: &Record) -> Vec<String> {
     let mut topics = Topics::default();
     let sets = entities(post);
     for set in &sets {
-        each(set, "annotations", "normalized_text", |text| topics.add(text));
+        for_each_text(set, "annotations", "normalized_text", |text| topics.add(text));
     }
     let contexts = post.fields().get("context_annotations").and_then(Value::as_array);
     for context in contexts.into_iter().flatten() {
@@ -34,19 +34,21 @@ pub(super) fn marked(post: &Record) -> Vec<String> {
         }
     }
     for set in &sets {
-        each(set, "hashtags", "tag", |tag| topics.add(tag.trim_start_matches(['#', '＃'])));
-        each(set, "cashtags", "tag", |tag| {
+        for_each_text(set, "hashtags", "tag", |tag| {
+            topics.add(tag.trim_start_matches(['#', '＃']))
+        });
+        for_each_text(set, "cashtags", "tag", |tag| {
             topics.add(&format!("${}", tag.trim_start_matches('$')));
         });
     }
     if sets.is_empty() {
-        in_text(post.text(), |tag| topics.add(tag));
+        tags_in_text(post.text(), |tag| topics.add(tag));
     }
     topics.found
 }
 
 /// Returns the distinct accounts that a post mentions, without `@`, in order.
-pub(super) fn mentioned(post: &Record) -> Vec<String> {
+pub(super) fn mentioned_accounts(post: &Record) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         if is_handle(name)
@@ -58,7 +60,7 @@ pub(super) fn mentioned(post: &Record) -> Vec<String> {
     };
     let sets = entities(post);
     for set in &sets {
-        each(set, "mentions", "username", &mut add);
+        for_each_text(set, "mentions", "username", &mut add);
     }
     if sets.is_empty() {
         for (at, _) in post.text().match_indices('@') {
@@ -87,16 +89,16 @@ fn entities(post: &Record) -> Vec<&Value> {
     fields.get("entities").into_iter().chain(long).filter(|it| it.is_object()).collect()
 }
 
-fn each(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
-    for one in set.get(kind).and_then(Value::as_array).into_iter().flatten() {
-        if let Some(text) = one.get(field).and_then(Value::as_str) {
+fn for_each_text(set: &Value, kind: &str, field: &str, mut found: impl FnMut(&str)) {
+    for item in set.get(kind).and_then(Value::as_array).into_iter().flatten() {
+        if let Some(text) = item.get(field).and_then(Value::as_str) {
             found(text);
         }
     }
 }
 
 /// Finds tags in a text without known entities.
-fn in_text(text: &str, mut found: impl FnMut(&str)) {
+fn tags_in_text(text: &str, mut found: impl FnMut(&str)) {
     for word in text.split_whitespace() {
         let end = |word: &str| {
             word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len())
@@ -139,7 +141,7 @@ pub(super) fn key(topic: &str) -> String {
 
 /// A post for counting topics.
 #[derive(Debug, Clone)]
-pub(super) struct Dated {
+pub(super) struct TopicPost {
     /// The author's id.
     pub(super) author: String,
     /// The post.
@@ -152,7 +154,7 @@ pub(super) struct Dated {
 
 /// A recurring topic of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Recurring {
+pub(super) struct RecurringTopic {
     /// The account's id.
     pub(super) author: String,
     /// The topic, in its first spelling.
@@ -171,20 +173,20 @@ struct TopicPosts<'a> {
     posts: Vec<(i64, &'a str)>,
 }
 
-/// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`]. For each
-/// account and topic, the week with the most posts counts, the later one of equals. Most posts
-/// first.
-pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
+/// Returns topics with at least [`MIN_POSTS`] posts of one account within [`WEEK_MS`], those with
+/// the most posts first. For each account and topic, the week with the most posts counts; of equal
+/// weeks, the later one.
+pub(super) fn recurring_topics(posts: &[TopicPost]) -> Vec<RecurringTopic> {
     let mut by_topic: BTreeMap<(&str, String), TopicPosts<'_>> = BTreeMap::new();
     for post in posts {
-        let mut own = HashSet::new();
+        let mut seen_keys = HashSet::new();
         for topic in &post.topics {
             let key = key(topic);
-            if !key.is_empty() && own.insert(key.clone()) {
-                let came = by_topic
+            if !key.is_empty() && seen_keys.insert(key.clone()) {
+                let topic_posts = by_topic
                     .entry((&post.author, key))
                     .or_insert(TopicPosts { topic, posts: Vec::new() });
-                came.posts.push((post.at, &post.post));
+                topic_posts.posts.push((post.at, &post.post));
             }
         }
     }
@@ -193,10 +195,10 @@ pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
         posts.sort_unstable();
         let mut seen = HashSet::new();
         posts.retain(|(_, post)| seen.insert(*post));
-        if let Some(week) = fullest(&posts)
+        if let Some(week) = busiest_week(&posts)
             && let (Some(first), Some(last)) = (week.first(), week.last())
         {
-            found.push(Recurring {
+            found.push(RecurringTopic {
                 author: author.to_owned(),
                 topic: topic.to_owned(),
                 span: (first.0, last.0),
@@ -209,7 +211,7 @@ pub(super) fn recurring(posts: &[Dated]) -> Vec<Recurring> {
 }
 
 /// Returns the largest week of posts, if large enough. `posts` must be sorted by time.
-fn fullest<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
+fn busiest_week<'a, 'b>(posts: &'b [(i64, &'a str)]) -> Option<&'b [(i64, &'a str)]> {
     let mut best: Option<&[(i64, &str)]> = None;
     let mut start = 0;
     for end in 0..posts.len() {
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn topics_are_what_was_marked_each_once() {
+    fn marked_topics_are_distinct() {
         let post = record(json!({
             "text": "#Rust and $TSLA",
             "entities": {
@@ -251,46 +253,46 @@ mod tests {
             "context_annotations": [{"domain": {"name": "x"}, "entity": {"id": "1", "name": "Program\nming"}}],
         }));
         assert_eq!(
-            marked(&post),
+            marked_topics(&post),
             ["Rust Foundation", "Program ming", "Rust", "日本語", "$TSLA", "later"]
         );
         let bare = record(json!({"text": "a #tag, $AB. $5 #1 x#y @ann and mail@x.org"}));
-        assert_eq!(marked(&bare), ["tag", "$AB"]);
-        assert_eq!(mentioned(&bare), ["ann"]);
+        assert_eq!(marked_topics(&bare), ["tag", "$AB"]);
+        assert_eq!(mentioned_accounts(&bare), ["ann"]);
         let odd = json!({"entities": {"hashtags": "x", "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
-        assert_eq!(marked(&record(odd.clone())), Vec::<String>::new());
-        assert_eq!(mentioned(&record(odd)), ["Ann"]);
+        assert_eq!(marked_topics(&record(odd.clone())), Vec::<String>::new());
+        assert_eq!(mentioned_accounts(&record(odd)), ["Ann"]);
     }
 
-    fn dated(post: u32, at: i64, topics: &[&str]) -> Dated {
+    fn dated(post: u32, at: i64, topics: &[&str]) -> TopicPost {
         let topics = topics.iter().map(|&it| it.to_owned()).collect();
-        Dated { author: "1".into(), post: post.to_string(), at, topics }
+        TopicPost { author: "1".into(), post: post.to_string(), at, topics }
     }
 
     #[test]
-    fn a_week_is_seven_days_to_the_millisecond() {
+    fn a_week_is_exactly_seven_days() {
         let posts = |last: i64| [dated(1, 0, &["a"]), dated(2, 5, &["A"]), dated(3, last, &["a"])];
-        let within = recurring(&posts(WEEK_MS));
+        let within = recurring_topics(&posts(WEEK_MS));
         assert_eq!(within.len(), 1);
         assert_eq!((within[0].topic.as_str(), within[0].span), ("a", (0, WEEK_MS)));
         assert_eq!(within[0].posts, ["1", "2", "3"]);
-        assert_eq!(recurring(&posts(WEEK_MS + 1)), []);
+        assert_eq!(recurring_topics(&posts(WEEK_MS + 1)), []);
     }
 
     #[test]
-    fn three_posts_make_a_topic_and_two_do_not() {
+    fn a_recurring_topic_needs_three_posts() {
         let twice = [dated(1, 0, &["a", "A"]), dated(2, 1, &["a"]), dated(2, 1, &["a"])];
-        assert_eq!(recurring(&twice), []);
-        let of_others = [
+        assert_eq!(recurring_topics(&twice), []);
+        let two_authors = [
             dated(1, 0, &["a"]),
             dated(2, 1, &["a"]),
-            Dated { author: "2".into(), ..dated(3, 2, &["a"]) },
+            TopicPost { author: "2".into(), ..dated(3, 2, &["a"]) },
         ];
-        assert_eq!(recurring(&of_others), []);
+        assert_eq!(recurring_topics(&two_authors), []);
     }
 
     #[test]
-    fn the_fullest_week_counts_and_the_later_of_two() {
+    fn the_later_of_the_busiest_weeks_counts() {
         let day = WEEK_MS / 7;
         let times = [
             0,
@@ -305,21 +307,21 @@ mod tests {
             42 * day,
             43 * day,
         ];
-        let posts: Vec<Dated> = (0..).zip(times).map(|(n, at)| dated(n, at, &["a"])).collect();
-        let found = recurring(&posts);
+        let posts: Vec<TopicPost> = (0..).zip(times).map(|(n, at)| dated(n, at, &["a"])).collect();
+        let found = recurring_topics(&posts);
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].posts.len(), found[0].span), (4, (40 * day, 43 * day)));
     }
 
     proptest! {
         #[test]
-        fn the_rule_is_that_of_a_plain_model(times in prop::collection::vec(0_i64..40, 0..12)) {
+        fn recurring_topics_agree_with_a_model(times in prop::collection::vec(0_i64..40, 0..12)) {
             let day = WEEK_MS / 7;
-            let posts: Vec<Dated> =
+            let posts: Vec<TopicPost> =
                 (0..).zip(&times).map(|(n, at)| dated(n, at * day, &["a"])).collect();
             let most = times.iter().map(|from| times.iter().filter(|at| (*from..=from + 7).contains(*at)).count()).max();
             let expected = most.filter(|most| *most >= 3);
-            let found = recurring(&posts);
+            let found = recurring_topics(&posts);
             prop_assert_eq!(found.first().map(|it| it.posts.len()), expected);
             if let Some(found) = found.first() {
                 prop_assert!(found.span.1 - found.span.0 <= WEEK_MS);

@@ -1,12 +1,16 @@
-//! MCP over streamable HTTP, as clients of both kinds speak it.
+//! Sends MCP requests over streamable HTTP, with and without a handshake.
 //!
-//! Revisions up to 2025-11-25 begin with a handshake; 2026-07-28 has everything in each request.
+//! Revisions up to 2025-11-25 begin with a handshake. From 2026-07-28 on, each request is
+//! self-contained.
 
 use serde_json::{Value, json};
 
 use super::Target;
-use super::answer::{challenged, foreign, reason, shown, troubled, without};
-use super::enter::Pass;
+use super::authorize::BearerToken;
+use super::explain::{
+    challenge_parameter, clean_text, explain_foreign_answer, explain_net_error, json_error_text,
+    redact_secret,
+};
 use brain_net::{HttpRequest, HttpResponse};
 
 /// The newest revision with a handshake.
@@ -14,20 +18,20 @@ pub(super) const LEGACY: &str = "2025-11-25";
 /// The first revision without a handshake.
 pub(super) const MODERN: &str = "2026-07-28";
 
-/// A session.
+/// An MCP session with the endpoint.
 pub(super) struct Session<'a> {
     target: &'a Target<'a>,
-    pass: &'a Pass<'a>,
+    token: &'a BearerToken<'a>,
     /// The agreed revision, after a handshake.
-    pub(super) agreed: Option<String>,
+    pub(super) revision: Option<String>,
     /// The server's session id.
     id: Option<String>,
-    sent: u64,
+    sent_requests: u64,
 }
 
-/// A request without a result.
-pub(super) struct Snag {
-    /// The actual answer.
+/// Why a request has no result.
+pub(super) struct RequestError {
+    /// What happened instead.
     pub(super) message: String,
     /// What to do about it, if known.
     pub(super) hint: Option<String>,
@@ -35,28 +39,28 @@ pub(super) struct Snag {
 
 impl<'a> Session<'a> {
     /// Creates a session without a handshake.
-    pub(super) fn new(target: &'a Target<'a>, pass: &'a Pass<'a>) -> Self {
-        Self { target, pass, agreed: None, id: None, sent: 0 }
+    pub(super) fn new(target: &'a Target<'a>, token: &'a BearerToken<'a>) -> Self {
+        Self { target, token, revision: None, id: None, sent_requests: 0 }
     }
 
     /// Performs the handshake and returns the server's description.
-    pub(super) fn initialize(&mut self) -> Result<Value, Snag> {
+    pub(super) fn initialize(&mut self) -> Result<Value, RequestError> {
         let hello =
-            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": ourselves() });
-        let said = self.ask("initialize", hello)?;
-        let Some(revision) = said["protocolVersion"].as_str() else {
-            return Err(Snag {
+            json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client_info() });
+        let description = self.ask("initialize", hello)?;
+        let Some(revision) = description["protocolVersion"].as_str() else {
+            return Err(RequestError {
                 message: "its greeting names no protocolVersion".into(),
                 hint: None,
             });
         };
         // It becomes part of the header of later requests.
-        self.agreed = Some(shown(revision, 20));
+        self.revision = Some(clean_text(revision, 20));
         let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         let answer = self.post(&ready, "notifications/initialized", None)?;
         match answer.status {
-            200..=299 => Ok(said),
-            status => Err(Snag {
+            200..=299 => Ok(description),
+            status => Err(RequestError {
                 message: format!("it answers {status} to the end of the handshake"),
                 hint: None,
             }),
@@ -64,31 +68,30 @@ impl<'a> Session<'a> {
     }
 
     /// Sends a request, with or without a handshake.
-    pub(super) fn ask(&mut self, method: &str, mut params: Value) -> Result<Value, Snag> {
-        let modern = self.agreed.is_none() && method != "initialize";
-        if modern {
+    pub(super) fn ask(&mut self, method: &str, mut params: Value) -> Result<Value, RequestError> {
+        let is_modern = self.revision.is_none() && method != "initialize";
+        if is_modern {
             params["_meta"] = json!({
                 "io.modelcontextprotocol/protocolVersion": MODERN,
                 "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": ourselves(),
+                "io.modelcontextprotocol/clientInfo": client_info(),
             });
         }
-        self.sent += 1;
-        let name = params["name"].as_str().filter(|_| modern).map(str::to_owned);
-        let message =
-            json!({ "jsonrpc": "2.0", "id": self.sent, "method": method, "params": params });
+        self.sent_requests += 1;
+        let name = params["name"].as_str().filter(|_| is_modern).map(str::to_owned);
+        let message = json!({ "jsonrpc": "2.0", "id": self.sent_requests, "method": method, "params": params });
         let answer = self.post(&message, method, name.as_deref())?;
         if method == "initialize" {
             self.id = answer.header("mcp-session-id").map(str::to_owned);
         }
-        let Some(reply) = reply(&answer) else { return Err(self.unanswered(&answer)) };
+        let Some(reply) = reply(&answer) else { return Err(self.explain_missing_reply(&answer)) };
         match reply.get("result") {
             Some(result) => Ok(result.clone()),
             None => {
-                let code = shown(&reply["error"]["code"].to_string(), 20);
-                let words = shown(reply["error"]["message"].as_str().unwrap_or_default(), 160);
-                Err(Snag {
-                    message: format!("{method} is answered by error {code}: {words}"),
+                let code = clean_text(&reply["error"]["code"].to_string(), 20);
+                let words = clean_text(reply["error"]["message"].as_str().unwrap_or_default(), 160);
+                Err(RequestError {
+                    message: format!("the answer to {method} is error {code}: {words}"),
                     hint: None,
                 })
             }
@@ -100,13 +103,13 @@ impl<'a> Session<'a> {
         message: &Value,
         method: &str,
         name: Option<&str>,
-    ) -> Result<HttpResponse, Snag> {
+    ) -> Result<HttpResponse, RequestError> {
         let body = message.to_string();
         let mut headers = vec![
             ("content-type", "application/json"),
             ("accept", "application/json, text/event-stream"),
         ];
-        match &self.agreed {
+        match &self.revision {
             Some(revision) => headers.push(("mcp-protocol-version", revision)),
             None if method != "initialize" => {
                 headers.extend([("mcp-protocol-version", MODERN), ("mcp-method", method)]);
@@ -119,48 +122,48 @@ impl<'a> Session<'a> {
             url: &self.target.url,
             body: Some(body.as_bytes()),
             headers: &headers,
-            authorization: Some(&self.pass.bearer),
+            authorization: Some(&self.token.header),
             public: false,
             is_complete: |answer| answer.kind() == "text/event-stream" && reply(answer).is_some(),
         };
-        let answer = self.target.net.call(&call).map_err(|trouble| {
-            let failed = troubled(self.target, &trouble);
-            Snag { message: failed.message, hint: Some(failed.hint) }
+        let answer = self.target.net.call(&call).map_err(|error| {
+            let failed = explain_net_error(self.target, &error);
+            RequestError { message: failed.message, hint: Some(failed.hint) }
         })?;
-        let token = self.pass.bearer.expose();
-        Ok(without(answer, token.strip_prefix("Bearer ").unwrap_or(token)))
+        let header = self.token.header.expose();
+        Ok(redact_secret(answer, header.strip_prefix("Bearer ").unwrap_or(header)))
     }
 
-    /// Explains an answer without a message.
-    fn unanswered(&self, answer: &HttpResponse) -> Snag {
+    /// Explains an answer without an MCP message.
+    fn explain_missing_reply(&self, answer: &HttpResponse) -> RequestError {
         let status = answer.status;
-        let said = reason(&String::from_utf8_lossy(&answer.body));
-        let said = said.map_or_else(String::new, |said| format!(": {said}"));
+        let detail = json_error_text(&String::from_utf8_lossy(&answer.body));
+        let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
         if status == 401 {
-            return Snag {
-                message: format!("the token is refused{said}"),
-                hint: Some(self.pass.hint.into()),
+            return RequestError {
+                message: format!("the token is rejected{detail}"),
+                hint: Some(self.token.rejection_hint.into()),
             };
         }
-        let error = challenged(answer, "error").unwrap_or_default();
-        if status == 403 && error == "insufficient_scope" {
+        let error_code = challenge_parameter(answer, "error").unwrap_or_default();
+        if status == 403 && error_code == "insufficient_scope" {
             let hint = "grant more: brain clients update NAME --scope read, or another token";
-            return Snag {
-                message: format!("the token is good for too little{said}"),
+            return RequestError {
+                message: format!("the scope of the token is not enough{detail}"),
                 hint: Some(hint.into()),
             };
         }
-        match foreign(self.target, answer) {
-            Some(failed) => Snag { message: failed.message, hint: Some(failed.hint) },
-            None => Snag {
-                message: format!("it answers {status} without a message of MCP{said}"),
+        match explain_foreign_answer(self.target, answer) {
+            Some(failed) => RequestError { message: failed.message, hint: Some(failed.hint) },
+            None => RequestError {
+                message: format!("it answers {status} without an MCP message{detail}"),
                 hint: None,
             },
         }
     }
 }
 
-fn ourselves() -> Value {
+fn client_info() -> Value {
     json!({ "name": "brain connect test", "version": brain_protocol::VERSION })
 }
 
@@ -202,6 +205,6 @@ mod tests {
         );
         assert_eq!(reply(&answer("text/event-stream; charset=utf-8", &stream)).unwrap()["id"], 1);
         let half = &stream[..stream.len() - 2];
-        assert!(reply(&answer("text/event-stream", half)).is_none(), "it has not come whole");
+        assert!(reply(&answer("text/event-stream", half)).is_none(), "the event is incomplete");
     }
 }

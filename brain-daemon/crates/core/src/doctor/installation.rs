@@ -14,7 +14,8 @@ use super::{Finding, fail, ok, quoted, warn};
 pub(super) fn daemon(brain: &Brain) -> Result<Finding, Fault> {
     let version = brain_protocol::VERSION;
     if !brain.env.home.is_here() {
-        return fail(crate::moved_home::moved_home(&brain.env.home), crate::moved_home::way_back());
+        let message = crate::moved_home::moved_home_message(&brain.env.home);
+        return fail(message, crate::moved_home::move_back_hint());
     }
     ok(format!(
         "version {version}, process {}, up {} s",
@@ -28,7 +29,7 @@ pub(super) fn socket(brain: &Brain) -> Result<Finding, Fault> {
     let passed = brain.env.config.socket_is_passed();
     let Ok(meta) = std::fs::symlink_metadata(&path) else {
         if passed {
-            // A user's manager sets this variable, the system's does not.
+            // The systemd manager of a user sets this variable, the one of the system does not.
             let manager =
                 if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
             let hint = format!("systemctl{manager} restart brain-daemon.socket");
@@ -41,7 +42,7 @@ pub(super) fn socket(brain: &Brain) -> Result<Finding, Fault> {
     };
     let mode = meta.permissions().mode() & 0o777;
     if passed {
-        // Its mode is systemd's business; who comes in is looked at for each connection.
+        // systemd decides the mode. The daemon checks the peer of each connection.
         return ok(format!("{}, mode {mode:04o}, passed in by systemd", path.display()));
     }
     if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Fault, JobId, JobState};
 
 use crate::Brain;
-use crate::backup::scheduled::{self, Standing};
+use crate::backup::scheduled::{self, BackupState};
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::free_bytes;
@@ -15,12 +15,12 @@ use brain_store::{RECOVERY_MS, SCHEMA, StoreOptions, Usage};
 use super::{Finding, fail, ok, quoted, warn};
 
 /// Free bytes on the disk below which the check warns.
-const LOW_ROOM: u64 = 500_000_000;
+const LOW_FREE_BYTES: u64 = 500_000_000;
 /// The number of newest pages that are read back, and the time for it.
 const READ_BACK: u64 = 2000;
-const READ_FOR: Duration = Duration::from_secs(1);
+const READ_BACK_TIME: Duration = Duration::from_secs(1);
 /// The time for counting the used part of the store.
-const COUNT_FOR: Duration = Duration::from_secs(2);
+const COUNT_TIME: Duration = Duration::from_secs(2);
 /// Bytes of a store above which its used part is not counted, since all of it must be read.
 const MAX_COUNTED: u64 = 4_000_000_000;
 /// How late a purge may be, in milliseconds. Purges run every ten minutes.
@@ -29,13 +29,13 @@ const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
 const QUEUE_GRACE_MS: i64 = 10 * 60 * 1000;
 
 pub(super) fn store(brain: &Brain) -> Result<Finding, Fault> {
-    // A walk of the newest pages: whole rows, whole texts.
+    // Reads the newest pages with their texts.
     let (mut looked, began) = (0, Instant::now());
     let counts = brain.store.read_through(|reader| {
         reader.newest(u64::MAX, |(_, _, record)| {
             reader.content(&record)?;
             looked += 1;
-            Ok(looked < READ_BACK && began.elapsed() < READ_FOR)
+            Ok(looked < READ_BACK && began.elapsed() < READ_BACK_TIME)
         })?;
         reader.counts()
     })?;
@@ -58,11 +58,11 @@ pub(super) fn size(brain: &Brain) -> Result<Finding, Fault> {
         ));
     }
     let reader = brain.store.read(Visibility::All)?;
-    let (tell, told) = sync_channel(1);
+    let (sender, receiver) = sync_channel(1);
     let counting = std::thread::Builder::new().name("doctor".into()).spawn(move || {
-        let _ = tell.send(reader.bytes_in_use());
+        let _ = sender.send(reader.bytes_in_use());
     });
-    let Some(in_use) = counting.ok().and_then(|_| told.recv_timeout(COUNT_FOR).ok()) else {
+    let Some(in_use) = counting.ok().and_then(|_| receiver.recv_timeout(COUNT_TIME).ok()) else {
         return ok(format!("{shown}; it takes too long to count how much of it is in use"));
     };
     let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
@@ -72,7 +72,8 @@ pub(super) fn size(brain: &Brain) -> Result<Finding, Fault> {
         return ok(format!("{shown}, and the next start of the daemon gives it back"));
     }
     if usage.is_wasteful() {
-        let hint = "brain backup FILE, then `brain backup restore FILE` into an empty home: a copy has no gaps";
+        let hint = "brain backup FILE, then `brain backup restore FILE` into an empty home: \
+                    a copy has no gaps";
         return warn(format!("{shown}, but it is too much for a start to give back"), hint);
     }
     ok(shown)
@@ -113,7 +114,7 @@ pub(super) fn index(brain: &Brain) -> Result<Finding, Fault> {
     let rebuilt = brain
         .index
         .rebuilt()
-        .map_or_else(String::new, |why| format!("; built anew at this start: {why}"));
+        .map_or_else(String::new, |why| format!("; rebuilt at this start: {why}"));
     ok(format!("{docs} pages, {} not yet on disk{rebuilt}", index.behind()))
 }
 
@@ -123,8 +124,8 @@ pub(super) fn outbox(brain: &Brain) -> Result<Finding, Fault> {
     let failing = brain.files.failing_files();
     if let (None, [.., last]) = (&failing, brain.files.kept_saves().as_slice()) {
         let message = format!(
-            "{} saves of other programs came while brain wrote the same file, and are kept as versions: the last one is \
-             version {} of {}",
+            "{} saves of other programs came while brain wrote the same file, and are kept as \
+             versions: the last one is version {} of {}",
             brain.files.kept_saves().len(),
             last.conflict.kept_version,
             last.conflict.slug
@@ -158,7 +159,8 @@ pub(super) fn queue(brain: &Brain) -> Result<Finding, Fault> {
         )?;
         let (id, why) = last.map_or_else(Default::default, |(id, why)| (id.to_string(), why));
         let message = format!(
-            "{} items failed for good, the last one, {id}, because: {why}; `brain jobs retry` tries them again",
+            "{} items failed for good, the last one, {id}, because: {why}; \
+             `brain jobs retry` tries them again",
             counts.failed
         );
         return warn(message, "brain jobs list --state failed");
@@ -188,7 +190,8 @@ pub(super) fn spool(brain: &Brain) -> Result<Finding, Fault> {
             );
             warn(
                 message,
-                "where brain is stopped and has no brain.redb.spool, put it beside its store under that name; or remove it",
+                "where brain is stopped and has no brain.redb.spool, put it beside its store under \
+                 that name; or remove it",
             )
         }
     }
@@ -219,7 +222,7 @@ pub(super) fn disk(brain: &Brain) -> Result<Finding, Fault> {
     let hint = format!("df -h {}", quoted(brain.env.home.root()));
     if free < brain.env.config.store.min_free_mb * 1_000_000 {
         fail(format!("{message}: writes are refused"), hint)
-    } else if free < LOW_ROOM {
+    } else if free < LOW_FREE_BYTES {
         warn(message, hint)
     } else {
         ok(message)
@@ -231,24 +234,27 @@ pub(super) fn backup(brain: &Brain) -> Result<Finding, Fault> {
         return ok("none by schedule: backup.dir is not set");
     };
     let by_hand = || {
-        format!("brain backup {}", dir.join(scheduled::by_hand(brain.env.clock.now())).display())
+        let name = scheduled::manual_file_name(brain.env.clock.now());
+        format!("brain backup {}", dir.join(name).display())
     };
-    let told = |newest: Option<i64>| {
+    let last_backup = |newest: Option<i64>| {
         newest.map_or_else(
             || "there is none".into(),
             |at| format!("the last one is of {}", rfc3339(at)),
         )
     };
-    match brain.copies.backup_standing()? {
-        Standing::Off => ok("none by schedule"),
-        Standing::Good(None) => ok("the first one is about to be made"),
-        Standing::Good(newest) => ok(told(newest)),
-        Standing::Failed(at, fault) => {
+    match brain.copies.backup_state()? {
+        BackupState::Off => ok("none by schedule"),
+        BackupState::Good(None) => ok("the first one is about to be made"),
+        BackupState::Good(newest) => ok(last_backup(newest)),
+        BackupState::Failed(at, fault) => {
             let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(by_hand);
             warn(format!("the one of {} failed: {}", rfc3339(at), fault.message), hint)
         }
-        Standing::Overdue(newest) => warn(format!("overdue: {}", told(newest)), by_hand()),
-        Standing::Ahead(at) => warn(
+        BackupState::Overdue(newest) => {
+            warn(format!("overdue: {}", last_backup(newest)), by_hand())
+        }
+        BackupState::Ahead(at) => warn(
             format!(
                 "the newest one is of {}, later than now: the clock was set back, or was ahead",
                 rfc3339(at)

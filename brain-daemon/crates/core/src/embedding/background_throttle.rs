@@ -3,35 +3,39 @@
 use std::time::{Duration, Instant};
 
 /// Rate of changes per second, and minimum number, that count as an import.
-const STREAM: f64 = 100.0;
-const MANY: u64 = 64;
+const IMPORT_RATE: f64 = 100.0;
+const MIN_IMPORT_CHANGES: u64 = 64;
 /// How long a decision is valid.
-const HOLDS: Duration = Duration::from_secs(1);
+const VALIDITY: Duration = Duration::from_secs(1);
 /// After a longer gap, the rate of the changes is unknown.
-const LONG: Duration = Duration::from_secs(5);
+const MAX_GAP: Duration = Duration::from_secs(5);
 
-/// The last measurement.
+/// The last measurement of the rate of changes.
 #[derive(Debug)]
 pub(super) struct BackgroundThrottle {
-    looked: Instant,
+    measured_at: Instant,
     changes: u64,
-    streams: bool,
+    is_importing: bool,
 }
 
 impl BackgroundThrottle {
     pub(super) fn new(now: Instant) -> Self {
-        Self { looked: now, changes: 0, streams: false }
+        Self { measured_at: now, changes: 0, is_importing: false }
     }
 
     /// Returns whether to pause, given the total number of changes so far.
-    pub(super) fn streams(&mut self, now: Instant, changes: u64) -> bool {
-        let since = now.saturating_duration_since(self.looked);
-        if since >= HOLDS {
+    pub(super) fn is_importing(&mut self, now: Instant, changes: u64) -> bool {
+        let elapsed = now.saturating_duration_since(self.measured_at);
+        if elapsed >= VALIDITY {
             let changed = changes.saturating_sub(self.changes);
-            let fast = since > LONG || changed as f64 / since.as_secs_f64() > STREAM;
-            *self = Self { looked: now, changes, streams: changed > MANY && fast };
+            let is_fast = elapsed > MAX_GAP || changed as f64 / elapsed.as_secs_f64() > IMPORT_RATE;
+            *self = Self {
+                measured_at: now,
+                changes,
+                is_importing: changed > MIN_IMPORT_CHANGES && is_fast,
+            };
         }
-        self.streams
+        self.is_importing
     }
 }
 
@@ -40,11 +44,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stream_is_seen_when_it_begins_and_when_it_ends() {
+    fn import_is_detected_from_start_to_end() {
         let start = Instant::now();
-        let mut pace = BackgroundThrottle::new(start);
-        let mut at =
-            |ms: u64, changes: u64| pace.streams(start + Duration::from_millis(ms), changes);
+        let mut throttle = BackgroundThrottle::new(start);
+        let mut at = |ms: u64, changes: u64| {
+            throttle.is_importing(start + Duration::from_millis(ms), changes)
+        };
         assert!(!at(500, 400), "too soon to tell");
         assert!(at(1000, 900));
         assert!(at(1500, 900), "the look holds");

@@ -24,8 +24,8 @@ use brain_store::{Change, CommitHook, PageRecord, Reader, StoreError};
 const BATCH: usize = 1000;
 /// Windows per embedder call. Few for a local model, so that a question need not wait; many for an
 /// endpoint, because each call costs a round trip.
-const LOCAL: usize = 8;
-const ENDPOINT: usize = 64;
+const LOCAL_BATCH: usize = 8;
+const ENDPOINT_BATCH: usize = 64;
 
 /// Returns the key of the text that a page's vectors are made of. Includes the length, because the
 /// content hash ignores line endings.
@@ -90,7 +90,7 @@ impl Shared {
         }
         let before = self.seen.swap(last.seq, Ordering::AcqRel);
         locked(&self.pending_changes).add(before, last.seq);
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
     /// Records pages that a sync with suppressed embedding imports, even while no vectors are open.
@@ -123,20 +123,25 @@ impl EmbeddingService {
     /// Replaces the configured embedder. Call it once, before the first round.
     pub fn set_embedder(&self, embedder: Arc<dyn Embedder>) {
         if self.state.override_embedder.set(embedder).is_err() {
-            tracing::warn!("what makes vectors was set already");
+            tracing::warn!("the embedder was set already");
         }
     }
 
     /// Returns the configured provider. Looks for installed models at most once.
     pub(super) fn embedding_provider(&self) -> Option<Provider> {
-        let mut known = locked(&self.state.provider);
-        known.get_or_insert_with(|| self.new_provider()).clone()
+        let mut provider = locked(&self.state.provider);
+        provider.get_or_insert_with(|| self.new_provider()).clone()
     }
 
     fn new_provider(&self) -> Option<Provider> {
         if let Some(embedder) = self.state.override_embedder.get() {
             let embedder = Ok(Arc::clone(embedder));
-            return Some(Provider { name: "local", model: "set".into(), embedder, at_once: LOCAL });
+            return Some(Provider {
+                name: "local",
+                model: "set".into(),
+                embedder,
+                batch_size: LOCAL_BATCH,
+            });
         }
         let found = installed(&self.env.home);
         let settings = Settings::from_config(&self.env.config, &self.env.home, found.as_deref())?;
@@ -145,7 +150,7 @@ impl EmbeddingService {
                 name: "local",
                 model: directory.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 embedder: Ok(Arc::new(Local::new(directory, threads))),
-                at_once: LOCAL,
+                batch_size: LOCAL_BATCH,
             },
             Settings::Endpoint { base, model, query_prefix, document_prefix, dimensions } => {
                 let name = model.clone();
@@ -155,7 +160,7 @@ impl EmbeddingService {
                     name: "openai",
                     model: name,
                     embedder: self.endpoint(settings),
-                    at_once: ENDPOINT,
+                    batch_size: ENDPOINT_BATCH,
                 }
             }
         })
@@ -187,7 +192,7 @@ impl EmbeddingService {
             shared.shut();
             return Ok(None);
         };
-        match self.opened(provider) {
+        match self.open_provider_vectors(provider) {
             Ok(open_vectors) => Ok(Some(open_vectors)),
             Err(fault) => {
                 shared.shut();
@@ -196,21 +201,21 @@ impl EmbeddingService {
         }
     }
 
-    fn opened(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedError> {
+    fn open_provider_vectors(&self, provider: Provider) -> Result<Arc<OpenVectors>, EmbedError> {
         let embedder = provider.embedder?;
         let space = embedder.space()?;
         let dir = self.env.home.index().join("vectors");
         let store = format!("{:016x}", self.store.id());
-        let (vectors, lost) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
+        let (vectors, damage) = Vectors::open(&dir, &store, &space.identity, space.dimensions)
             .map_err(|e| transient_fault(&e))?;
-        if let Some(lost) = lost {
-            tracing::warn!(lost, "some vectors are made anew");
+        if let Some(damage) = damage {
+            tracing::warn!(damage, "damaged vectors are made again");
         }
         let scale = super::scale::Scale::new().into();
-        let at_once = provider.at_once;
+        let batch_size = provider.batch_size;
         let scales = Mutex::default();
         let open_vectors =
-            Arc::new(OpenVectors { space, embedder, at_once, vectors, scale, scales });
+            Arc::new(OpenVectors { space, embedder, batch_size, vectors, scale, scales });
         self.catch_up(&open_vectors).map_err(|e| transient_fault(&e))?;
         let size = open_vectors.vectors.size();
         tracing::info!(

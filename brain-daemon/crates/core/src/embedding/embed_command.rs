@@ -15,9 +15,9 @@ impl EmbeddingService {
         progress: &dyn Progress,
     ) -> Result<EmbedReply, Fault> {
         let before = self.meaning_status();
-        let Some(model) = before.model.clone() else { return Err(nothing(before.problem)) };
-        let wanted = if request.all { before.pages + before.missing } else { before.missing };
-        let mut made = EmbedReply {
+        let Some(model) = before.model.clone() else { return Err(no_model(before.problem)) };
+        let total = if request.all { before.pages + before.missing } else { before.missing };
+        let mut reply = EmbedReply {
             provider: before.provider,
             model,
             pages: 0,
@@ -26,57 +26,59 @@ impl EmbeddingService {
             dry_run: request.dry_run,
         };
         if request.dry_run {
-            made.pages = wanted;
-            return Ok(made);
+            reply.pages = total;
+            return Ok(reply);
         }
-        let (gone, mut first) = (AtomicBool::new(false), request.all);
+        let (is_cancelled, mut remove_all) = (AtomicBool::new(false), request.all);
         loop {
-            let done = made.pages;
+            let done = reply.pages;
             let should_continue = || {
                 let should_continue =
-                    progress.at(done, wanted.max(done)) && !self.env.stop.is_cancelled();
-                gone.fetch_or(!should_continue, Ordering::Relaxed);
-                !gone.load(Ordering::Relaxed)
+                    progress.at(done, total.max(done)) && !self.env.stop.is_cancelled();
+                is_cancelled.fetch_or(!should_continue, Ordering::Relaxed);
+                !is_cancelled.load(Ordering::Relaxed)
             };
             if !should_continue() {
-                return Err(cut(self.env.stop.is_cancelled()));
+                return Err(interrupted(self.env.stop.is_cancelled()));
             }
-            let round = match self.embed_round(std::mem::take(&mut first), &should_continue) {
+            let round = match self.embed_round(std::mem::take(&mut remove_all), &should_continue) {
                 Ok(round) => round,
                 Err(fault) if fault.kind == EmbedErrorKind::Stopped => {
-                    return Err(cut(self.env.stop.is_cancelled()));
+                    return Err(interrupted(self.env.stop.is_cancelled()));
                 }
-                Err(fault) => return Err(unmade(&fault, made.pages)),
+                Err(fault) => return Err(embed_fault(&fault, reply.pages)),
             };
             if round.pages == 0 {
                 break;
             }
-            made.pages += round.pages;
-            made.windows += round.windows;
+            reply.pages += round.pages;
+            reply.windows += round.windows;
         }
-        made.missing = self.meaning_status().missing;
-        Ok(made)
+        reply.missing = self.meaning_status().missing;
+        Ok(reply)
     }
 }
 
 /// Returns the fault for a missing model.
-fn nothing(problem: Option<(String, Option<String>)>) -> Fault {
-    let (message, hint) = problem.unwrap_or_else(|| ("no embedding model is there".into(), None));
-    let way = "install one, `brain model install all-minilm-l6-v2`, or set embedding.provider; see docs/meaning.md";
-    Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| way.into()))
+fn no_model(problem: Option<(String, Option<String>)>) -> Fault {
+    let (message, hint) =
+        problem.unwrap_or_else(|| ("no embedding model is installed or configured".into(), None));
+    let default_hint = "install one, `brain model install all-minilm-l6-v2`, or set \
+                        embedding.provider; see docs/meaning.md";
+    Fault::new(FaultCode::NotFound, message).hint(hint.unwrap_or_else(|| default_hint.into()))
 }
 
 /// Returns the fault for a run that ended early.
-fn cut(stopping: bool) -> Fault {
+fn interrupted(stopping: bool) -> Fault {
     let (code, why) = match stopping {
         true => (FaultCode::Stopping, "brain is stopping"),
-        false => (FaultCode::Cancelled, "nobody waits for it any more"),
+        false => (FaultCode::Cancelled, "the caller cancelled it"),
     };
     Fault::new(code, format!("not all vectors were made: {why}"))
-        .hint("what was made is kept, and the rest is made in the background")
+        .hint("finished vectors are kept; the rest is made in the background")
 }
 
-fn unmade(fault: &EmbedError, pages: u64) -> Fault {
+fn embed_fault(fault: &EmbedError, pages: u64) -> Fault {
     let code = match fault.kind {
         EmbedErrorKind::Model => FaultCode::NotFound,
         EmbedErrorKind::Later(_) => FaultCode::Timeout,
@@ -86,10 +88,10 @@ fn unmade(fault: &EmbedError, pages: u64) -> Fault {
         | EmbedErrorKind::Budget
         | EmbedErrorKind::Changed => FaultCode::Io,
     };
-    let message = format!("{pages} pages got their vectors, then: {}", fault.message);
+    let message = format!("{pages} pages got vectors before this failure: {}", fault.message);
     let hint = fault
         .hint
         .clone()
-        .unwrap_or_else(|| "`brain model list` shows how search by meaning is".into());
+        .unwrap_or_else(|| "`brain model list` shows the status of search by meaning".into());
     Fault::new(code, message).hint(hint)
 }

@@ -10,21 +10,21 @@ use std::time::Duration;
 use brain_protocol::{Fault, FaultCode};
 use url::Url;
 
-use super::known_models::{MORE, NEEDED, WEIGHTS};
+use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES, WEIGHT_FILES};
 use super::origin::{Origin, Place};
 use brain_base::home::create_private_dir;
 use brain_net::{DownloadError, Error as NetError, HttpClient};
 
 /// Maximum size of the weights, in bytes.
-const LARGEST: u64 = 4 * 1024 * 1024 * 1024;
+const MAX_WEIGHTS_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// Maximum size of other files, in bytes.
-const LARGEST_OTHER: u64 = 128 * 1024 * 1024;
+const MAX_OTHER_BYTES: u64 = 128 * 1024 * 1024;
 /// Size of the copy buffer, in bytes.
-const PIECE: usize = 1024 * 1024;
+const BUFFER_BYTES: usize = 1024 * 1024;
 /// Delays before an interrupted download is resumed, in seconds.
-const PAUSES: [u64; 3] = [1, 3, 9];
+const RETRY_DELAYS: [u64; 3] = [1, 3, 9];
 /// The file that names the origin of the other files here.
-const FROM: &str = "brain-from";
+const ORIGIN_FILE: &str = "brain-from";
 
 /// Receives the bytes done and the total of a file. Returning `false` cancels the work.
 pub(super) type ProgressListener<'a> = &'a dyn Fn(u64, u64) -> bool;
@@ -33,7 +33,7 @@ pub(super) type ProgressListener<'a> = &'a dyn Fn(u64, u64) -> bool;
 ///
 /// # Errors
 /// `not_found` for a missing file; otherwise the fault of the copy or download.
-pub(super) fn gather(
+pub(super) fn collect_files(
     origin: &Origin,
     dir: &Path,
     net: &dyn HttpClient,
@@ -41,45 +41,45 @@ pub(super) fn gather(
 ) -> Result<&'static str, Fault> {
     let from =
         format!("{} {}\n", origin.place.text(), origin.weights.as_deref().unwrap_or_default());
-    let same = fs::read_to_string(dir.join(FROM)).is_ok_and(|before| before == from);
+    let same = fs::read_to_string(dir.join(ORIGIN_FILE)).is_ok_and(|before| before == from);
     if !same || matches!(origin.place, Place::Directory(_)) {
         clear(dir)?;
         create_private_dir(dir)
-            .and_then(|()| fs::write(dir.join(FROM), from))
-            .map_err(|e| disk(dir, &e))?;
+            .and_then(|()| fs::write(dir.join(ORIGIN_FILE), from))
+            .map_err(|e| write_fault(dir, &e))?;
     }
-    let bring = |name: &str, to: &str, most: u64| match &origin.place {
-        Place::Directory(source) => copy(&source.join(name), &dir.join(to), most, progress),
+    let get_file = |name: &str, to: &str, max_bytes: u64| match &origin.place {
+        Place::Directory(source) => copy(&source.join(name), &dir.join(to), max_bytes, progress),
         Place::Web(base) => fetch(base, name, &dir.join(to), net, progress),
     };
-    for name in NEEDED {
-        if !bring(name, name, LARGEST_OTHER)? {
-            return Err(degradation(origin, name));
+    for name in REQUIRED_FILES {
+        if !get_file(name, name, MAX_OTHER_BYTES)? {
+            return Err(missing_file(origin, name));
         }
     }
-    for name in MORE {
-        bring(name, name, LARGEST_OTHER)?;
+    for name in OPTIONAL_FILES {
+        get_file(name, name, MAX_OTHER_BYTES)?;
     }
     if let Some((query, document)) = origin.known.and_then(|known| known.prefixes) {
         let path = dir.join("config_sentence_transformers.json");
         if !path.exists() {
             let prompts =
                 serde_json::json!({ "prompts": { "query": query, "document": document } });
-            fs::write(&path, prompts.to_string()).map_err(|e| disk(&path, &e))?;
+            fs::write(&path, prompts.to_string()).map_err(|e| write_fault(&path, &e))?;
         }
     }
     let weights: Vec<(&str, &'static str)> = match &origin.weights {
         Some(name) if name.ends_with(".onnx") => vec![(name, "model.onnx")],
         Some(name) => vec![(name, "model.safetensors")],
-        None => WEIGHTS.map(|name| (name, name)).to_vec(),
+        None => WEIGHT_FILES.map(|name| (name, name)).to_vec(),
     };
     for (name, to) in weights {
-        if bring(name, to, LARGEST)? {
-            fs::remove_file(dir.join(FROM)).map_err(|e| disk(dir, &e))?;
+        if get_file(name, to, MAX_WEIGHTS_BYTES)? {
+            fs::remove_file(dir.join(ORIGIN_FILE)).map_err(|e| write_fault(dir, &e))?;
             return Ok(to);
         }
     }
-    Err(degradation(origin, &WEIGHTS.join(" or ")))
+    Err(missing_file(origin, &WEIGHT_FILES.join(" or ")))
 }
 
 /// Removes a file or directory if it exists.
@@ -93,42 +93,46 @@ pub(super) fn clear(dir: &Path) -> Result<(), Fault> {
         Err(e) => Err(e),
     };
     match gone {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(disk(dir, &e)),
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(write_fault(dir, &e)),
         _ => Ok(()),
     }
 }
 
 /// Converts a write error into a fault with a hint.
-pub(super) fn disk(path: &Path, error: &io::Error) -> Fault {
+pub(super) fn write_fault(path: &Path, error: &io::Error) -> Fault {
     let message = format!("{} cannot be written: {error}", path.display());
     match error.kind() {
         ErrorKind::StorageFull => Fault::new(FaultCode::DiskFull, message)
-            .hint("make room there, and run it again; a download goes on where it was"),
+            .hint("make room there, and run it again; a download resumes"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
             Fault::new(FaultCode::ReadOnly, message)
                 .hint("make that directory writable, and run it again")
         }
-        _ => {
-            Fault::new(FaultCode::Io, message).hint("run it again; a download goes on where it was")
-        }
+        _ => Fault::new(FaultCode::Io, message).hint("run it again; a download resumes"),
     }
 }
 
 /// Returns the fault for a cancelled installation.
-pub(super) fn stopped() -> Fault {
-    Fault::new(FaultCode::Cancelled, "the model was not installed: nobody waits for it any more")
-        .hint("run it again: what has been downloaded is kept")
+pub(super) fn cancelled() -> Fault {
+    Fault::new(FaultCode::Cancelled, "the model was not installed: the caller cancelled it")
+        .hint("run it again: downloaded files are kept")
 }
 
-fn degradation(origin: &Origin, name: &str) -> Fault {
+fn missing_file(origin: &Origin, name: &str) -> Fault {
     Fault::new(FaultCode::NotFound, format!("there is no {name} at {}", origin.place.text())).hint(
-        "a model here has config.json, tokenizer.json, and model.safetensors or model.onnx in one directory",
+        "a model here has config.json, tokenizer.json, and model.safetensors or model.onnx in one \
+         directory",
     )
 }
 
 /// Copies a file. Returns `false` if it does not exist.
-fn copy(from: &Path, to: &Path, most: u64, progress: ProgressListener<'_>) -> Result<bool, Fault> {
-    let unread = |e: &io::Error| {
+fn copy(
+    from: &Path,
+    to: &Path,
+    max_bytes: u64,
+    progress: ProgressListener<'_>,
+) -> Result<bool, Fault> {
+    let read_failed = |e: &io::Error| {
         Fault::new(FaultCode::Io, format!("{} cannot be read: {e}", from.display()))
             .hint("check its permissions")
     };
@@ -136,30 +140,31 @@ fn copy(from: &Path, to: &Path, most: u64, progress: ProgressListener<'_>) -> Re
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(false);
         }
-        opened => opened.map_err(|e| unread(&e))?,
+        opened => opened.map_err(|e| read_failed(&e))?,
     };
-    let meta = source.metadata().map_err(|e| unread(&e))?;
-    if !meta.is_file() || meta.len() > most {
-        let message = format!("{} is no file of at most {} MB", from.display(), most / 1_000_000);
+    let meta = source.metadata().map_err(|e| read_failed(&e))?;
+    if !meta.is_file() || meta.len() > max_bytes {
+        let message =
+            format!("{} is not a file of at most {} MB", from.display(), max_bytes / 1_000_000);
         return Err(Fault::new(FaultCode::TooLarge, message)
             .hint("check that this is the model's directory"));
     }
-    let wrong = |e: &io::Error| disk(to, e);
+    let write_failed = |e: &io::Error| write_fault(to, e);
     if let Some(parent) = to.parent() {
-        create_private_dir(parent).map_err(|e| wrong(&e))?;
+        create_private_dir(parent).map_err(|e| write_failed(&e))?;
     }
-    let mut target = File::create(to).map_err(|e| wrong(&e))?;
-    let (mut piece, mut bytes) = (vec![0; PIECE], 0);
+    let mut target = File::create(to).map_err(|e| write_failed(&e))?;
+    let (mut piece, mut bytes) = (vec![0; BUFFER_BYTES], 0);
     loop {
-        let n = source.read(&mut piece).map_err(|e| unread(&e))?;
+        let n = source.read(&mut piece).map_err(|e| read_failed(&e))?;
         let Some(read) = piece.get(..n).filter(|read| !read.is_empty()) else { break };
-        target.write_all(read).map_err(|e| wrong(&e))?;
+        target.write_all(read).map_err(|e| write_failed(&e))?;
         bytes += n as u64;
         if !progress(bytes, meta.len()) {
-            return Err(stopped());
+            return Err(cancelled());
         }
     }
-    target.sync_all().map_err(|e| wrong(&e))?;
+    target.sync_all().map_err(|e| write_failed(&e))?;
     Ok(true)
 }
 
@@ -179,58 +184,57 @@ fn fetch(
     part.push(".part");
     let part = Path::new(&part);
     if let Some(parent) = to.parent() {
-        create_private_dir(parent).map_err(|e| disk(parent, &e))?;
+        create_private_dir(parent).map_err(|e| write_fault(parent, &e))?;
     }
-    let mut pauses = PAUSES.into_iter();
+    let mut pauses = RETRY_DELAYS.into_iter();
     loop {
         // Without a length there is no progress bar, but the download continues.
-        let trouble = match net
+        let error = match net
             .download(url.as_str(), part, &mut |bytes, of| progress(bytes, of.unwrap_or(0)))
         {
             Ok(_) => {
-                fs::rename(part, to).map_err(|e| disk(to, &e))?;
+                fs::rename(part, to).map_err(|e| write_fault(to, &e))?;
                 return Ok(true);
             }
-            Err(DownloadError::Stopped) => return Err(stopped()),
-            Err(DownloadError::Disk(e)) => return Err(disk(part, &e)),
+            Err(DownloadError::Stopped) => return Err(cancelled()),
+            Err(DownloadError::Disk(e)) => return Err(write_fault(part, &e)),
             Err(DownloadError::Request(NetError::Status(404 | 410))) => return Ok(false),
-            Err(DownloadError::Request(trouble)) => trouble,
+            Err(DownloadError::Request(error)) => error,
         };
-        let passing = matches!(
-            trouble,
+        let is_transient = matches!(
+            error,
             NetError::ConnectionBroken(_)
                 | NetError::Timeout(_)
                 | NetError::ConnectTimeout
                 | NetError::Status(429 | 500..)
         );
-        match pauses.next().filter(|_| passing) {
-            Some(seconds) => rest(seconds, progress)?,
-            None => return Err(unfetched(&url, &trouble)),
+        match pauses.next().filter(|_| is_transient) {
+            Some(seconds) => wait(seconds, progress)?,
+            None => return Err(fetch_fault(&url, &error)),
         }
     }
 }
 
-fn unfetched(url: &Url, trouble: &NetError) -> Fault {
-    let hint = match trouble {
+fn fetch_fault(url: &Url, error: &NetError) -> Fault {
+    let hint = match error {
         NetError::Status(401 | 403) => {
-            "it is not for everybody: fetch its files yourself, and give their directory"
+            "access is restricted: download the files yourself, and give their directory"
         }
         NetError::NotPublic | NetError::InvalidAddress(_) => {
-            "only public https addresses are fetched from: fetch the files yourself, and give their directory"
+            "brain downloads from public https addresses only: download the files yourself, and \
+             give their directory"
         }
-        _ => {
-            "run it again, which goes on where it was; or fetch its files elsewhere, and give their directory"
-        }
+        _ => "run it again to resume; or download the files elsewhere, and give their directory",
     };
-    Fault::new(FaultCode::Io, format!("{url} cannot be fetched: {trouble}")).hint(hint)
+    Fault::new(FaultCode::Io, format!("{url} cannot be fetched: {error}")).hint(hint)
 }
 
 /// Waits for this many seconds unless the work is cancelled.
-fn rest(seconds: u64, progress: ProgressListener<'_>) -> Result<(), Fault> {
+fn wait(seconds: u64, progress: ProgressListener<'_>) -> Result<(), Fault> {
     for _ in 0..seconds * 5 {
         std::thread::sleep(Duration::from_millis(200));
         if !progress(0, 0) {
-            return Err(stopped());
+            return Err(cancelled());
         }
     }
     Ok(())
@@ -297,49 +301,49 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_web_come_together_and_are_gone_on_with() {
+    fn interrupted_download_is_resumed() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
         let (web, seen) = (web(&FILES, 1), Cell::new(0));
         // The caller cancels before the weights.
         let origin = hub("all-minilm-l6-v2");
-        let fault = gather(&origin, &dir, &web, &|_, of| {
+        let fault = collect_files(&origin, &dir, &web, &|_, of| {
             seen.set(of);
             of != 7
         })
         .unwrap_err();
         assert_eq!(fault.code, FaultCode::Cancelled);
         let before = web.asked.lock().unwrap().len();
-        assert_eq!(gather(&origin, &dir, &web, &|_, _| true).unwrap(), "model.safetensors");
+        assert_eq!(collect_files(&origin, &dir, &web, &|_, _| true).unwrap(), "model.safetensors");
         let asked: Vec<String> = web.asked.lock().unwrap()[before..].to_vec();
         assert!(asked.iter().all(|url| !url.ends_with("/tokenizer.json")), "{asked:?}");
         assert_eq!(fs::read(dir.join("model.safetensors")).unwrap(), b"weights");
         assert_eq!(fs::read(dir.join("1_Pooling/config.json")).unwrap(), b"p");
-        assert!(!dir.join(FROM).exists() && !dir.join("model.safetensors.part").exists());
+        assert!(!dir.join(ORIGIN_FILE).exists() && !dir.join("model.safetensors.part").exists());
     }
 
     #[test]
-    fn what_came_from_elsewhere_is_not_gone_on_with() {
+    fn files_of_another_origin_are_discarded() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
         create_private_dir(&dir).unwrap();
-        fs::write(dir.join(FROM), "https://elsewhere.example/\n").unwrap();
+        fs::write(dir.join(ORIGIN_FILE), "https://elsewhere.example/\n").unwrap();
         fs::write(dir.join("tokenizer.json"), "other").unwrap();
-        gather(&hub("multilingual-e5-small"), &dir, &web(&FILES, 0), &|_, _| true).unwrap();
+        collect_files(&hub("multilingual-e5-small"), &dir, &web(&FILES, 0), &|_, _| true).unwrap();
         assert_eq!(fs::read(dir.join("tokenizer.json")).unwrap(), b"t");
         let prompts = fs::read_to_string(dir.join("config_sentence_transformers.json")).unwrap();
         assert!(prompts.contains("query: ") && prompts.contains("passage: "), "{prompts}");
     }
 
     #[test]
-    fn what_is_lacking_is_named() {
+    fn missing_file_is_named() {
         let home = tempfile::tempdir().unwrap();
         let dir = home.path().join("m.tmp");
         let origin = hub("all-minilm-l6-v2");
         for (without, what) in [(1, "tokenizer.json"), (3, "model.safetensors or model.onnx")] {
             let mut files = FILES.to_vec();
             files.remove(without);
-            let fault = gather(&origin, &dir, &web(&files, 0), &|_, _| true).unwrap_err();
+            let fault = collect_files(&origin, &dir, &web(&files, 0), &|_, _| true).unwrap_err();
             assert_eq!(fault.code, FaultCode::NotFound);
             assert!(fault.message.contains(what), "{fault}");
         }
@@ -351,22 +355,25 @@ mod tests {
             weights: None,
             known: None,
         };
-        assert!(gather(&origin, &dir, &web(&[], 0), &|_, _| true).is_err());
+        assert!(collect_files(&origin, &dir, &web(&[], 0), &|_, _| true).is_err());
         for (name, text) in FILES {
             let to = source.join(name.trim_start_matches('/'));
             create_private_dir(to.parent().unwrap()).unwrap();
             fs::write(to, text).unwrap();
         }
         let named = Origin { weights: Some("model.safetensors".into()), ..origin };
-        assert_eq!(gather(&named, &dir, &web(&[], 0), &|_, _| true).unwrap(), "model.safetensors");
+        assert_eq!(
+            collect_files(&named, &dir, &web(&[], 0), &|_, _| true).unwrap(),
+            "model.safetensors"
+        );
         assert_eq!(fs::read(dir.join("1_Pooling/config.json")).unwrap(), b"p");
-        let fault = gather(&named, &dir, &web(&[], 0), &|_, _| false).unwrap_err();
+        let fault = collect_files(&named, &dir, &web(&[], 0), &|_, _| false).unwrap_err();
         assert_eq!(fault.code, FaultCode::Cancelled);
     }
 
     #[test]
-    fn a_full_disk_says_so() {
-        let fault = disk(Path::new("/x"), &io::Error::from(ErrorKind::StorageFull));
+    fn full_disk_is_reported() {
+        let fault = write_fault(Path::new("/x"), &io::Error::from(ErrorKind::StorageFull));
         assert_eq!(fault.code, FaultCode::DiskFull);
         assert!(fault.hint.unwrap().contains("make room"));
     }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
-use super::fetch_files::{clear, disk, gather, stopped};
-use super::known_models::{MORE, NEEDED};
+use super::fetch_files::{cancelled, clear, collect_files, write_fault};
+use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
-use super::models::{OLD, TMP, installed};
+use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, installed};
 use super::origin::{Origin, Place};
 use super::{EmbeddingService, Progress};
 use brain_base::clock::rfc3339;
@@ -23,7 +23,7 @@ use brain_embed::{
 use brain_page::hex;
 
 /// The text that a new model is tried with.
-const SENTENCE: &str = "The quick brown fox jumps over the lazy dog.";
+const PROBE_TEXT: &str = "The quick brown fox jumps over the lazy dog.";
 /// The lock file that prevents concurrent installations.
 const LOCK: &str = ".lock";
 
@@ -34,16 +34,16 @@ impl EmbeddingService {
         request: &ModelInstall,
         progress: &dyn Progress,
     ) -> Result<ModelInstallReply, Fault> {
-        let wanted = wanted_hash(request)?;
+        let expected = expected_hash(request)?;
         let origin = Origin::of(request)?;
         let models = self.env.home.models();
-        create_private_dir(&models).map_err(|e| disk(&models, &e))?;
-        let _alone = others_removed(&models)?;
+        create_private_dir(&models).map_err(|e| write_fault(&models, &e))?;
+        let _lock = lock_installation(&models)?;
         let place = models.join(&origin.name);
-        refuse_own(&models, &origin)?;
+        check_source(&models, &origin)?;
         recover(&models, &origin.name)?;
-        refuse_others(&place)?;
-        let pinned = wanted.or(origin.known.map(|known| known.sha256.to_owned()));
+        check_target(&place)?;
+        let pinned = expected.or(origin.known.map(|known| known.sha256.to_owned()));
         let from = origin.place.text();
         let before = ModelRecord::read(&place).filter(|record| record.from == from);
 
@@ -53,13 +53,13 @@ impl EmbeddingService {
             && let Ok(facts) = inspect(&place)
             && facts.sha256 == *pinned.as_ref().unwrap_or(&record.sha256)
         {
-            return Ok(self.installed_now(&origin.name, &place, facts, true));
+            return Ok(self.install_reply(&origin.name, &place, facts, true));
         }
 
-        let tmp = models.join(format!("{}{TMP}", origin.name));
+        let tmp = models.join(format!("{}{STAGING_SUFFIX}", origin.name));
         let progress =
             |done: u64, total: u64| progress.at(done, total) && !self.env.stop.is_cancelled();
-        let weights = match gather(&origin, &tmp, &*self.env.net, &progress) {
+        let weights = match collect_files(&origin, &tmp, &*self.env.net, &progress) {
             Ok(weights) => weights,
             Err(fault) => {
                 // Downloads are resumed. A copy restarts anyway, and its disk space may be needed.
@@ -71,11 +71,11 @@ impl EmbeddingService {
         };
         let pinned = pinned.or_else(|| before.as_ref().map(|record| record.sha256.clone()));
         let known = origin.known.map(|known| known.files).unwrap_or_default();
-        let seen = before.as_ref().filter(|_| is_web).map(|record| &record.files);
+        let recorded = before.as_ref().filter(|_| is_web).map(|record| &record.files);
         let should_continue = || progress(0, 0);
-        let verified = check_files(&tmp, known, seen).and_then(|files| {
+        let verified = check_files(&tmp, known, recorded).and_then(|files| {
             let facts = verify(&tmp, pinned.as_deref(), &should_continue)?;
-            if should_continue() { Ok((facts, files)) } else { Err(stopped()) }
+            if should_continue() { Ok((facts, files)) } else { Err(cancelled()) }
         });
         let (facts, files) = match verified {
             Ok(verified) => verified,
@@ -93,19 +93,19 @@ impl EmbeddingService {
             dimensions: facts.dimensions,
             files,
         };
-        record.write(&tmp).map_err(|e| disk(&tmp, &e))?;
-        put_in_place(&models, &origin.name)?;
+        record.write(&tmp).map_err(|e| write_fault(&tmp, &e))?;
+        activate(&models, &origin.name)?;
         tracing::info!(
             model = origin.name,
             from = record.from,
             sha256 = record.sha256,
-            "a model is installed"
+            "installed a model"
         );
         self.embedding_changed();
-        Ok(self.installed_now(&origin.name, &place, facts, already))
+        Ok(self.install_reply(&origin.name, &place, facts, already))
     }
 
-    fn installed_now(
+    fn install_reply(
         &self,
         name: &str,
         place: &Path,
@@ -121,7 +121,8 @@ impl EmbeddingService {
                 "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned()
             }
             EmbeddingProvider::OpenAi => format!(
-                "search uses the endpoint; to use this one: embedding.provider = \"local\", embedding.model = \"{name}\""
+                "search uses the endpoint; to use this one: embedding.provider = \"local\", \
+                 embedding.model = \"{name}\""
             ),
             _ if named.is_empty()
                 && installed(&self.env.home).is_some_and(|used| used == place) =>
@@ -147,7 +148,7 @@ impl EmbeddingService {
 }
 
 /// Returns the hash that the owner expects, in lower case.
-fn wanted_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
+fn expected_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
     let Some(hash) = &request.sha256 else { return Ok(None) };
     let hash = hash.trim().to_ascii_lowercase();
     if hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -158,36 +159,39 @@ fn wanted_hash(request: &ModelInstall) -> Result<Option<String>, Fault> {
 }
 
 /// Takes the installation lock.
-fn others_removed(models: &Path) -> Result<File, Fault> {
+fn lock_installation(models: &Path) -> Result<File, Fault> {
     let path = models.join(LOCK);
-    let file = File::create(&path).map_err(|e| disk(&path, &e))?;
+    let file = File::create(&path).map_err(|e| write_fault(&path, &e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
             Err(Fault::new(FaultCode::Busy, "another model is being installed")
                 .hint("wait for it, and try again"))
         }
-        Err(TryLockError::Error(e)) => Err(disk(&path, &e)),
+        Err(TryLockError::Error(e)) => Err(write_fault(&path, &e)),
     }
 }
 
 /// Rejects a source inside the staging directory, which is cleared first.
-fn refuse_own(models: &Path, origin: &Origin) -> Result<(), Fault> {
+fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
     let Place::Directory(source) = &origin.place else { return Ok(()) };
-    let own = [models.join(format!("{}{TMP}", origin.name)), aside(models, &origin.name)];
+    let staging = [
+        models.join(format!("{}{STAGING_SUFFIX}", origin.name)),
+        replaced_path(models, &origin.name),
+    ];
     let real = |path: &Path| path.canonicalize().ok();
-    if !own.iter().any(|own| real(own).is_some_and(|own| Some(own) == real(source))) {
+    if !staging.iter().any(|dir| real(dir).is_some_and(|dir| Some(dir) == real(source))) {
         return Ok(());
     }
     Err(Fault::new(
         FaultCode::Usage,
-        format!("{} is where models are made ready", source.display()),
+        format!("{} is the directory in which models are prepared", source.display()),
     )
     .hint("move it elsewhere, and install it from there"))
 }
 
 /// Rejects a target that brain did not create.
-fn refuse_others(place: &Path) -> Result<(), Fault> {
+fn check_target(place: &Path) -> Result<(), Fault> {
     let is_free = fs::symlink_metadata(place).is_err_and(|e| e.kind() == ErrorKind::NotFound);
     let is_ours = || !place.is_symlink() && ModelRecord::read(place).is_some();
     if is_free || is_ours() {
@@ -195,21 +199,21 @@ fn refuse_others(place: &Path) -> Result<(), Fault> {
     }
     Err(Fault::new(
         FaultCode::Conflict,
-        format!("{} was not put there by brain: nothing was installed", place.display()),
+        format!("{} was not created by brain: nothing was installed", place.display()),
     )
     .hint("move it away, or give the new one another name: --name NAME"))
 }
 
 /// Returns the hidden path of a model while it is being replaced.
-fn aside(models: &Path, name: &str) -> PathBuf {
-    models.join(format!(".{name}{OLD}"))
+fn replaced_path(models: &Path, name: &str) -> PathBuf {
+    models.join(format!(".{name}{REPLACED_SUFFIX}"))
 }
 
 /// Restores the former model after a crash between the two renames.
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
-    let (place, old) = (models.join(name), aside(models, name));
+    let (place, old) = (models.join(name), replaced_path(models, name));
     if fs::symlink_metadata(&place).is_err() && ModelRecord::read(&old).is_some() {
-        fs::rename(&old, &place).map_err(|e| disk(&place, &e))?;
+        fs::rename(&old, &place).map_err(|e| write_fault(&place, &e))?;
     }
     clear(&old)
 }
@@ -218,24 +222,25 @@ fn recover(models: &Path, name: &str) -> Result<(), Fault> {
 fn check_files(
     dir: &Path,
     known: &[(&str, &str)],
-    seen: Option<&BTreeMap<String, String>>,
+    recorded: Option<&BTreeMap<String, String>>,
 ) -> Result<BTreeMap<String, String>, Fault> {
     let mut files = BTreeMap::new();
-    for name in NEEDED.into_iter().chain(MORE) {
+    for name in REQUIRED_FILES.into_iter().chain(OPTIONAL_FILES) {
         let path = dir.join(name);
         let bytes = match fs::read(&path) {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            read => read.map_err(|e| disk(&path, &e))?,
+            read => read.map_err(|e| write_fault(&path, &e))?,
         };
         let found = hex(&Sha256::digest(&bytes).into());
         let known = known.iter().find(|(file, _)| *file == name).map(|(_, hash)| *hash);
-        let expected = known.or_else(|| seen?.get(name).map(String::as_str));
+        let expected = known.or_else(|| recorded?.get(name).map(String::as_str));
         if let Some(expected) = expected.filter(|expected| **expected != found) {
             let message = format!(
                 "{name} has SHA-256 {found}, where {expected} was expected: nothing was installed"
             );
             return Err(Fault::new(FaultCode::Conflict, message).hint(
-                "somebody changed it where it comes from; if it is meant, fetch the files yourself and give their directory",
+                "the file changed at its origin; if you trust it, download the files yourself and \
+                 give their directory",
             ));
         }
         files.insert(name.to_owned(), found);
@@ -250,15 +255,13 @@ fn verify(
     should_continue: &dyn Fn() -> bool,
 ) -> Result<ModelFacts, Fault> {
     let unusable = |fault: EmbedError| {
-        let message = format!("this is no model that can be used: {}", fault.message);
+        let message = format!("this model cannot be used: {}", fault.message);
         Fault::new(FaultCode::Io, message).hint(
-            fault
-                .hint
-                .unwrap_or_else(|| "`brain model install all-minilm-l6-v2` is one that can".into()),
+            fault.hint.unwrap_or_else(|| "`brain model install all-minilm-l6-v2` works".into()),
         )
     };
     if !should_continue() {
-        return Err(stopped());
+        return Err(cancelled());
     }
     let facts = inspect_while(dir, should_continue).map_err(unusable)?;
     if let Some(pinned) = pinned.filter(|pinned| **pinned != facts.sha256) {
@@ -267,20 +270,21 @@ fn verify(
             facts.sha256
         );
         return Err(Fault::new(FaultCode::Conflict, message).hint(
-            "if the other ones are meant, install them under another name (--name), with --sha256 and what they should have",
+            "if you want these weights, install them under another name (--name) with their \
+             --sha256",
         ));
     }
     if !should_continue() {
-        return Err(stopped());
+        return Err(cancelled());
     }
     let vectors = Local::new(dir.to_owned(), 1)
-        .embed(&[SENTENCE.to_owned()], Purpose::Document, should_continue)
+        .embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
         .map_err(unusable)?;
     let fits = vectors.first().is_some_and(|vector| vector.len() == facts.dimensions as usize);
     if !fits {
         return Err(unusable(EmbedError {
             kind: EmbedErrorKind::Model,
-            message: "it makes vectors of another length than it says".into(),
+            message: "its vectors have another length than its configuration says".into(),
             hint: None,
         }));
     }
@@ -288,13 +292,13 @@ fn verify(
 }
 
 /// Renames the staged directory to the model's name. The former model is removed afterwards.
-fn put_in_place(models: &Path, name: &str) -> Result<(), Fault> {
-    let (place, old) = (models.join(name), aside(models, name));
-    let wrong = |e: io::Error| disk(&place, &e);
+fn activate(models: &Path, name: &str) -> Result<(), Fault> {
+    let (place, old) = (models.join(name), replaced_path(models, name));
+    let failed = |e: io::Error| write_fault(&place, &e);
     if place.exists() {
-        fs::rename(&place, &old).map_err(wrong)?;
+        fs::rename(&place, &old).map_err(failed)?;
     }
-    fs::rename(models.join(format!("{name}{TMP}")), &place).map_err(wrong)?;
-    File::open(models).and_then(|models| models.sync_all()).map_err(wrong)?;
+    fs::rename(models.join(format!("{name}{STAGING_SUFFIX}")), &place).map_err(failed)?;
+    File::open(models).and_then(|models| models.sync_all()).map_err(failed)?;
     clear(&old)
 }

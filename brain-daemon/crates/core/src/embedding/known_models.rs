@@ -1,23 +1,23 @@
-//! Models that can be installed by name: where the model hub has them, and missing facts. No I/O.
+//! Models that can be installed by name, with their files at the model hub. No I/O.
 
 /// Base URL of the hub: `{HUB}/{repository}/resolve/{revision}/{file}`.
 pub(super) const HUB: &str = "https://huggingface.co";
 
 /// Required files besides the weights.
-pub(super) const NEEDED: [&str; 2] = ["config.json", "tokenizer.json"];
+pub(super) const REQUIRED_FILES: [&str; 2] = ["config.json", "tokenizer.json"];
 /// Optional files.
-pub(super) const MORE: [&str; 4] = [
+pub(super) const OPTIONAL_FILES: [&str; 4] = [
     "modules.json",
     "1_Pooling/config.json",
     "config_sentence_transformers.json",
     "sentence_bert_config.json",
 ];
 /// Names of the weights after installation, best first.
-pub(super) const WEIGHTS: [&str; 2] = ["model.safetensors", "model.onnx"];
+pub(super) const WEIGHT_FILES: [&str; 2] = ["model.safetensors", "model.onnx"];
 
 /// A model that can be installed by name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct KnownModel {
     /// Its local name.
     pub(super) name: &'static str,
     /// The hub's repository.
@@ -26,18 +26,18 @@ pub(super) struct Known {
     pub(super) revision: &'static str,
     /// SHA-256 of the weights.
     pub(super) sha256: &'static str,
-    /// SHA-256 of other files, as several publishers agree on. For the rest, the first seen hash is
-    /// recorded and compared at a later installation.
+    /// SHA-256 of other files, confirmed by several publishers. For the rest, the first hash is
+    /// recorded and compared at later installations.
     pub(super) files: &'static [(&'static str, &'static str)],
     /// Prefixes for questions and texts, if the model needs them and its files do not say so.
     pub(super) prefixes: Option<(&'static str, &'static str)>,
     /// A short description.
-    pub(super) what: &'static str,
+    pub(super) description: &'static str,
 }
 
 /// All known models; the first is the default.
-pub(super) const KNOWN: [Known; 4] = [
-    Known {
+pub(super) const KNOWN: [KnownModel; 4] = [
+    KnownModel {
         name: "all-minilm-l6-v2",
         repository: "sentence-transformers/all-MiniLM-L6-v2",
         revision: "c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
@@ -60,9 +60,9 @@ pub(super) const KNOWN: [Known; 4] = [
             ),
         ],
         prefixes: None,
-        what: "English, 91 MB",
+        description: "English, 91 MB",
     },
-    Known {
+    KnownModel {
         name: "snowflake-arctic-embed-xs",
         repository: "Snowflake/snowflake-arctic-embed-xs",
         revision: "d8c86521100d3556476a063fc2342036d45c106f",
@@ -72,9 +72,9 @@ pub(super) const KNOWN: [Known; 4] = [
             ("tokenizer.json", "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"),
         ],
         prefixes: None,
-        what: "English, 90 MB, for questions",
+        description: "English, 90 MB, for questions",
     },
-    Known {
+    KnownModel {
         name: "multilingual-e5-small",
         repository: "intfloat/multilingual-e5-small",
         revision: "614241f622f53c4eeff9890bdc4f31cfecc418b3",
@@ -84,9 +84,9 @@ pub(super) const KNOWN: [Known; 4] = [
             ("tokenizer.json", "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39"),
         ],
         prefixes: Some(("query: ", "passage: ")),
-        what: "100 languages, 470 MB, for questions",
+        description: "100 languages, 470 MB, for questions",
     },
-    Known {
+    KnownModel {
         name: "paraphrase-multilingual-minilm-l12-v2",
         repository: "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2",
         revision: "e8f8c211226b894fcb81acc59f3b34ba3efd5f42",
@@ -96,12 +96,12 @@ pub(super) const KNOWN: [Known; 4] = [
             ("tokenizer.json", "2c3387be76557bd40970cec13153b3bbf80407865484b209e655e5e4729076b8"),
         ],
         prefixes: None,
-        what: "50 languages, 470 MB",
+        description: "50 languages, 470 MB",
     },
 ];
 
 /// Returns the model with this name, ignoring case.
-pub(super) fn known(name: &str) -> Option<&'static Known> {
+pub(super) fn known(name: &str) -> Option<&'static KnownModel> {
     KNOWN.iter().find(|known| known.name.eq_ignore_ascii_case(name))
 }
 
@@ -109,7 +109,7 @@ pub(super) fn known(name: &str) -> Option<&'static Known> {
 pub(super) fn names() -> String {
     KNOWN
         .iter()
-        .map(|known| format!("{} ({})", known.name, known.what))
+        .map(|known| format!("{} ({})", known.name, known.description))
         .collect::<Vec<_>>()
         .join(", ")
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_sound() {
+    fn known_models_are_valid() {
         for known in &KNOWN {
             assert!(super::super::origin::is_name(known.name), "{}", known.name);
             let (owner, name) = known.repository.split_once('/').unwrap_or_default();
@@ -138,7 +138,11 @@ mod tests {
             );
             let revision = known.revision;
             assert!(revision.len() == 40 && hex(&revision.repeat(2)[..64]), "{}", known.name);
-            assert!(NEEDED.iter().all(|needed| known.files.iter().any(|(name, _)| name == needed)));
+            assert!(
+                REQUIRED_FILES
+                    .iter()
+                    .all(|needed| known.files.iter().any(|(name, _)| name == needed))
+            );
         }
         assert_eq!(known("All-MiniLM-L6-v2").map(|known| known.name), Some("all-minilm-l6-v2"));
         assert_eq!(known("bert"), None);

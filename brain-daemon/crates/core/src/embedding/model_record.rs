@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 /// The file name of the record.
-pub(super) const NOTE: &str = "brain-model.json";
+pub(super) const RECORD_FILE: &str = "brain-model.json";
 
 /// The facts about an installed model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ impl ModelRecord {
     /// Reads the record in `dir`. `None` if it is missing or unreadable, as for manually copied
     /// models.
     pub(super) fn read(dir: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(dir.join(NOTE)).ok()?).ok()
+        serde_json::from_slice(&fs::read(dir.join(RECORD_FILE)).ok()?).ok()
     }
 
     /// Writes the record.
@@ -42,8 +42,8 @@ impl ModelRecord {
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        fs::write(dir.join(NOTE), text)?;
-        File::open(dir.join(NOTE))?.sync_all()
+        fs::write(dir.join(RECORD_FILE), text)?;
+        File::open(dir.join(RECORD_FILE))?.sync_all()
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_read_as_it_was_written() {
+    fn record_survives_a_round_trip() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(ModelRecord::read(dir.path()), None);
         let record = ModelRecord {
@@ -77,7 +77,7 @@ mod tests {
         record.write(dir.path()).unwrap();
         assert_eq!(ModelRecord::read(dir.path()), Some(record));
         assert!(size(dir.path()) > 5);
-        fs::write(dir.path().join(NOTE), "{").unwrap();
+        fs::write(dir.path().join(RECORD_FILE), "{").unwrap();
         assert_eq!(ModelRecord::read(dir.path()), None);
     }
 }

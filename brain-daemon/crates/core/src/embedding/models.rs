@@ -6,23 +6,23 @@ use std::time::SystemTime;
 
 use brain_protocol::{Fault, ModelRow, Models};
 
-use super::known_models::{NEEDED, WEIGHTS};
-use super::model_record::{ModelRecord, NOTE, size};
+use super::known_models::{REQUIRED_FILES, WEIGHT_FILES};
+use super::model_record::{ModelRecord, RECORD_FILE, size};
 use super::{Caller, EmbeddingService};
 use brain_base::home::Home;
 use brain_embed::inspect;
 
 /// Suffix of the directory of an unfinished model.
-pub(super) const TMP: &str = ".tmp";
+pub(super) const STAGING_SUFFIX: &str = ".tmp";
 /// Suffix of the directory of a model that is being replaced.
-pub(super) const OLD: &str = ".old";
+pub(super) const REPLACED_SUFFIX: &str = ".old";
 
 impl EmbeddingService {
     /// Lists the models and the status of search by meaning.
     pub(crate) fn models(&self, _caller: &Caller) -> Result<Models, Fault> {
-        let standing = self.meaning_status();
-        let used = match standing.provider.as_str() {
-            "local" => standing.model.clone(),
+        let status = self.meaning_status();
+        let used = match status.provider.as_str() {
+            "local" => status.model.clone(),
             _ => None,
         };
         let row = |dir: PathBuf| {
@@ -37,12 +37,12 @@ impl EmbeddingService {
             ModelRow { used: used.as_ref() == Some(&name), name, path, bytes, dimensions, problem }
         };
         Ok(Models {
-            provider: standing.provider,
-            model: standing.model,
-            pages: standing.pages,
-            windows: standing.windows,
-            missing: standing.missing,
-            problem: standing.problem.map(|(problem, hint)| match hint {
+            provider: status.provider,
+            model: status.model,
+            pages: status.pages,
+            windows: status.windows,
+            missing: status.missing,
+            problem: status.problem.map(|(problem, hint)| match hint {
                 Some(hint) => format!("{problem}; {hint}"),
                 None => problem,
             }),
@@ -54,8 +54,8 @@ impl EmbeddingService {
 /// Returns the default model: the one installed last. `None` if there is none.
 #[must_use]
 pub(crate) fn installed(home: &Home) -> Option<PathBuf> {
-    let ready = directories(&home.models()).into_iter().filter(|dir| is_whole(dir));
-    ready.max_by_key(|dir| (since(dir), std::cmp::Reverse(dir.clone())))
+    let complete = directories(&home.models()).into_iter().filter(|dir| is_complete(dir));
+    complete.max_by_key(|dir| (installed_at(dir), std::cmp::Reverse(dir.clone())))
 }
 
 /// Returns the directories of complete models, by name.
@@ -65,7 +65,10 @@ fn directories(models: &Path) -> Vec<PathBuf> {
         .map(|entry| entry.path())
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            path.is_dir() && !name.starts_with('.') && !name.ends_with(TMP) && !name.ends_with(OLD)
+            path.is_dir()
+                && !name.starts_with('.')
+                && !name.ends_with(STAGING_SUFFIX)
+                && !name.ends_with(REPLACED_SUFFIX)
         })
         .collect();
     found.sort();
@@ -73,17 +76,17 @@ fn directories(models: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether all files of a model exist. Does not verify them.
-fn is_whole(dir: &Path) -> bool {
-    NEEDED.iter().all(|name| dir.join(name).is_file())
-        && (WEIGHTS.iter().any(|name| dir.join(name).is_file())
+fn is_complete(dir: &Path) -> bool {
+    REQUIRED_FILES.iter().all(|name| dir.join(name).is_file())
+        && (WEIGHT_FILES.iter().any(|name| dir.join(name).is_file())
             || dir.join("onnx/model.onnx").is_file())
 }
 
 /// Returns when a model was installed.
-fn since(dir: &Path) -> (String, Option<SystemTime>) {
-    let noted = ModelRecord::read(dir).map(|record| record.installed_at).unwrap_or_default();
+fn installed_at(dir: &Path) -> (String, Option<SystemTime>) {
+    let recorded = ModelRecord::read(dir).map(|record| record.installed_at).unwrap_or_default();
     let changed = |path: &Path| fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    (noted, changed(&dir.join(NOTE)).or_else(|| changed(dir)))
+    (recorded, changed(&dir.join(RECORD_FILE)).or_else(|| changed(dir)))
 }
 
 #[cfg(test)]
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_whole_one_is_used() {
+    fn newest_complete_model_is_used() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path().to_owned());
         let models = home.models();

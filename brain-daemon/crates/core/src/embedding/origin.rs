@@ -1,14 +1,14 @@
-//! Resolves what the owner typed to the origin of a model. Reads the disk only.
+//! Resolves a name, path or address to the origin of a model. Reads local files only.
 
 use std::path::{Path, PathBuf};
 
 use brain_protocol::{Fault, FaultCode, ModelInstall};
 use url::Url;
 
-use super::known_models::{HUB, Known, WEIGHTS, known, names};
+use super::known_models::{HUB, KnownModel, WEIGHT_FILES, known, names};
 
 /// Maximum length of a model's name, in characters.
-const LONGEST: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 
 /// The origin and local name of a model.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Origin {
     /// The file with the weights; `None` for the usual names.
     pub(super) weights: Option<String>,
     /// The entry of a known model.
-    pub(super) known: Option<&'static Known>,
+    pub(super) known: Option<&'static KnownModel>,
 }
 
 /// The location of a model's files.
@@ -53,22 +53,22 @@ impl Origin {
             let name = known.name.to_owned();
             Self {
                 name,
-                place: hub(known.repository, known.revision)?,
+                place: hub_place(known.repository, known.revision)?,
                 weights: None,
                 known: Some(known),
             }
         } else if from.contains("://") {
-            at_address(from)?
+            from_address(from)?
         } else if Path::new(from).is_absolute() {
-            at_path(Path::new(from))?
+            from_path(Path::new(from))?
         } else {
-            return Err(unknown(from));
+            return Err(unknown_model(from));
         };
         if let Some(name) = &request.name {
             origin.name.clone_from(name);
         }
         if !is_name(&origin.name) {
-            let message = format!("\"{}\" is no name for a model", origin.name);
+            let message = format!("\"{}\" is not a valid model name", origin.name);
             return Err(Fault::new(FaultCode::Usage, message).hint(
                 "give it one of lower-case letters, digits, dots and dashes: --name my-model",
             ));
@@ -82,13 +82,13 @@ pub(super) fn is_name(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b);
     let begins = name.as_bytes().first().is_some_and(u8::is_ascii_alphanumeric);
     begins
-        && name.len() <= LONGEST
+        && name.len() <= MAX_NAME_CHARS
         && name.bytes().all(plain)
         && ![".tmp", ".old"].iter().any(|end| name.ends_with(end))
 }
 
 /// Derives a name from another text.
-fn named(text: &str) -> String {
+fn to_name(text: &str) -> String {
     let text = text.to_ascii_lowercase();
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     text.chars()
@@ -96,7 +96,7 @@ fn named(text: &str) -> String {
         .collect::<String>()
         .trim_matches(['.', '-', '_'])
         .chars()
-        .take(LONGEST)
+        .take(MAX_NAME_CHARS)
         .collect()
 }
 
@@ -104,14 +104,14 @@ fn is_weights(name: &str) -> bool {
     [".safetensors", ".onnx"].iter().any(|end| name.ends_with(end))
 }
 
-fn hub(repository: &str, revision: &str) -> Result<Place, Fault> {
+fn hub_place(repository: &str, revision: &str) -> Result<Place, Fault> {
     address(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Place::Web)
 }
 
 fn address(text: &str) -> Result<Url, Fault> {
     let refuse = |why: &str| {
         Err(Fault::new(FaultCode::Usage, format!("a model cannot be fetched from {text}: {why}"))
-            .hint("fetch its files yourself, and give their directory"))
+            .hint("download its files yourself, and give their directory"))
     };
     match Url::parse(text) {
         Ok(url) if url.scheme() != "https" => refuse("the address must begin with https://"),
@@ -119,14 +119,14 @@ fn address(text: &str) -> Result<Url, Fault> {
         Ok(url) if !url.username().is_empty() || url.password().is_some() => {
             // Not repeated in the message: it may be a password.
             Err(Fault::new(FaultCode::Usage, "the address must name no user")
-                .hint("fetch the files yourself, and give their directory"))
+                .hint("download the files yourself, and give their directory"))
         }
         Ok(url) => Ok(url),
         Err(e) => refuse(&e.to_string()),
     }
 }
 
-fn at_address(text: &str) -> Result<Origin, Fault> {
+fn from_address(text: &str) -> Result<Origin, Fault> {
     let mut url = address(text)?;
     url.set_fragment(None);
     url.set_query(None);
@@ -142,24 +142,29 @@ fn at_address(text: &str) -> Result<Origin, Fault> {
                 [_, repository, "resolve", ..] if at_hub => repository,
                 _ => directory,
             };
-            Ok(Origin { name: named(name), place: Place::Web(base), weights, known: None })
+            Ok(Origin { name: to_name(name), place: Place::Web(base), weights, known: None })
         }
         [owner, repository] if at_hub => {
             let path = format!("{owner}/{repository}");
             // The same repository name of another owner is another model.
-            let known = known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
+            let known =
+                known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
             let place = match known {
-                Some(known) => hub(known.repository, known.revision)?,
-                None => hub(&path, "main")?,
+                Some(known) => hub_place(known.repository, known.revision)?,
+                None => hub_place(&path, "main")?,
             };
-            Ok(Origin { name: named(repository), place, weights: None, known })
+            Ok(Origin { name: to_name(repository), place, weights: None, known })
         }
-        _ => Err(Fault::new(FaultCode::Usage, format!("{text} is no address of a model"))
-            .hint("give the address of a model.safetensors or model.onnx with config.json and tokenizer.json beside it, or of a repository of the model hub: https://huggingface.co/OWNER/NAME")),
+        _ => Err(Fault::new(FaultCode::Usage, format!("{text} is not the address of a model"))
+            .hint(
+                "give the address of a model.safetensors or model.onnx with config.json and \
+                   tokenizer.json beside it, or of a repository of the model hub: \
+                   https://huggingface.co/OWNER/NAME",
+            )),
     }
 }
 
-fn at_path(path: &Path) -> Result<Origin, Fault> {
+fn from_path(path: &Path) -> Result<Origin, Fault> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|e| {
         Fault::new(FaultCode::NotFound, format!("{shown} cannot be read: {e}"))
@@ -180,27 +185,30 @@ fn at_path(path: &Path) -> Result<Origin, Fault> {
         let name = directory_name(&dir);
         return Ok(Origin { name, place: Place::Directory(dir), weights: Some(file), known: None });
     }
-    let fault = Fault::new(FaultCode::Usage, format!("{shown} is no model's weights"));
+    let fault = Fault::new(FaultCode::Usage, format!("{shown} is not a file of model weights"));
     Err(if [".whl", ".zip"].iter().any(|end| file.to_ascii_lowercase().ends_with(end)) {
-        fault.hint("unpack it, and give the directory that has model.safetensors, config.json and tokenizer.json: python3 -m zipfile -e FILE DIR")
+        fault.hint(
+            "unpack it, and give the directory that has model.safetensors, config.json and \
+                    tokenizer.json: python3 -m zipfile -e FILE DIR",
+        )
     } else {
-        fault.hint(format!("give the directory, or the file: {}", WEIGHTS.join(" or ")))
+        fault.hint(format!("give the directory, or the file: {}", WEIGHT_FILES.join(" or ")))
     })
 }
 
 /// Names a model after its directory, or after the parent if the directory has a generic name.
 fn directory_name(dir: &Path) -> String {
-    let names = dir.iter().rev().map(|part| named(&part.to_string_lossy()));
-    let says =
+    let names = dir.iter().rev().map(|part| to_name(&part.to_string_lossy()));
+    let is_specific =
         |name: &String| !name.is_empty() && !["model", "models", "onnx"].contains(&name.as_str());
-    let name = names.into_iter().find(says);
+    let name = names.into_iter().find(is_specific);
     name.map_or_else(
         || "model".into(),
         |name| name.trim_end_matches(".tmp").trim_end_matches(".old").to_owned(),
     )
 }
 
-fn unknown(from: &str) -> Fault {
+fn unknown_model(from: &str) -> Fault {
     let nearest = super::known_models::KNOWN
         .iter()
         .map(|known| known.name)

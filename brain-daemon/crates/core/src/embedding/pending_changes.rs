@@ -1,13 +1,14 @@
 //! Ranges of store changes that still need embedding. Bounded size, no I/O.
 
-/// Maximum number of ranges. Beyond it, ranges are merged, and the gap is examined again.
-const MOST: usize = 32;
+/// Maximum number of ranges. Beyond it, ranges are merged, so the gap between them is examined
+/// again.
+const MAX_RANGES: usize = 32;
 
 /// Ranges of sequence numbers.
 #[derive(Debug, Default)]
 pub(super) struct PendingChanges {
     /// Ranges `(after, upto]`, ascending, with gaps between.
-    stretches: Vec<(u64, u64)>,
+    ranges: Vec<(u64, u64)>,
 }
 
 impl PendingChanges {
@@ -17,18 +18,18 @@ impl PendingChanges {
             return;
         }
         let (mut after, mut upto) = (after, upto);
-        self.stretches.retain(|(from, to)| {
+        self.ranges.retain(|(from, to)| {
             let touches = *from <= upto && after <= *to;
             if touches {
                 (after, upto) = (after.min(*from), upto.max(*to));
             }
             !touches
         });
-        let place = self.stretches.partition_point(|(from, _)| *from < after);
-        self.stretches.insert(place, (after, upto));
-        if self.stretches.len() > MOST {
-            let (_, upto) = self.stretches.remove(1);
-            if let Some(first) = self.stretches.first_mut() {
+        let place = self.ranges.partition_point(|(from, _)| *from < after);
+        self.ranges.insert(place, (after, upto));
+        if self.ranges.len() > MAX_RANGES {
+            let (_, upto) = self.ranges.remove(1);
+            if let Some(first) = self.ranges.first_mut() {
                 first.1 = upto;
             }
         }
@@ -36,7 +37,7 @@ impl PendingChanges {
 
     /// Removes and returns the newest range.
     pub(super) fn take(&mut self) -> Option<(u64, u64)> {
-        self.stretches.pop()
+        self.ranges.pop()
     }
 }
 
@@ -46,7 +47,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_newest_comes_first() {
+    fn newest_range_comes_first() {
         let mut pending_changes = PendingChanges::default();
         pending_changes.add(0, 100);
         assert_eq!(pending_changes.take(), Some((0, 100)));
@@ -68,8 +69,8 @@ mod tests {
             for (after, length) in adds {
                 pending_changes.add(after, after + length);
                 wanted.extend(after + 1..=after + length);
-                prop_assert!(pending_changes.stretches.len() <= MOST);
-                prop_assert!(pending_changes.stretches.windows(2).all(|two| two[0].1 < two[1].0));
+                prop_assert!(pending_changes.ranges.len() <= MAX_RANGES);
+                prop_assert!(pending_changes.ranges.windows(2).all(|two| two[0].1 < two[1].0));
             }
             while let Some((after, upto)) = pending_changes.take() {
                 for n in after + 1..=upto {

@@ -16,14 +16,14 @@ use brain_base::caller::Visibility;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
 
 /// Maximum number of queued questions.
-const WAITING: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// The thread exits after this long without questions.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum length of a question, in characters. Models read no more.
-const LONGEST: usize = 2000;
+const MAX_QUESTION_CHARS: usize = 2000;
 /// Percentage of pages that may lack vectors before an answer is marked as degraded. New pages are
 /// few and found by their words.
-const FEW: u64 = 2;
+const MAX_MISSING_PERCENT: u64 = 2;
 /// Maximum number of cached scales for sets of sources.
 const MAX_SCALES: usize = 256;
 
@@ -31,18 +31,18 @@ const MAX_SCALES: usize = 256;
 #[derive(Default)]
 pub(super) struct QueryEmbedder {
     state: Mutex<State>,
-    bell: Condvar,
+    wake: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<QueuedQuestion>,
     has_thread: bool,
     /// When the current provider call began.
-    asked: Option<Instant>,
+    call_began: Option<Instant>,
 }
 
-struct Waiting {
+struct QueuedQuestion {
     embedder: Arc<dyn Embedder>,
     question: String,
     until: Instant,
@@ -51,9 +51,9 @@ struct Waiting {
 
 impl QueryEmbedder {
     /// Returns whether a question is queued or in progress.
-    pub(super) fn is_asked(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         let state = locked(&self.state);
-        state.asked.is_some() || !state.waiting.is_empty()
+        state.call_began.is_some() || !state.waiting.is_empty()
     }
 
     /// Returns the vector of `question`, waiting until `until`.
@@ -64,14 +64,14 @@ impl QueryEmbedder {
         until: Instant,
     ) -> Result<Vec<f32>, EmbedError> {
         let (answer, answered) = sync_channel(1);
-        let question = question.chars().take(LONGEST).collect();
+        let question = question.chars().take(MAX_QUESTION_CHARS).collect();
         {
             let mut state = locked(&self.state);
-            let stalls = state.asked.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
-            if stalls || state.waiting.len() >= WAITING {
-                return Err(late());
+            let is_stalled = state.call_began.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
+            if is_stalled || state.waiting.len() >= MAX_QUEUED {
+                return Err(timeout_error());
             }
-            state.waiting.push_back(Waiting {
+            state.waiting.push_back(QueuedQuestion {
                 embedder: Arc::clone(embedder),
                 question,
                 until,
@@ -81,28 +81,30 @@ impl QueryEmbedder {
                 let query_embedder = Arc::clone(self);
                 std::thread::Builder::new()
                     .name("questions".into())
-                    .spawn(move || query_embedder.work())
+                    .spawn(move || query_embedder.run_thread())
                     .map_err(|e| EmbedError {
-                        message: format!("no thread to ask with: {e}"),
-                        ..late()
+                        message: format!("cannot start the thread for questions: {e}"),
+                        ..timeout_error()
                     })?;
                 state.has_thread = true;
             }
         }
-        self.bell.notify_one();
+        self.wake.notify_one();
         match answered.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(late()),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(timeout_error()),
         }
     }
 
     /// The thread: processes queued questions until it is idle for a while.
-    fn work(&self) {
+    fn run_thread(&self) {
         loop {
             let mut state = locked(&self.state);
             while state.waiting.is_empty() {
-                let (next, rest) =
-                    self.bell.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+                let (next, rest) = self
+                    .wake
+                    .wait_timeout(state, IDLE_TIMEOUT)
+                    .unwrap_or_else(PoisonError::into_inner);
                 state = next;
                 if rest.timed_out() && state.waiting.is_empty() {
                     state.has_thread = false;
@@ -110,36 +112,37 @@ impl QueryEmbedder {
                 }
             }
             let now = Instant::now();
-            let all: Vec<Waiting> =
+            let all: Vec<QueuedQuestion> =
                 state.waiting.drain(..).filter(|waiting| waiting.until > now).collect();
-            state.asked = Some(now);
+            state.call_began = Some(now);
             drop(state);
             // If the provider panics, later questions still need this thread.
-            let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(all)));
-            if asked.is_err() {
-                tracing::error!("asking for a question's vector ended in a defect");
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(all)));
+            if result.is_err() {
+                tracing::error!("the embedder panicked on a question");
             }
-            locked(&self.state).asked = None;
+            locked(&self.state).call_began = None;
         }
     }
 }
 
 /// Embeds the questions of each embedder in one call and answers them.
-fn answer(mut all: Vec<Waiting>) {
+fn answer(mut all: Vec<QueuedQuestion>) {
     while let Some(first) = all.first() {
         let embedder = Arc::clone(&first.embedder);
         let (same, others) =
             all.into_iter().partition(|waiting| Arc::ptr_eq(&waiting.embedder, &embedder));
         all = others;
-        let same: Vec<Waiting> = same;
+        let same: Vec<QueuedQuestion> = same;
         let texts: Vec<String> = same.iter().map(|waiting| waiting.question.clone()).collect();
         let until = same.iter().map(|waiting| waiting.until).max();
         let should_continue = || until.is_some_and(|until| Instant::now() < until);
         let ask = |texts: &[String]| match embedder.embed(texts, Purpose::Query, &should_continue) {
             Ok(vectors) if vectors.len() == texts.len() => Ok(vectors),
-            Ok(_) => {
-                Err(EmbedError { message: "not every question got a vector".into(), ..late() })
-            }
+            Ok(_) => Err(EmbedError {
+                message: "not every question got a vector".into(),
+                ..timeout_error()
+            }),
             Err(fault) => Err(fault),
         };
         match ask(&texts) {
@@ -152,11 +155,11 @@ fn answer(mut all: Vec<Waiting>) {
             // One rejected question must not fail the others.
             Err(fault) if fault.kind == EmbedErrorKind::Text && same.len() > 1 => {
                 for waiting in same {
-                    let others_removed = ask(std::slice::from_ref(&waiting.question));
-                    let _ = waiting.answer.send(
-                        others_removed
-                            .and_then(|vectors| vectors.into_iter().next().ok_or_else(late)),
-                    );
+                    let result = ask(std::slice::from_ref(&waiting.question));
+                    let _ =
+                        waiting.answer.send(result.and_then(|vectors| {
+                            vectors.into_iter().next().ok_or_else(timeout_error)
+                        }));
                 }
             }
             Err(fault) => {
@@ -168,7 +171,7 @@ fn answer(mut all: Vec<Waiting>) {
     }
 }
 
-fn late() -> EmbedError {
+fn timeout_error() -> EmbedError {
     let message =
         format!("the embedding model did not answer within {} s", QUERY_DEADLINE.as_secs());
     EmbedError { kind: EmbedErrorKind::Later(None), message, hint: None }
@@ -180,15 +183,15 @@ impl EmbeddingService {
         self.embedding_provider().is_some()
     }
 
-    /// Returns up to `limit` pages near `question` that `admits` accepts. With `own`, only that
-    /// caller's pages influence the result. Never fails and never takes longer than
+    /// Returns up to `limit` pages near `question` that `admits` accepts. With `caller_pages`, only
+    /// those pages influence the result. Never fails and never takes longer than
     /// [`QUERY_DEADLINE`].
     pub(crate) fn near(
         &self,
         question: &str,
         limit: usize,
         admits: &dyn Fn(u64) -> bool,
-        own: Option<&CallerPages>,
+        caller_pages: Option<&CallerPages>,
     ) -> VectorResults {
         let until = Instant::now() + QUERY_DEADLINE;
         let without = |why: String| VectorResults {
@@ -202,17 +205,17 @@ impl EmbeddingService {
             let problem = self.state.problem().map(|(problem, _)| problem);
             return without(problem.unwrap_or_else(|| "the vectors are being opened".into()));
         };
-        let windows = match own {
+        let windows = match caller_pages {
             None => Windows::all(&open_vectors.vectors),
-            Some(own) => Windows::of(&open_vectors.vectors, &own.pages),
+            Some(caller_pages) => Windows::of(&open_vectors.vectors, &caller_pages.pages),
         };
-        let degradation = self.degradation(&windows, own);
+        let degradation = self.degradation(&windows, caller_pages);
         if windows.windows == 0 {
             return VectorResults { degradation, ..VectorResults::default() };
         }
         let vector = match self.state.query_embedder.ask(&open_vectors.embedder, question, until) {
             Ok(vector) if vector.len() == open_vectors.space.dimensions => vector,
-            Ok(_) => return without("the model's vectors have another length than before".into()),
+            Ok(_) => return without("the length of the model's vectors has changed".into()),
             Err(fault) => {
                 if fault.kind == EmbedErrorKind::Changed {
                     self.embedding_changed();
@@ -220,23 +223,23 @@ impl EmbeddingService {
                 return without(fault.message);
             }
         };
-        let near = match own {
+        let near = match caller_pages {
             None => open_vectors.vectors.search(&vector, limit, admits),
-            Some(own) => {
-                let mut pages = own.pages.iter().copied().filter(|page| admits(*page));
+            Some(caller_pages) => {
+                let mut pages = caller_pages.pages.iter().copied().filter(|page| admits(*page));
                 open_vectors.vectors.search_among(&vector, limit, &mut pages)
             }
         };
-        let scale = match own {
+        let scale = match caller_pages {
             None => *open_vectors.scale.read().unwrap_or_else(PoisonError::into_inner),
-            Some(own) => open_vectors.scale_of(own, &windows),
+            Some(caller_pages) => open_vectors.scale_of(caller_pages, &windows),
         };
         let background = Scale::background(&windows, &vector).unwrap_or(scale.floor);
         // For an unknown model, the question's own background replaces the floor.
         let floor =
             if scale.is_guess(&open_vectors.space.model) { background } else { scale.floor };
-        let read = open_vectors.embedder.coverage(question);
-        VectorResults { near, floor, background, span: scale.span, read, degradation }
+        let coverage = open_vectors.embedder.coverage(question);
+        VectorResults { near, floor, background, span: scale.span, coverage, degradation }
     }
 
     /// Returns the distance of two pages, (1 - cosine) / 2. `None` if either has no vectors.
@@ -246,16 +249,20 @@ impl EmbeddingService {
     }
 
     /// Returns why vector results are incomplete, if more than a few pages are missing.
-    fn degradation(&self, windows: &Windows<'_>, own: Option<&CallerPages>) -> Option<Degradation> {
-        let active = match own {
-            Some(own) => own.pages.len() as u64,
+    fn degradation(
+        &self,
+        windows: &Windows<'_>,
+        caller_pages: Option<&CallerPages>,
+    ) -> Option<Degradation> {
+        let active = match caller_pages {
+            Some(caller_pages) => caller_pages.pages.len() as u64,
             None => {
                 self.store.read(Visibility::All).and_then(|reader| reader.counts()).ok()?.active
             }
         };
         let pages = windows.pages.min(active);
         let missing = active - pages;
-        if missing * 100 <= active * FEW {
+        if missing * 100 <= active * MAX_MISSING_PERCENT {
             return None;
         }
         // A percentage, because not every caller may know the number of pages.
@@ -266,8 +273,9 @@ impl EmbeddingService {
 
 impl OpenVectors {
     /// Returns the scale for a restricted caller, measured if there are enough windows.
-    fn scale_of(&self, own: &CallerPages, windows: &Windows<'_>) -> Scale {
-        let known = locked(&self.scales).get(&own.sources).copied().unwrap_or(Scale::new());
+    fn scale_of(&self, caller_pages: &CallerPages, windows: &Windows<'_>) -> Scale {
+        let known =
+            locked(&self.scales).get(&caller_pages.sources).copied().unwrap_or(Scale::new());
         if !known.is_due(&self.space.model, windows) {
             return known;
         }
@@ -276,7 +284,7 @@ impl OpenVectors {
         if scales.len() >= MAX_SCALES {
             scales.clear();
         }
-        scales.insert(own.sources.clone(), scale);
+        scales.insert(caller_pages.sources.clone(), scale);
         scale
     }
 }

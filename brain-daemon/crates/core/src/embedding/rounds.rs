@@ -20,22 +20,22 @@ use brain_page::windows;
 use brain_store::{StoreError, unless_damaged};
 
 /// Maximum windows, approximate bytes of text, and examined pages per round.
-const WINDOWS: usize = 128;
-const BYTES: usize = 1_000_000;
-const PAGES: usize = 2000;
-/// Delay when nothing is to do; a wakeup ends it.
-const REST: Duration = Duration::from_secs(60);
-/// Delay when the background gives way, and poll interval within a round.
-const WAY: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(50);
+const MAX_ROUND_WINDOWS: usize = 128;
+const MAX_ROUND_BYTES: usize = 1_000_000;
+const MAX_ROUND_PAGES: usize = 2000;
+/// Delay when no pages are pending; a wake-up ends it.
+const IDLE_DELAY: Duration = Duration::from_secs(60);
+/// Delay while other work goes first, and poll interval within a round.
+const YIELD_DELAY: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Queued ingest jobs above which the background gives way.
-const MANY: u64 = 64;
+const MAX_QUEUED_JOBS: u64 = 64;
 /// First and maximum delay after failures; doubles with each one.
-const AGAIN: Duration = Duration::from_secs(5);
-const LONGEST: Duration = Duration::from_secs(600);
+const MIN_BACKOFF: Duration = Duration::from_secs(5);
+const MAX_BACKOFF: Duration = Duration::from_secs(600);
 
-/// The text that is tried before all vectors are made again.
-const TRIED: &str = "Is anybody there?";
+/// The text that tests the embedder before all vectors are removed.
+const PROBE_TEXT: &str = "Is anybody there?";
 
 /// A page without current vectors.
 struct PendingPage {
@@ -49,73 +49,73 @@ impl EmbeddingService {
     pub fn embed_in_background(&self) -> Duration {
         let meaning = &self.state;
         if self.env.stop.is_cancelled() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
-            return WAY;
+            return YIELD_DELAY;
         }
-        let mut work = match meaning.turn.try_lock() {
+        let mut work = match meaning.round_state.try_lock() {
             Ok(work) => work,
             // A round that panicked left its lock; the next one works with the state as it is.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return WAY,
+            Err(TryLockError::WouldBlock) => return YIELD_DELAY,
         };
         let idle = self.env.config.embedding.idle;
         if !self.env.home.is_here() {
-            return idle.min(REST);
+            return idle.min(IDLE_DELAY);
         }
         self.reload_if_needed(&mut work);
         if let Some(open) = meaning.shared.open_vectors() {
             open.embedder.unload_if_idle(idle);
         }
-        if work.given_up {
-            return idle.min(REST);
+        if work.has_given_up {
+            return idle.min(IDLE_DELAY);
         }
         let now = Instant::now();
-        if let Some(rest) = work.rests_until.map(|until| until.saturating_duration_since(now))
+        if let Some(rest) = work.retry_at.map(|until| until.saturating_duration_since(now))
             && !rest.is_zero()
         {
-            return rest.min(idle).min(REST);
+            return rest.min(idle).min(IDLE_DELAY);
         }
         let open = match self.open_vectors() {
             Ok(Some(open)) => open,
-            Ok(None) => return REST,
-            Err(fault) => return self.failed(&mut work, &fault),
+            Ok(None) => return IDLE_DELAY,
+            Err(fault) => return self.record_failure(&mut work, &fault),
         };
         if self.should_give_way() {
-            self.keep(&mut work, &open, false);
-            return WAY;
+            self.flush_if_due(&mut work, &open, false);
+            return YIELD_DELAY;
         }
         let should_continue =
             || !self.env.stop.is_cancelled() && !meaning.needs_reload.load(Ordering::Acquire);
         // Also within a round, because a long page takes minutes. Not while a command waits for the
         // lock.
-        let wait_for_turn = || {
+        let wait_until_idle = || {
             while self.should_give_way()
                 && should_continue()
                 && meaning.waiting_commands.load(Ordering::Acquire) == 0
             {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             should_continue()
         };
-        match self.embed_some(&open, &should_continue, &wait_for_turn) {
+        match self.embed_pending(&open, &should_continue, &wait_until_idle) {
             Ok(Some(_)) => {
                 self.record_success(&mut work);
-                self.keep(&mut work, &open, false);
+                self.flush_if_due(&mut work, &open, false);
                 self.measure_scale(&open);
                 Duration::ZERO
             }
             Ok(None) => {
-                self.keep(&mut work, &open, false);
+                self.flush_if_due(&mut work, &open, false);
                 self.remove_other_models(&mut work, &open);
-                idle.min(if self.is_flushed(&work, &open) { REST } else { FLUSH_EVERY })
+                idle.min(if self.is_flushed(&work, &open) { IDLE_DELAY } else { FLUSH_EVERY })
             }
-            Err(fault) if fault.kind == EmbedErrorKind::Stopped => WAY,
-            Err(fault) => self.failed(&mut work, &fault),
+            Err(fault) if fault.kind == EmbedErrorKind::Stopped => YIELD_DELAY,
+            Err(fault) => self.record_failure(&mut work, &fault),
         }
     }
 
     /// Waits until [`EmbeddingService::embed_in_background`] should run early.
     pub async fn embed_wakeup(&self) {
-        self.state.shared.bell.notified().await;
+        self.state.shared.wake.notified().await;
     }
 
     /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is removed
@@ -128,10 +128,10 @@ impl EmbeddingService {
     ) -> Result<RoundResult, EmbedError> {
         let meaning = &self.state;
         meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
-        let mut work = locked(&meaning.turn);
+        let mut work = locked(&meaning.round_state);
         meaning.waiting_commands.fetch_sub(1, Ordering::AcqRel);
         self.reload_if_needed(&mut work);
-        if work.given_up || work.failures > 0 {
+        if work.has_given_up || work.failures > 0 {
             // The cause may be fixed: the model is installed now, or the key is valid.
             *work = EmbedState {
                 flushed: work.flushed,
@@ -145,21 +145,21 @@ impl EmbeddingService {
         let open = match self.open_vectors() {
             Ok(Some(open)) => open,
             Ok(None) => {
-                let message = "no embedding model is there".to_owned();
+                let message = "no embedding model is installed or configured".to_owned();
                 return Err(EmbedError { kind: EmbedErrorKind::Model, message, hint: None });
             }
             Err(fault) => {
-                self.failed(&mut work, &fault);
+                self.record_failure(&mut work, &fault);
                 return Err(fault);
             }
         };
         if all {
             // Existing vectors are only removed if the embedder works.
             if let Err(fault) =
-                open.embedder.embed(&[TRIED.to_owned()], Purpose::Document, should_continue)
+                open.embedder.embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
             {
                 if fault.kind != EmbedErrorKind::Stopped {
-                    self.failed(&mut work, &fault);
+                    self.record_failure(&mut work, &fault);
                 }
                 return Err(fault);
             }
@@ -169,7 +169,7 @@ impl EmbeddingService {
             meaning.shared.mark_all_pending();
         }
         let result = loop {
-            match self.embed_some(&open, should_continue, should_continue) {
+            match self.embed_pending(&open, should_continue, should_continue) {
                 Ok(Some(round)) if round.pages == 0 => {}
                 Ok(Some(round)) => break Ok(round),
                 Ok(None) => {
@@ -179,18 +179,18 @@ impl EmbeddingService {
                 Err(fault) => break Err(fault),
             }
             if !should_continue() {
-                let message = "told to stop".to_owned();
+                let message = "cancelled".to_owned();
                 break Err(EmbedError { kind: EmbedErrorKind::Stopped, message, hint: None });
             }
         };
         match &result {
             Err(fault) if fault.kind != EmbedErrorKind::Stopped => {
-                _ = self.failed(&mut work, fault);
+                _ = self.record_failure(&mut work, fault);
             }
             Err(_) => {}
             Ok(_) => self.record_success(&mut work),
         }
-        self.keep(&mut work, &open, result.as_ref().is_ok_and(|round| round.pages == 0));
+        self.flush_if_due(&mut work, &open, result.as_ref().is_ok_and(|round| round.pages == 0));
         self.measure_scale(&open);
         result
     }
@@ -198,7 +198,7 @@ impl EmbeddingService {
     /// Reloads the configured and installed models without a restart.
     pub(super) fn embedding_changed(&self) {
         self.state.needs_reload.store(true, Ordering::Release);
-        self.state.shared.bell.notify_one();
+        self.state.shared.wake.notify_one();
     }
 
     /// Returns the status for `brain model list`, `brain embed` and doctor. Loads and embeds
@@ -207,7 +207,7 @@ impl EmbeddingService {
         let until = Instant::now() + QUERY_DEADLINE;
         // A model installed just now is about to be used; the former status is obsolete.
         while self.state.needs_reload.load(Ordering::Acquire) && Instant::now() < until {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
         let Some(provider) = self.embedding_provider() else {
             return MeaningStatus { provider: "none".into(), ..MeaningStatus::default() };
@@ -246,24 +246,24 @@ impl EmbeddingService {
     /// Returns whether an import, queued jobs or a sync should go first.
     fn should_give_way(&self) -> bool {
         let changes = self.state.shared.changes.load(Ordering::Relaxed);
-        locked(&self.state.pace).streams(Instant::now(), changes)
-            || self.queue.waiting() > MANY
+        locked(&self.state.background_throttle).is_importing(Instant::now(), changes)
+            || self.queue.waiting() > MAX_QUEUED_JOBS
             || matches!(self.syncing.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Embeds some pages; `None` if no changes are pending. `wait_for_turn` blocks until the next
+    /// Embeds some pages; `None` if no changes are pending. `wait_until_idle` blocks until the next
     /// batch may start and returns whether to continue.
-    fn embed_some(
+    fn embed_pending(
         &self,
         open: &OpenVectors,
         should_continue: &dyn Fn() -> bool,
-        wait_for_turn: &dyn Fn() -> bool,
+        wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<Option<RoundResult>, EmbedError> {
         let pending_changes = &self.state.shared.pending_changes;
         let Some((after, upto)) = locked(pending_changes).take() else { return Ok(None) };
-        let made = self.due(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
+        let made = self.find_pending(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
             |(due, reached)| {
-                let round = self.make(open, &due, should_continue, wait_for_turn)?;
+                let round = self.embed_pages(open, &due, should_continue, wait_until_idle)?;
                 Ok((round, reached))
             },
         );
@@ -275,7 +275,7 @@ impl EmbeddingService {
 
     /// Finds pages without current vectors among the changes in `(after, upto]`, newest first. The
     /// second value is the change up to which the search must continue.
-    fn due(
+    fn find_pending(
         &self,
         open: &OpenVectors,
         after: u64,
@@ -283,13 +283,13 @@ impl EmbeddingService {
     ) -> Result<(Vec<PendingPage>, u64), StoreError> {
         let reader = self.store.read(Visibility::All)?;
         let (mut due, mut reached) = (Vec::new(), after);
-        let (mut looked, mut count, mut bytes) = (0, 0, 0);
+        let (mut examined, mut count, mut bytes) = (0, 0, 0);
         reader.newest(upto + 1, |(_, _, record)| {
             if record.seq <= after {
                 return Ok(false);
             }
             let key = key_of(&record);
-            looked += 1;
+            examined += 1;
             if open.vectors.key(record.id) != Some(key)
                 && !locked(&self.state.shared.suppressed_pages).contains(&record.id)
                 && let Some(content) = unless_damaged(reader.content(&record))?
@@ -299,7 +299,8 @@ impl EmbeddingService {
                 bytes += windows.iter().map(|window| window.text.len()).sum::<usize>();
                 due.push(PendingPage { page: record.id, key, windows });
             }
-            let more = looked < PAGES && count < WINDOWS && bytes < BYTES;
+            let more =
+                examined < MAX_ROUND_PAGES && count < MAX_ROUND_WINDOWS && bytes < MAX_ROUND_BYTES;
             if !more {
                 reached = record.seq - 1;
             }
@@ -309,12 +310,12 @@ impl EmbeddingService {
     }
 
     /// Embeds and stores these pages.
-    fn make(
+    fn embed_pages(
         &self,
         open: &OpenVectors,
         due: &[PendingPage],
         should_continue: &dyn Fn() -> bool,
-        wait_for_turn: &dyn Fn() -> bool,
+        wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<RoundResult, EmbedError> {
         let mut texts = due.iter().flat_map(|due| &due.windows).map(|window| window.text.clone());
         let (mut ready, mut round) = (std::collections::VecDeque::new(), RoundResult::default());
@@ -327,14 +328,14 @@ impl EmbeddingService {
                     round.windows += page.windows.len() as u64;
                 }
             }
-            let some: Vec<String> = texts.by_ref().take(open.at_once).collect();
-            if some.is_empty() {
+            let batch: Vec<String> = texts.by_ref().take(open.batch_size).collect();
+            if batch.is_empty() {
                 return Ok(round);
             }
-            while wait_for_turn() && self.state.query_embedder.is_asked() {
+            while wait_until_idle() && self.state.query_embedder.is_busy() {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            ready.extend(embed_texts(open, &some, should_continue)?);
+            ready.extend(embed_texts(open, &batch, should_continue)?);
         }
     }
 
@@ -386,13 +387,9 @@ impl EmbeddingService {
             .is_ok_and(|scale| scale.is_due(&open.space.model, &Windows::all(&open.vectors)));
         if due {
             let scale = Scale::measured(&Windows::all(&open.vectors));
-            tracing::debug!(
-                floor = scale.floor,
-                span = scale.span,
-                "what a cosine means was measured"
-            );
-            if let Ok(mut place) = open.scale.write() {
-                *place = scale;
+            tracing::debug!(floor = scale.floor, span = scale.span, "measured the cosine scale");
+            if let Ok(mut current) = open.scale.write() {
+                *current = scale;
             }
         }
     }
@@ -401,33 +398,34 @@ impl EmbeddingService {
         if !work.flush_failed {
             self.state.set_problem(None);
         }
-        (work.failures, work.rests_until) = (0, None);
+        (work.failures, work.retry_at) = (0, None);
     }
 
     /// Records a failure and returns the delay.
-    fn failed(&self, work: &mut EmbedState, fault: &EmbedError) -> Duration {
+    fn record_failure(&self, work: &mut EmbedState, fault: &EmbedError) -> Duration {
         if fault.kind == EmbedErrorKind::Changed {
-            tracing::info!(%fault, "search by meaning begins anew");
+            tracing::info!(%fault, "the embedding model changed; reloading it");
             self.embedding_changed();
-            return WAY;
+            return YIELD_DELAY;
         }
         if work.failures == 0 {
-            tracing::warn!(%fault, "no vectors are made");
+            tracing::warn!(%fault, "cannot make vectors");
         }
         self.state.set_problem(Some((fault.message.clone(), fault.hint.clone())));
-        let rest = match fault.kind {
+        let delay = match fault.kind {
             EmbedErrorKind::Later(seconds) => {
-                let again = AGAIN.saturating_mul(1 << work.failures.min(10)).min(LONGEST);
-                again.max(Duration::from_secs(seconds.unwrap_or_default()))
+                let backoff =
+                    MIN_BACKOFF.saturating_mul(1 << work.failures.min(10)).min(MAX_BACKOFF);
+                backoff.max(Duration::from_secs(seconds.unwrap_or_default()))
             }
             _ => {
-                work.given_up = true;
-                REST
+                work.has_given_up = true;
+                IDLE_DELAY
             }
         };
         work.failures += 1;
-        work.rests_until = Some(Instant::now() + rest);
-        rest.min(REST)
+        work.retry_at = Some(Instant::now() + delay);
+        delay.min(IDLE_DELAY)
     }
 }
 
@@ -451,7 +449,7 @@ fn embed_texts(
             Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
         }
         Err(fault) if fault.kind == EmbedErrorKind::Text => {
-            tracing::warn!(%fault, "a window of a page has no vector");
+            tracing::warn!(%fault, "the model rejects a text; it gets no vector");
             Ok(vec![None])
         }
         Err(fault) => Err(fault),

@@ -16,23 +16,23 @@ pub(super) struct Scale {
     windows: u64,
 }
 
-/// The default until there is enough to measure, and for MiniLM sentence models, for which it was
-/// measured on fourteen sets of questions.
-const KNOWN: Scale = Scale { floor: 0.10, span: 0.60, windows: 0 };
+/// The default until there is enough to measure, and for MiniLM sentence models, on which it was
+/// measured with fourteen sets of questions.
+const DEFAULT_SCALE: Scale = Scale { floor: 0.10, span: 0.60, windows: 0 };
 /// Minimum windows and pages for a measurement.
-const WINDOWS: u64 = 500;
-const PAGES: u64 = 50;
+const MIN_WINDOWS: u64 = 500;
+const MIN_PAGES: u64 = 50;
 /// Number of compared pairs, and of windows that search their nearest page.
 const PAIRS: u64 = 2000;
 const QUERIES: u64 = 60;
 /// Approximate maximum of comparisons while a caller waits, and minimum number of searches.
-const COMPARED: u64 = 2_000_000;
-const FEWEST_QUERIES: u64 = 10;
+const MAX_COMPARISONS: u64 = 2_000_000;
+const MIN_QUERIES: u64 = 10;
 /// Windows compared with a question for its background, and minimum number of windows.
-const SAMPLE: u64 = 100;
-const FEWEST: u64 = 50;
+const BACKGROUND_WINDOWS: u64 = 100;
+const MIN_BACKGROUND_WINDOWS: u64 = 50;
 /// Minimum span. A smaller one would amplify noise.
-const LEAST_SPAN: f32 = 0.15;
+const MIN_SPAN: f32 = 0.15;
 
 /// The windows that a scale is measured on.
 pub(super) struct Windows<'a> {
@@ -74,12 +74,13 @@ impl<'a> Windows<'a> {
         Some((page, self.vectors.window_of(page, (nth - before) as usize)?))
     }
 
-    /// Returns the cosine of the nearest page to `query` other than `own`.
-    fn nearest(&self, query: &[f32], own: u64) -> Option<f32> {
+    /// Returns the cosine of the nearest page to `query` other than `own_page`.
+    fn nearest(&self, query: &[f32], own_page: u64) -> Option<f32> {
         let near = match &self.ends {
-            None => self.vectors.search(query, 1, &|page| page != own),
+            None => self.vectors.search(query, 1, &|page| page != own_page),
             Some(ends) => {
-                let mut others = ends.iter().map(|(page, _)| *page).filter(|page| *page != own);
+                let mut others =
+                    ends.iter().map(|(page, _)| *page).filter(|page| *page != own_page);
                 self.vectors.search_among(query, 1, &mut others)
             }
         };
@@ -91,7 +92,7 @@ impl<'a> Windows<'a> {
     fn queries(&self) -> u64 {
         match self.ends {
             None => QUERIES,
-            Some(_) => (COMPARED / self.windows.max(1)).clamp(FEWEST_QUERIES, QUERIES),
+            Some(_) => (MAX_COMPARISONS / self.windows.max(1)).clamp(MIN_QUERIES, QUERIES),
         }
     }
 }
@@ -99,7 +100,7 @@ impl<'a> Windows<'a> {
 impl Scale {
     /// Returns the default scale.
     pub(super) const fn new() -> Self {
-        KNOWN
+        DEFAULT_SCALE
     }
 
     /// Returns whether the scale is a guess: neither measured nor of a known model.
@@ -109,18 +110,20 @@ impl Scale {
 
     /// Returns whether the scale should be measured now.
     pub(super) fn is_due(&self, model: &str, size: &Windows<'_>) -> bool {
-        !is_known(model) && size.windows >= WINDOWS.max(2 * self.windows) && size.pages >= PAGES
+        !is_known(model)
+            && size.windows >= MIN_WINDOWS.max(2 * self.windows)
+            && size.pages >= MIN_PAGES
     }
 
     /// Measures the scale. The floor is the median cosine of random windows of two pages. The top
     /// is the 95th percentile of nearest-page cosines. Deterministic.
     pub(super) fn measured(all: &Windows<'_>) -> Self {
         let windows = all.windows;
-        let mut dice = Dice(windows);
-        let mut any = || all.nth(dice.next() % windows.max(1));
+        let mut generator = SampleGenerator(windows);
+        let mut random_window = || all.nth(generator.next() % windows.max(1));
         let mut cosines = Vec::new();
         for _ in 0..PAIRS {
-            if let (Some((one, a)), Some((other, b))) = (any(), any())
+            if let (Some((one, a)), Some((other, b))) = (random_window(), random_window())
                 && one != other
             {
                 cosines.push(a.iter().zip(&b).map(|(a, b)| a * b).sum::<f32>());
@@ -128,28 +131,28 @@ impl Scale {
         }
         let mut nearest = Vec::new();
         for _ in 0..all.queries() {
-            if let Some((own, query)) = any() {
-                nearest.extend(all.nearest(&query, own));
+            if let Some((own_page, query)) = random_window() {
+                nearest.extend(all.nearest(&query, own_page));
             }
         }
-        let (Some(floor), Some(top)) = (part(cosines, 0.5), part(nearest, 0.95)) else {
-            return KNOWN;
+        let (Some(floor), Some(top)) = (quantile(cosines, 0.5), quantile(nearest, 0.95)) else {
+            return DEFAULT_SCALE;
         };
-        Self { floor, span: (top - floor).max(LEAST_SPAN), windows }
+        Self { floor, span: (top - floor).max(MIN_SPAN), windows }
     }
 
     /// Returns the median cosine of `question` with random windows. `None` if there are too few.
     pub(super) fn background(all: &Windows<'_>, question: &[f32]) -> Option<f32> {
         let windows = all.windows;
-        if windows < FEWEST {
+        if windows < MIN_BACKGROUND_WINDOWS {
             return None;
         }
-        let mut dice = Dice(windows);
-        let cosines = (0..SAMPLE).filter_map(|_| {
-            let (_, window) = all.nth(dice.next() % windows)?;
+        let mut generator = SampleGenerator(windows);
+        let cosines = (0..BACKGROUND_WINDOWS).filter_map(|_| {
+            let (_, window) = all.nth(generator.next() % windows)?;
             Some(question.iter().zip(&window).map(|(a, b)| a * b).sum::<f32>())
         });
-        part(cosines.collect(), 0.5)
+        quantile(cosines.collect(), 0.5)
     }
 }
 
@@ -158,17 +161,17 @@ fn is_known(model: &str) -> bool {
     model.to_ascii_lowercase().contains("minilm")
 }
 
-/// Returns the quantile `part` of `numbers`.
-fn part(mut numbers: Vec<f32>, part: f64) -> Option<f32> {
+/// Returns the quantile of `numbers` at `share`, 0 to 1.
+fn quantile(mut numbers: Vec<f32>, share: f64) -> Option<f32> {
     numbers.sort_by(f32::total_cmp);
-    let at = (numbers.len() as f64 * part) as usize;
+    let at = (numbers.len() as f64 * share) as usize;
     numbers.get(at.min(numbers.len().saturating_sub(1))).copied()
 }
 
 /// A deterministic random number generator, not for secrets.
-struct Dice(u64);
+struct SampleGenerator(u64);
 
-impl Dice {
+impl SampleGenerator {
     fn next(&mut self) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -186,16 +189,16 @@ mod tests {
     fn floor_and_span_are_those_of_the_pages() {
         let dir = tempfile::tempdir().unwrap();
         let vectors = Vectors::open(dir.path(), "s", "m", 64).unwrap().0;
-        let mut dice = Dice(1);
+        let mut generator = SampleGenerator(1);
         assert!(!Scale::new().is_due("other", &Windows::all(&vectors)));
         // All vectors share a direction, so any two have a cosine of 0.5; of each page's two
         // neighbours, one is nearer by topic.
         for page in 0..400_u64 {
-            let window = |n: u64, dice: &mut Dice| {
+            let window = |n: u64, generator: &mut SampleGenerator| {
                 let mut vector = vec![0.0_f32; 64];
                 vector[0] = 1.0;
                 vector[1 + (page / 2 * 7 % 63) as usize] += 0.9;
-                vector[1 + (dice.next() % 63) as usize] += 0.43;
+                vector[1 + (generator.next() % 63) as usize] += 0.43;
                 let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
                 WindowVector {
                     start: n as u32,
@@ -203,7 +206,7 @@ mod tests {
                     vector: vector.iter().map(|x| x / length).collect(),
                 }
             };
-            let windows = [window(0, &mut dice), window(1, &mut dice)];
+            let windows = [window(0, &mut generator), window(1, &mut generator)];
             vectors.put(page, Key([0; 16]), &windows).unwrap();
         }
         assert!(Scale::new().is_due("other", &Windows::all(&vectors)));
@@ -219,16 +222,16 @@ mod tests {
         assert!(!scale.is_guess("other"));
         assert_eq!(scale, Scale::measured(&Windows::all(&vectors)));
         // The scale of some pages does not depend on other pages.
-        let own: Vec<u64> = (0..350).collect();
-        let before = Scale::measured(&Windows::of(&vectors, &own));
+        let own_page: Vec<u64> = (0..350).collect();
+        let before = Scale::measured(&Windows::of(&vectors, &own_page));
         assert!((before.floor - 0.5).abs() < 0.03, "{before:?}");
-        let nth = |nth| Windows::of(&vectors, &own).nth(nth).map(|(page, _)| page);
+        let nth = |nth| Windows::of(&vectors, &own_page).nth(nth).map(|(page, _)| page);
         assert_eq!(
             [nth(0), nth(1), nth(2), nth(699), nth(700)],
             [Some(0), Some(0), Some(1), Some(349), None]
         );
         (350..400).for_each(|page| vectors.remove(page));
         vectors.put(1000, Key([0; 16]), &[]).unwrap();
-        assert_eq!(before, Scale::measured(&Windows::of(&vectors, &own)));
+        assert_eq!(before, Scale::measured(&Windows::of(&vectors, &own_page)));
     }
 }

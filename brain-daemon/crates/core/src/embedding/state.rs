@@ -24,13 +24,13 @@ pub(crate) struct Meaning {
     /// A test's embedder, in place of the configured one.
     pub(super) override_embedder: OnceLock<Arc<dyn Embedder>>,
     /// Locked during an embedding round.
-    pub(super) turn: Mutex<EmbedState>,
-    /// Number of commands waiting for a round; the background lets them go first.
+    pub(super) round_state: Mutex<EmbedState>,
+    /// Number of commands that wait for a round. Background rounds wait for them.
     pub(super) waiting_commands: AtomicUsize,
     /// Set when another model was configured or installed.
     pub(super) needs_reload: AtomicBool,
     /// Detects imports.
-    pub(super) pace: Mutex<BackgroundThrottle>,
+    pub(super) background_throttle: Mutex<BackgroundThrottle>,
     /// What prevents embedding, with a hint.
     problem: Mutex<Option<(String, Option<String>)>>,
 }
@@ -52,7 +52,7 @@ pub(super) struct Shared {
     /// Number of page changes since the start.
     pub(super) changes: AtomicU64,
     /// Wakes the embedding worker.
-    pub(super) bell: Notify,
+    pub(super) wake: Notify,
 }
 
 /// The state of the vectors.
@@ -62,7 +62,7 @@ enum VectorStage {
     /// Searchable and updated by the commit hook.
     Open(Arc<OpenVectors>),
     /// Cannot be opened, or no provider is configured.
-    Shut,
+    Unavailable,
 }
 
 /// The configured embedder.
@@ -75,14 +75,14 @@ pub(super) struct Provider {
     /// The embedder, or why it is unusable.
     pub(super) embedder: Result<Arc<dyn Embedder>, EmbedError>,
     /// Windows per call.
-    pub(super) at_once: usize,
+    pub(super) batch_size: usize,
 }
 
 /// The open vectors and their embedder.
 pub(super) struct OpenVectors {
     pub(super) space: VectorSpace,
     pub(super) embedder: Arc<dyn Embedder>,
-    pub(super) at_once: usize,
+    pub(super) batch_size: usize,
     pub(super) vectors: Vectors,
     pub(super) scale: RwLock<Scale>,
     /// Scales of restricted callers, by their sources.
@@ -91,17 +91,17 @@ pub(super) struct OpenVectors {
 
 /// State between two rounds.
 pub(super) struct EmbedState {
-    /// No attempt before this time.
-    pub(super) rests_until: Option<Instant>,
+    /// Time of the next attempt after a failure.
+    pub(super) retry_at: Option<Instant>,
     /// Consecutive failures.
     pub(super) failures: u32,
-    /// Retrying does not help.
-    pub(super) given_up: bool,
+    /// Whether retrying is pointless until something changes.
+    pub(super) has_given_up: bool,
     /// When the file was last written.
     pub(super) flushed: Instant,
-    /// The last write failed.
+    /// Whether the last write failed.
     pub(super) flush_failed: bool,
-    /// Vectors of other models were removed.
+    /// Whether vectors of other models were removed.
     pub(super) others_removed: bool,
 }
 
@@ -118,15 +118,15 @@ impl Meaning {
                 suppressed_pages: Mutex::default(),
                 suppressions: AtomicUsize::new(0),
                 changes: AtomicU64::new(0),
-                bell: Notify::new(),
+                wake: Notify::new(),
             }),
             query_embedder: Arc::default(),
             provider: Mutex::default(),
             override_embedder: OnceLock::new(),
-            turn: Mutex::new(EmbedState::new(now)),
+            round_state: Mutex::new(EmbedState::new(now)),
             waiting_commands: AtomicUsize::new(0),
             needs_reload: AtomicBool::new(false),
-            pace: Mutex::new(BackgroundThrottle::new(now)),
+            background_throttle: Mutex::new(BackgroundThrottle::new(now)),
             problem: Mutex::default(),
         }
     }
@@ -143,9 +143,9 @@ impl Meaning {
 impl EmbedState {
     pub(super) fn new(now: Instant) -> Self {
         Self {
-            rests_until: None,
+            retry_at: None,
             failures: 0,
-            given_up: false,
+            has_given_up: false,
             flushed: now,
             flush_failed: false,
             others_removed: false,
@@ -169,7 +169,7 @@ impl Shared {
         loop {
             let began = match &*stage {
                 VectorStage::Open(open_vectors) => return Some(Arc::clone(open_vectors)),
-                VectorStage::Shut => return None,
+                VectorStage::Unavailable => return None,
                 VectorStage::Opening(began) => *began,
             };
             let left = until.min(began + patience).saturating_duration_since(Instant::now());
@@ -196,7 +196,7 @@ impl Shared {
 
     /// Marks the vectors as unavailable.
     pub(super) fn shut(&self) {
-        *locked(&self.stage) = VectorStage::Shut;
+        *locked(&self.stage) = VectorStage::Unavailable;
         self.stage_changed.notify_all();
     }
 

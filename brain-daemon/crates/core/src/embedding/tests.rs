@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Delete, Embed, Origin, PageRef, Put, Slug, SourceAdd, SourceId, Sync};
 
-use crate::{Brain, Caller, Silent};
+use crate::{Brain, Caller, NoProgress};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose, VectorSpace};
 
-mod trouble;
+mod failures;
 
 const DIMENSIONS: usize = 256;
 
-struct Hands(AtomicI64);
+struct MockClock(AtomicI64);
 
-impl Clock for Hands {
+impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.fetch_add(1, Ordering::SeqCst)
     }
@@ -32,13 +32,13 @@ type Meanwhile = Box<dyn Fn(&str) + Send>;
 
 /// A fake embedder: one dimension per word.
 #[derive(Default)]
-struct Words {
+struct WordEmbedder {
     identity: Mutex<String>,
     /// The page texts that it received.
     texts: Mutex<Vec<String>>,
     calls: AtomicUsize,
     inside: AtomicUsize,
-    most_inside: AtomicUsize,
+    max_inside: AtomicUsize,
     rests: AtomicUsize,
     fault: Mutex<Option<EmbedError>>,
     stalls: AtomicBool,
@@ -49,7 +49,7 @@ fn fault(kind: EmbedErrorKind) -> EmbedError {
     EmbedError { kind, message: "the endpoint is on holiday".into(), hint: Some("wait".into()) }
 }
 
-impl Embedder for Words {
+impl Embedder for WordEmbedder {
     fn space(&self) -> Result<VectorSpace, EmbedError> {
         let identity = format!("words {}", self.identity.lock().unwrap());
         Ok(VectorSpace { model: "words".into(), identity, dimensions: DIMENSIONS })
@@ -63,7 +63,7 @@ impl Embedder for Words {
     ) -> Result<Vec<Vec<f32>>, EmbedError> {
         self.calls.fetch_add(1, Ordering::SeqCst);
         let inside = self.inside.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_inside.fetch_max(inside, Ordering::SeqCst);
+        self.max_inside.fetch_max(inside, Ordering::SeqCst);
         while self.stalls.load(Ordering::SeqCst) {
             // An embedder that ignores cancellation.
             std::thread::sleep(Duration::from_millis(5));
@@ -110,18 +110,18 @@ fn vector(text: &str) -> Vec<f32> {
     vector.into_iter().map(|x| x / length).collect()
 }
 
-fn start(dir: &Path, words: Option<&Arc<Words>>) -> Arc<Brain> {
+fn start(dir: &Path, words: Option<&Arc<WordEmbedder>>) -> Arc<Brain> {
     start_with(dir, words, |_| None)
 }
 
 fn start_with(
     dir: &Path,
-    words: Option<&Arc<Words>>,
+    words: Option<&Arc<WordEmbedder>>,
     env: impl Fn(&str) -> Option<String>,
 ) -> Arc<Brain> {
     let home = Home::at(dir.join("home"));
     let config = Config::load(&home.config(), env).unwrap();
-    let clock = Arc::new(Hands(AtomicI64::new(1_795_000_000_000)));
+    let clock = Arc::new(MockClock(AtomicI64::new(1_795_000_000_000)));
     let brain = Brain::open(home, config, clock, 7).unwrap();
     if let Some(words) = words {
         brain.embedding.set_embedder(Arc::clone(words) as Arc<dyn Embedder>);
@@ -137,7 +137,7 @@ fn page(text: &str) -> PageRef {
     PageRef { source: None, slug: slug(text) }
 }
 
-/// Puts a page; its number.
+/// Puts a page and returns its id.
 fn put(brain: &Brain, name: &str, content: &str) -> u64 {
     let content = content.as_bytes().to_vec();
     let request =
@@ -155,19 +155,19 @@ fn delete(brain: &Brain, name: &str) {
     brain.pages.delete(&Caller::local(0), &Delete { page: page(name), expect: None }).unwrap();
 }
 
-/// Lets the background work until it has nothing to do.
-fn work(brain: &Brain) {
+/// Runs background rounds until no pages are pending.
+fn embed_all(brain: &Brain) {
     for _ in 0..200 {
         if !brain.embedding.embed_in_background().is_zero() {
             return;
         }
     }
-    panic!("it does not come to rest");
+    panic!("pages are still pending after 200 rounds");
 }
 
-/// What vectors lack for a question, as the owner reads it.
-fn text(meant: &super::VectorResults) -> Option<String> {
-    meant.degradation.as_ref().map(|degradation| degradation.text(&Caller::local(0)))
+/// Returns why the results are incomplete, as the owner sees it.
+fn text(results: &super::VectorResults) -> Option<String> {
+    results.degradation.as_ref().map(|degradation| degradation.text(&Caller::local(0)))
 }
 
 fn degradation(brain: &Brain, question: &str) -> Option<String> {
@@ -186,19 +186,22 @@ fn near(brain: &Brain, question: &str) -> Vec<u64> {
 }
 
 #[test]
-fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn page_is_never_found_by_its_former_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let harbour = put(&brain, "harbour", "boats moor at the quay");
     let garden = put(&brain, "garden", "tomatoes and basil grow");
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "boats quay"), [harbour]);
     assert_eq!(near(&brain, "tomatoes basil"), [garden]);
-    let meant = brain.embedding.near("boats", 10, &|page| page != harbour, None);
-    assert!(meant.near.iter().all(|near| near.page != harbour), "only what may be seen");
-    assert_eq!((meant.floor, meant.span, meant.read, meant.degradation), (0.10, 0.60, 1.0, None));
-    let meant = brain.embedding.near("illegible boats", 10, &|_| true, None);
-    assert!((meant.read - 0.25).abs() < 1e-6, "the model says what it can read");
+    let results = brain.embedding.near("boats", 10, &|page| page != harbour, None);
+    assert!(results.near.iter().all(|near| near.page != harbour), "hidden pages are left out");
+    assert_eq!(
+        (results.floor, results.span, results.coverage, results.degradation),
+        (0.10, 0.60, 1.0, None)
+    );
+    let results = brain.embedding.near("illegible boats", 10, &|_| true, None);
+    assert!((results.coverage - 0.25).abs() < 1e-6, "the model says what it can read");
     assert!(brain.embedding.distance(harbour, garden).unwrap() > 0.3);
     // Before a write is acknowledged, the old vectors are gone; the new ones come later.
     put(&brain, "harbour", "cranes unload containers");
@@ -208,30 +211,27 @@ fn a_page_is_found_by_its_vectors_and_never_by_those_that_it_had() {
         degradation(&brain, "cranes").unwrap(),
         "search by meaning: 50 % of the pages have their vectors"
     );
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "cranes containers"), [harbour]);
     delete(&brain, "garden");
     assert_eq!(near(&brain, "tomatoes basil"), [] as [u64; 0]);
     assert_eq!(brain.embedding.distance(harbour, garden), None);
-    let standing = brain.embedding.meaning_status();
-    assert_eq!(
-        (standing.pages, standing.missing, standing.model.as_deref()),
-        (1, 0, Some("words"))
-    );
+    let status = brain.embedding.meaning_status();
+    assert_eq!((status.pages, status.missing, status.model.as_deref()), (1, 0, Some("words")));
 }
 
 #[test]
-fn what_changes_about_a_page_besides_its_text_costs_no_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn metadata_changes_need_no_new_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let one = put(&brain, "one", "boats moor here");
-    work(&brain);
+    embed_all(&brain);
     put(&brain, "one", "---\ntags: [harbour]\n---\nboats moor here");
     assert_eq!(near(&brain, "boats moor"), [one]);
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 1);
     put(&brain, "one", "---\ntitle: The quay\n---\nboats moor here");
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(
         words.texts.lock().unwrap()[1..],
         ["The quay. boats moor here"],
@@ -241,29 +241,29 @@ fn what_changes_about_a_page_besides_its_text_costs_no_vectors() {
 
 #[test]
 fn newest_pages_come_first() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     for name in ["a", "b", "c"] {
         put(&brain, name, &format!("---\ntitle: {name}\n---\ntext {name}"));
     }
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(*words.texts.lock().unwrap(), ["c. text c", "b. text b", "a. text a"]);
 }
 
 #[test]
-fn a_start_makes_only_what_is_missing() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn start_embeds_only_missing_pages() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let (stays, changes) =
         (put(&brain, "stays", "boats moor"), put(&brain, "changes", "tomatoes grow"));
     put(&brain, "goes", "snow falls");
-    work(&brain);
+    embed_all(&brain);
     brain.settle();
     // These are never flushed: as after a crash.
     put(&brain, "changes", "tomatoes rot");
     delete(&brain, "goes");
     drop(brain);
-    // Nobody makes vectors, and somebody writes.
+    // A page is written while no model is configured.
     let brain = start(dir.path(), None);
     let new = put(&brain, "new", "wind blows");
     drop(brain);
@@ -271,8 +271,8 @@ fn a_start_makes_only_what_is_missing() {
     words.stalls.store(true, Ordering::SeqCst);
     let brain = start(dir.path(), Some(&words));
     std::thread::scope(|scope| {
-        let working = scope.spawn(|| work(&brain));
-        // Before anything is made anew, nothing that is out of date is found.
+        let working = scope.spawn(|| embed_all(&brain));
+        // Stale vectors are gone before new ones are made.
         let open = brain
             .embedding
             .state
@@ -293,8 +293,8 @@ fn a_start_makes_only_what_is_missing() {
 }
 
 #[test]
-fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn page_that_changes_during_embedding_gets_no_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "first wording");
     let other = put(&brain, "other", "short life");
@@ -307,7 +307,7 @@ fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
             delete(&brain, "other");
         }
     }));
-    work(&brain);
+    embed_all(&brain);
     *words.meanwhile.lock().unwrap() = None;
     assert_eq!(near(&brain, "second wording"), [id]);
     let open = brain.embedding.state.shared.open_vectors().unwrap();
@@ -316,11 +316,11 @@ fn a_page_that_changes_while_its_vectors_are_made_does_not_get_those() {
 }
 
 #[test]
-fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn new_model_replaces_old_vectors_when_complete() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
-    work(&brain);
+    embed_all(&brain);
     brain.settle();
     let place = dir.path().join("home/index/vectors");
     let files = || std::fs::read_dir(&place).unwrap().count();
@@ -334,7 +334,7 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
         degradation.starts_with("search by meaning: 0 % of the pages have their vectors"),
         "{degradation}"
     );
-    assert_eq!(files(), 1, "the former vectors are still there, should it go back");
+    assert_eq!(files(), 1, "the former vectors are kept until the new ones are complete");
     *words.fault.lock().unwrap() = None;
     while brain.embedding.embed_round(false, &|| true).unwrap().pages > 0 {}
     assert_eq!(near(&brain, "boats moor"), [id]);
@@ -342,13 +342,13 @@ fn another_model_begins_empty_and_the_old_vectors_go_when_it_is_done() {
     drop(brain);
     words.texts.lock().unwrap().clear();
     let brain = start(dir.path(), Some(&words));
-    work(&brain);
+    embed_all(&brain);
     assert_eq!((near(&brain, "boats moor"), words.texts.lock().unwrap().len()), (vec![id], 0));
 }
 
 #[test]
-fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn suppressed_pages_are_embedded_on_request() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let notes = dir.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
@@ -366,41 +366,42 @@ fn what_a_sync_brings_without_vectors_gets_them_when_somebody_asks() {
     };
     // Before there are vectors, and after.
     std::fs::write(notes.join("early.md"), "frogs leap\n").unwrap();
-    brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap();
-    work(&brain);
+    brain.sync.sync(&Caller::local(0), &sync(false), &NoProgress).unwrap();
+    embed_all(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 0);
-    brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    brain.embedding.embed(&Embed { all: false, dry_run: false }, &NoProgress).unwrap();
     assert_eq!(std::mem::take(&mut *words.texts.lock().unwrap()).len(), 1);
     std::fs::write(notes.join("synced.md"), "boats moor at the quay\n").unwrap();
-    let added = brain.sync.sync(&Caller::local(0), &sync(false), &Silent).unwrap().sources[0].added;
+    let added =
+        brain.sync.sync(&Caller::local(0), &sync(false), &NoProgress).unwrap().sources[0].added;
     assert_eq!(added, 1);
     put(&brain, "captured", "tomatoes grow");
-    work(&brain);
+    embed_all(&brain);
     let texts = words.texts.lock().unwrap().clone();
     assert!(texts.len() == 1 && texts[0].contains("tomatoes grow"), "{texts:?}");
     assert_eq!(brain.embedding.meaning_status().missing, 1);
-    let dry = brain.embedding.embed(&Embed { all: false, dry_run: true }, &Silent).unwrap();
+    let dry = brain.embedding.embed(&Embed { all: false, dry_run: true }, &NoProgress).unwrap();
     assert_eq!((dry.pages, dry.missing), (1, 1));
-    let made = brain.embedding.embed(&Embed { all: false, dry_run: false }, &Silent).unwrap();
+    let made = brain.embedding.embed(&Embed { all: false, dry_run: false }, &NoProgress).unwrap();
     assert_eq!((made.pages, made.missing), (1, 0));
-    // One that is not told so gives the background its work.
+    // The background embeds the pages of a sync without suppression.
     std::fs::write(notes.join("next.md"), "snow falls\n").unwrap();
-    brain.sync.sync(&Caller::local(0), &sync(true), &Silent).unwrap();
-    work(&brain);
+    brain.sync.sync(&Caller::local(0), &sync(true), &NoProgress).unwrap();
+    embed_all(&brain);
     assert!(words.texts.lock().unwrap().last().unwrap().contains("snow falls"));
 }
 
 #[test]
-fn without_a_model_nothing_is_asked_and_nothing_is_missed() {
+fn without_a_model_nothing_is_degraded() {
     let dir = tempfile::tempdir().unwrap();
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");
-    work(&brain);
-    let meant = brain.embedding.near("boats", 10, &|_| true, None);
-    assert_eq!((meant.near.len(), meant.degradation), (0, None));
+    embed_all(&brain);
+    let results = brain.embedding.near("boats", 10, &|_| true, None);
+    assert_eq!((results.near.len(), results.degradation), (0, None));
     assert_eq!(brain.embedding.distance(id, id), None);
-    let standing = brain.embedding.meaning_status();
-    assert_eq!((standing.provider.as_str(), standing.missing, standing.problem), ("none", 0, None));
+    let status = brain.embedding.meaning_status();
+    assert_eq!((status.provider.as_str(), status.missing, status.problem), ("none", 0, None));
     assert!(
         brain
             .embedding

@@ -9,8 +9,8 @@ use super::EmbeddingService;
 use super::state::{EmbedState, OpenVectors, locked};
 use brain_base::home::free_bytes;
 
-/// Interval and amount after which vectors are written. A crash loses at most this much, which is
-/// made, and possibly paid, again.
+/// Interval and amount after which vectors are written. A crash loses at most this much; it is made
+/// again, and possibly paid again.
 pub(super) const FLUSH_EVERY: Duration = Duration::from_secs(10);
 const FLUSH_BYTES: usize = 32 * 1024;
 
@@ -25,12 +25,13 @@ impl EmbeddingService {
     /// Writes the vectors of `open`, which may have been closed since.
     pub(super) fn flush_open_vectors(&self, open: &OpenVectors) {
         if let Err(error) = open.vectors.flush(self.state.shared.seen.load(Ordering::Acquire)) {
-            tracing::warn!(%error, "the last vectors are made again after the next start");
+            tracing::warn!(%error, "cannot write the last vectors; they are made again after the \
+                                    next start");
         }
     }
 
     /// Writes vectors if it is due, or now.
-    pub(super) fn keep(&self, work: &mut EmbedState, open: &OpenVectors, now: bool) {
+    pub(super) fn flush_if_due(&self, work: &mut EmbedState, open: &OpenVectors, now: bool) {
         let seen = self.state.shared.seen.load(Ordering::Acquire);
         let is_much = open.vectors.waiting() >= FLUSH_BYTES && !work.flush_failed;
         let is_due = is_much || work.flushed.elapsed() >= FLUSH_EVERY;
@@ -38,17 +39,19 @@ impl EmbeddingService {
             return;
         }
         work.flushed = Instant::now();
-        let kept = self.room().and_then(|()| open.vectors.flush(seen).map_err(|e| e.to_string()));
-        if let Err(error) = &kept {
+        let written = self
+            .check_free_space()
+            .and_then(|()| open.vectors.flush(seen).map_err(|e| e.to_string()));
+        if let Err(error) = &written {
             if !work.flush_failed {
-                tracing::warn!(error, "vectors are only in memory");
+                tracing::warn!(error, "cannot write vectors; they are only in memory");
             }
-            let hint = "make room on that disk: they are written as soon as there is".to_owned();
+            let hint = "make room on that disk; then they are written".to_owned();
             self.state.set_problem(Some((error.clone(), Some(hint))));
         } else if work.flush_failed && work.failures == 0 {
             self.state.set_problem(None);
         }
-        work.flush_failed = kept.is_err();
+        work.flush_failed = written.is_err();
     }
 
     /// Returns whether no vectors are only in memory.
@@ -57,13 +60,14 @@ impl EmbeddingService {
     }
 
     /// Checks the free disk space. Derived data must not use the reserve of the store.
-    fn room(&self) -> Result<(), String> {
+    fn check_free_space(&self) -> Result<(), String> {
         let Ok(free) = free_bytes(self.env.home.root()) else { return Ok(()) };
         let free = free / 1_000_000;
-        let least = self.env.config.store.min_free_mb;
-        if free < least {
+        let reserve = self.env.config.store.min_free_mb;
+        if free < reserve {
             return Err(format!(
-                "vectors are not kept: the disk has {free} MB free, and brain keeps {least} MB"
+                "vectors are not written: the disk has {free} MB free, and brain reserves \
+                 {reserve} MB"
             ));
         }
         Ok(())
@@ -75,7 +79,7 @@ impl EmbeddingService {
             return;
         }
         // The new vectors must be on disk first.
-        self.keep(work, open, true);
+        self.flush_if_due(work, open, true);
         if work.flush_failed {
             return;
         }
@@ -83,10 +87,10 @@ impl EmbeddingService {
             Ok(0) => work.others_removed = true,
             Ok(count) => {
                 work.others_removed = true;
-                tracing::info!(count, "the vectors of models that were used before are deleted");
+                tracing::info!(count, "deleted the vectors of former models");
             }
             Err(error) => {
-                tracing::warn!(%error, "the vectors of models that were used before are still there");
+                tracing::warn!(%error, "cannot delete the vectors of former models");
             }
         }
     }

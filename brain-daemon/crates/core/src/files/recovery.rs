@@ -1,9 +1,9 @@
-//! Files after an end without a flush: a power loss may have torn them.
+//! Finds files that a power loss may have torn.
 //!
-//! A page's outbox row stays until its file has been flushed, so the row is the witness: what is
-//! torn in the file of a page with such a row was written by brain. That holds for the first look
-//! after an unclean end only. At any other time a file that holds the beginning of its page, or
-//! nothing, is somebody's save.
+//! The outbox row of a page stays until its file is flushed. So after an unclean end, a torn file
+//! of a page with such a row was written by brain. This holds only for the first check after the
+//! start. At any other time, an empty file or one with the beginning of its page is a save of
+//! another program.
 
 use std::collections::HashSet;
 use std::sync::PoisonError;
@@ -15,54 +15,56 @@ use brain_store::files::is_torn;
 use brain_store::{Hash, Store, StoreError};
 
 impl FileService {
-    /// Notes which files a power loss may have torn, and forgets how the last daemon ended. Before
-    /// anything else looks at the files.
+    /// Records which files a power loss may have torn, and removes the mark of a clean end. Must
+    /// run before anything else reads the files.
     pub(crate) fn begin_recovery(&self) {
-        let mark = self.home.flushed();
-        let clean = std::fs::read_to_string(&mark)
-            .is_ok_and(|noted| state(&self.store).ok() == Some(noted));
+        let mark = self.home.shutdown_record();
+        let is_clean = std::fs::read_to_string(&mark)
+            .is_ok_and(|noted| store_state(&self.store).ok() == Some(noted));
         let rows =
             self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
-        if !clean {
+        if !is_clean {
             *self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner) =
                 rows.iter().copied().collect();
         }
-        // The mark is only good for the state that it names. Where rows stay as they are, a mark
-        // that a power loss brings back would be good again.
+        // The mark names the state of the store. While the rows stay the same, a power loss could
+        // bring the removed mark back, and it would match. So its removal is flushed.
         if std::fs::remove_file(&mark).is_ok()
             && !rows.is_empty()
             && let Some(dir) = mark.parent()
             && let Err(error) = std::fs::File::open(dir).and_then(|dir| dir.sync_all())
         {
-            tracing::warn!(%error, "run/ cannot be flushed");
+            tracing::warn!(%error, "directory run/ not flushed");
         }
     }
 
-    /// Notes that every file is on the disk.
+    /// Writes the mark of a clean end: all files are flushed.
     pub(crate) fn note_flushed(&self) {
-        let noted = state(&self.store).map_err(std::io::Error::other);
-        if let Err(error) = noted.and_then(|state| std::fs::write(self.home.flushed(), state)) {
-            // The next start looks at every file with a row as after a crash.
-            tracing::debug!(%error, "the clean end is not noted");
+        let state = store_state(&self.store).map_err(std::io::Error::other);
+        if let Err(error) =
+            state.and_then(|state| std::fs::write(self.home.shutdown_record(), state))
+        {
+            // The next start checks every file with a row, as after a crash.
+            tracing::debug!(%error, "mark of a clean end not written");
         }
     }
 
-    /// The pages whose file was not looked at yet after an end without a flush.
+    /// Returns the pages whose file was not checked yet after an unclean end.
     pub(crate) fn recovering_ids(&self) -> HashSet<u64> {
         self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether bytes are what a power loss leaves of a text that the page has, or had, and whose
-    /// digest is among `ours`.
+    /// Returns whether a power loss can have left these bytes of a text that brain wrote for this
+    /// page. `ours` are the digests of those texts.
     pub(crate) fn is_torn(&self, id: u64, ours: &[Hash], bytes: &[u8]) -> bool {
         if bytes.is_empty() {
             return true;
         }
-        let torn = || -> Result<bool, StoreError> {
+        let matches_a_version = || -> Result<bool, StoreError> {
             let reader = self.store.read(Visibility::All)?;
             let Some((_, _, record)) = reader.by_id_even_deleted(id)? else { return Ok(false) };
-            let now = reader.content(&record)?;
-            if is_torn(bytes, file_text(&now.frontmatter, &now.body).as_bytes()) {
+            let present = reader.content(&record)?;
+            if is_torn(bytes, file_text(&present.frontmatter, &present.body).as_bytes()) {
                 return Ok(true);
             }
             for former in reader.versions(id)?.into_iter().take(ours.len()) {
@@ -74,15 +76,15 @@ impl FileService {
             }
             Ok(false)
         };
-        torn().unwrap_or_else(|error| {
+        matches_a_version().unwrap_or_else(|error| {
             tracing::warn!(%error, page = id, "former versions cannot be read");
             false
         })
     }
 }
 
-/// What the store is like: of another state no mark is good.
-fn state(store: &Store) -> Result<String, StoreError> {
+/// Returns the state of the store for the mark of a clean end. A mark of another state is ignored.
+fn store_state(store: &Store) -> Result<String, StoreError> {
     let counts = store.read(Visibility::All)?.counts()?;
     Ok(format!("{} {} {}\n", store.id(), counts.seq, counts.outbox))
 }

@@ -1,5 +1,5 @@
-//! Saves of other programs that are in no file any more, because brain wrote the same file at that
-//! moment: each is kept as a version of its page, and told.
+//! Keeps saves of other programs that brain replaced because both wrote the same file at the same
+//! moment. Each save becomes a version of its page, and is reported.
 
 use std::sync::PoisonError;
 
@@ -13,25 +13,25 @@ use brain_page::{Document, decode_text};
 use brain_store::files::LostSave;
 use brain_store::unless_damaged;
 
-/// How many of the newest versions are compared with a save.
-const COMPARED: usize = 20;
-/// For how long kept saves are told, in milliseconds.
-const TOLD_FOR: i64 = 24 * 60 * 60 * 1000;
-/// How many kept saves are remembered for that.
-const MAX_TOLD: usize = 1000;
+/// The number of newest versions that are compared with a save.
+const MAX_COMPARED: usize = 20;
+/// How long a kept save is reported, in milliseconds.
+const REPORT_MS: i64 = 24 * 60 * 60 * 1000;
+/// The maximum number of kept saves that are reported.
+const MAX_REPORTED: usize = 1000;
 
-/// A save that was kept.
+/// A save that became a version of its page.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptSave {
     pub(crate) source: SourceId,
     pub(crate) conflict: SyncConflict,
-    /// When it was kept.
+    /// The time, in Unix milliseconds.
     at: i64,
 }
 
 impl FileService {
-    /// Looks at files that brain has replaced lately, and keeps what other programs saved in them.
-    /// Returns what was kept now.
+    /// Keeps the saves of other programs that brain has replaced since the last call. Returns the
+    /// saves that became versions.
     pub(crate) fn keep_saves(&self) -> Vec<KeptSave> {
         let mut kept = Vec::new();
         for tree in self.trees() {
@@ -40,7 +40,8 @@ impl FileService {
                     Ok(None) => continue,
                     Ok(Some(one)) => {
                         let (source, version) = (&one.source, one.conflict.kept_version);
-                        tracing::warn!(%source, path = save.path, version, "a save came between; kept as a version");
+                        let path = &save.path;
+                        tracing::warn!(%source, path, version, "replaced save kept as a version");
                         kept.push(one);
                         continue;
                     }
@@ -48,31 +49,32 @@ impl FileService {
                 };
                 match tree.keep_in_trash(&save) {
                     Ok(place) => {
-                        tracing::warn!(why, place = %place.display(), "a save came between; kept in the trash");
+                        let place = place.display();
+                        tracing::warn!(why, %place, "replaced save kept in the trash");
                     }
                     Err(error) => {
-                        tracing::error!(why, %error, path = save.path, "a save that came between is lost");
+                        tracing::error!(why, %error, path = save.path, "replaced save lost");
                     }
                 }
             }
         }
-        let mut told = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        told.extend(kept.iter().cloned());
-        let surplus = told.len().saturating_sub(MAX_TOLD);
-        told.drain(..surplus);
+        let mut reported = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.extend(kept.iter().cloned());
+        let surplus = reported.len().saturating_sub(MAX_REPORTED);
+        reported.drain(..surplus);
         kept
     }
 
-    /// The saves that were kept within the last day.
+    /// Returns the saves that were kept within the last day.
     pub(crate) fn kept_saves(&self) -> Vec<KeptSave> {
-        let since = self.clock.now() - TOLD_FOR;
-        let mut told = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        told.retain(|one| one.at > since);
-        told.clone()
+        let since = self.clock.now() - REPORT_MS;
+        let mut reported = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.retain(|one| one.at > since);
+        reported.clone()
     }
 
-    /// Keeps a save as a version of its page; `None` when the page or a version of it has that
-    /// text.
+    /// Keeps a save as a version of its page. Returns `None` if the page or one of its newest
+    /// versions has the same text.
     fn keep_save(&self, save: &LostSave) -> Result<Option<KeptSave>, Fault> {
         let internal = |message: String| Fault::new(brain_protocol::FaultCode::Internal, message);
         let text =
@@ -84,12 +86,13 @@ impl FileService {
         };
         let now = self.clock.now();
         let uri = format!("file://{}", self.file_place(&source, &save.path).display());
-        let provenance = SYNC.of_file(&document.frontmatter, uri, now, Some(&record.provenance));
+        let previous = Some(&record.provenance);
+        let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);
         let new = read_page(&slug, document, provenance, &save.path)?;
         if unless_damaged(reader.content(&record))?.is_some_and(|now| now == new.content) {
             return Ok(None);
         }
-        for version in reader.versions(save.tag)?.into_iter().take(COMPARED) {
+        for version in reader.versions(save.tag)?.into_iter().take(MAX_COMPARED) {
             if reader
                 .version(save.tag, version.version)?
                 .is_some_and(|kept| kept.content == new.content)
@@ -98,11 +101,13 @@ impl FileService {
             }
         }
         drop(reader);
-        let (place, page) = (source.clone(), slug.clone());
+        let (id, page) = (source.clone(), slug.clone());
         let kept_version = self.store.write(move |draft| {
-            let now_there = draft.page(&place, &page)?.filter(|there| there.id == record.id);
-            match now_there.filter(|there| there.deleted_at.is_none()) {
-                Some(there) => draft.keep_version(&place, &page, there, new.clone(), now).map(Some),
+            let present = draft.page(&id, &page)?.filter(|present| present.id == record.id);
+            match present.filter(|present| present.deleted_at.is_none()) {
+                Some(present) => {
+                    draft.keep_version(&id, &page, present, new.clone(), now).map(Some)
+                }
                 None => Ok(None),
             }
         })?;

@@ -104,7 +104,7 @@ impl CrossPhase<'_> {
         }
     }
 
-    /// Returns the next affordable cross and the number of answers before it.
+    /// Returns the next cross that the budget covers, and the number of answers before it.
     fn next(
         &self,
         shared: &Mutex<WorkerState>,
@@ -172,26 +172,26 @@ mod tests {
 
     /// Answers depending on the prompt, and counts calls.
     struct Fake<F> {
-        says: F,
-        asked: AtomicUsize,
-        at_once: AtomicUsize,
-        most_at_once: AtomicUsize,
+        answer: F,
+        calls: AtomicUsize,
+        concurrent: AtomicUsize,
+        max_concurrent: AtomicUsize,
     }
 
     impl<F: Fn(&str) -> Result<String, ModelError> + Sync> IdeaModel for Fake<F> {
         fn ask(&self, prompt: &Prompt, _: &dyn Fn() -> bool) -> Result<String, ModelError> {
-            self.asked.fetch_add(1, SeqCst);
-            let state = self.at_once.fetch_add(1, SeqCst) + 1;
-            self.most_at_once.fetch_max(state, SeqCst);
+            self.calls.fetch_add(1, SeqCst);
+            let concurrent = self.concurrent.fetch_add(1, SeqCst) + 1;
+            self.max_concurrent.fetch_max(concurrent, SeqCst);
             std::thread::sleep(std::time::Duration::from_millis(5));
-            let said = (self.says)(&prompt.text);
-            self.at_once.fetch_sub(1, SeqCst);
-            said
+            let answer = (self.answer)(&prompt.text);
+            self.concurrent.fetch_sub(1, SeqCst);
+            answer
         }
     }
 
-    fn fake<F: Fn(&str) -> Result<String, ModelError> + Sync>(says: F) -> Fake<F> {
-        Fake { says, asked: 0.into(), at_once: 0.into(), most_at_once: 0.into() }
+    fn fake<F: Fn(&str) -> Result<String, ModelError> + Sync>(answer: F) -> Fake<F> {
+        Fake { answer, calls: 0.into(), concurrent: 0.into(), max_concurrent: 0.into() }
     }
 
     fn error(reason: FailureReason) -> ModelError {
@@ -211,9 +211,9 @@ mod tests {
         check_budget: &(dyn Fn() -> Result<(), ModelError> + Sync),
     ) -> (BTreeMap<usize, CrossOutcome>, Option<ModelError>) {
         let outcome = Mutex::new(BTreeMap::new());
-        let save = |number, one| {
+        let save = |number, cross_outcome| {
             assert!(
-                outcome.lock().unwrap().insert(number, one).is_none(),
+                outcome.lock().unwrap().insert(number, cross_outcome).is_none(),
                 "{number} was asked twice"
             );
             Ok(())
@@ -234,8 +234,8 @@ mod tests {
         let (outcome, ended) = run(&model, 24, &|| Ok(()));
         assert_eq!((outcome.len(), ended), (24, None));
         assert_eq!(outcome[&7], CrossOutcome::Ideas(vec!["of 7".into()]));
-        assert_eq!(model.asked.load(SeqCst), 24);
-        assert!((2..=4).contains(&model.most_at_once.load(SeqCst)));
+        assert_eq!(model.calls.load(SeqCst), 24);
+        assert!((2..=4).contains(&model.max_concurrent.load(SeqCst)));
     }
 
     #[test]
@@ -259,14 +259,14 @@ mod tests {
     fn unavailable_service_ends_the_phase() {
         let model = fake(|_: &str| Err(error(FailureReason::Service)));
         let (outcome, ended) = run(&model, 24, &|| Ok(()));
-        assert!(outcome.is_empty(), "they wait for another time: {outcome:?}");
+        assert!(outcome.is_empty(), "they stay open: {outcome:?}");
         assert_eq!(ended.unwrap().reason, FailureReason::Service);
-        assert!(model.asked.load(SeqCst) <= MAX_CONCURRENT);
+        assert!(model.calls.load(SeqCst) <= MAX_CONCURRENT);
 
         let model = fake(|_: &str| Err(error(FailureReason::Passing)));
         let (_, ended) = run(&model, 24, &|| Ok(()));
         assert_eq!(ended.unwrap().reason, FailureReason::Passing);
-        assert!(model.asked.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
+        assert!(model.calls.load(SeqCst) <= MAX_CONSECUTIVE_FAILURES as usize + MAX_CONCURRENT);
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
         };
         let model = fake(good);
         let (outcome, ended) = run(&model, 24, &check_budget);
-        assert_eq!((outcome.len(), model.asked.load(SeqCst)), (5, 5));
+        assert_eq!((outcome.len(), model.calls.load(SeqCst)), (5, 5));
         assert_eq!(ended.unwrap().reason, FailureReason::Budget);
     }
 

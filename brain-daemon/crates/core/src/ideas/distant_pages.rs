@@ -34,7 +34,7 @@ pub(super) struct DomainBank {
     /// Page ids, best first, and whether each represents its group.
     pub(super) pages: Vec<(u64, bool)>,
     /// Whether there were too few groups.
-    pub(super) short: bool,
+    pub(super) has_too_few_groups: bool,
 }
 
 /// Returns the staleness of a page: 2 if it is old and was never edited, 1 if the last edit is old.
@@ -71,8 +71,8 @@ pub(super) fn select(candidates: &[Candidate], close: &[(u64, Slug)], max: usize
     for tops in [far, near] {
         round_robin(tops.into_iter().map(|(_, pages)| pages).collect(), max, &mut pages);
     }
-    let short = pages.len() < max;
-    if short {
+    let has_too_few_groups = pages.len() < max;
+    if has_too_few_groups {
         let taken: HashSet<u64> = pages.iter().map(|page| page.id).collect();
         let mut rest: Vec<&Candidate> = free().filter(|page| !taken.contains(&page.id)).collect();
         rest.sort_unstable_by_key(|page| (near_groups.contains(group(&page.slug)), rank(page)));
@@ -80,9 +80,15 @@ pub(super) fn select(candidates: &[Candidate], close: &[(u64, Slug)], max: usize
         let domains = pages.len();
         pages.extend(rest);
         let origin = |(at, page): (usize, &Candidate)| (page.id, at < domains);
-        return DomainBank { pages: pages.into_iter().enumerate().map(origin).collect(), short };
+        return DomainBank {
+            pages: pages.into_iter().enumerate().map(origin).collect(),
+            has_too_few_groups,
+        };
     }
-    DomainBank { pages: pages.into_iter().map(|page| (page.id, true)).collect(), short }
+    DomainBank {
+        pages: pages.into_iter().map(|page| (page.id, true)).collect(),
+        has_too_few_groups,
+    }
 }
 
 /// Takes one page of each list in turn until `out` has `max`. The list with the best first page
@@ -148,14 +154,14 @@ mod tests {
             page(6, "c/z/a", 0, 0),
         ];
         let domain_bank = select(&pages, &[], 3);
-        assert_eq!((ids(&domain_bank), domain_bank.short), (vec![2, 4, 6], false));
+        assert_eq!((ids(&domain_bank), domain_bank.has_too_few_groups), (vec![2, 4, 6], false));
     }
 
     #[test]
     fn groups_with_close_pages_are_excluded() {
         let pages = [page(1, "a/x/one", 0, 0), page(2, "a/x/two", 0, 50), page(3, "a/y/one", 0, 0)];
         let domain_bank = select(&pages, &[close(1, "a/x/one")], 1);
-        assert_eq!(domain_bank, DomainBank { pages: vec![(3, true)], short: false });
+        assert_eq!(domain_bank, DomainBank { pages: vec![(3, true)], has_too_few_groups: false });
     }
 
     #[test]
@@ -170,7 +176,7 @@ mod tests {
         ];
         let domain_bank = select(&pages, &[close(1, "people/ann")], 5);
         assert_eq!(ids(&domain_bank), [3, 5, 4, 6, 2]);
-        assert!(!domain_bank.short);
+        assert!(!domain_bank.has_too_few_groups);
     }
 
     #[test]
@@ -185,13 +191,13 @@ mod tests {
         // Remaining pages of other groups come before the close page's own group.
         assert_eq!(
             domain_bank,
-            DomainBank { pages: vec![(3, true), (4, false), (2, false)], short: true }
+            DomainBank { pages: vec![(3, true), (4, false), (2, false)], has_too_few_groups: true }
         );
         let domain_bank = select(&pages, &[close(1, "a/x/one")], 12);
-        assert_eq!((domain_bank.pages.len(), domain_bank.short), (3, true));
+        assert_eq!((domain_bank.pages.len(), domain_bank.has_too_few_groups), (3, true));
         assert_eq!(
             select(&pages[..1], &[close(1, "a/x/one")], 6),
-            DomainBank { pages: vec![], short: true }
+            DomainBank { pages: vec![], has_too_few_groups: true }
         );
     }
 
@@ -234,7 +240,7 @@ mod tests {
             let near_groups: HashSet<&str> = near.iter().map(|(_, slug)| group(slug)).collect();
             let groups: HashSet<&str> =
                 pages.iter().map(|page| group(&page.slug)).filter(|group| !near_groups.contains(group)).collect();
-            prop_assert_eq!(domain_bank.short, groups.len() < max);
+            prop_assert_eq!(domain_bank.has_too_few_groups, groups.len() < max);
             let of = |id: u64| pages.iter().find(|page| page.id == id).map(|page| group(&page.slug)).unwrap();
             let spoken: Vec<&str> = domain_bank.pages.iter().filter(|(_, domain)| *domain).map(|(id, _)| of(*id)).collect();
             let distinct: HashSet<&str> = spoken.iter().copied().collect();

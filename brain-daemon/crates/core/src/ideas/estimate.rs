@@ -31,6 +31,6 @@ mod tests {
         assert_eq!(estimate(price, 24, 4, 0), (72_000 + 33_600) * 3 + (24_000 + 19_200) * 15);
         // Existing ideas are only judged.
         assert_eq!(estimate(price, 0, 3, 10), 3_500 * 3 + 2_000 * 15);
-        assert_eq!(estimate(Price::default(), 24, 3, 5), 0, "a model of one's own");
+        assert_eq!(estimate(Price::default(), 24, 3, 5), 0, "a free model");
     }
 }

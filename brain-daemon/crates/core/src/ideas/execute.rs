@@ -107,7 +107,7 @@ impl IdeaService {
         if let Err(fault) = store.save(&run) {
             reply_context
                 .notes
-                .push(format!("the run is not kept as it is now: {}", fault.message));
+                .push(format!("the last state of the run could not be saved: {}", fault.message));
         }
         Ok(reply::build(&run, request, reply_context))
     }
@@ -119,11 +119,11 @@ impl IdeaService {
         request: &Ideas,
         mut run: Run,
         store: &RunStore,
-        through: bool,
+        is_complete: bool,
         mut reply_context: ReplyContext,
     ) -> Result<IdeasReply, Fault> {
         reply_context.status = "done";
-        if !through {
+        if !is_complete {
             reply_context.status = "prompts";
             reply_context.prompts = self.prompts(caller, &run)?;
             reply_context.notes.push(self.no_model());
@@ -161,17 +161,19 @@ impl IdeaService {
     /// Returns notes about the expected cost.
     fn cost_notes(&self, models: &RunModels, expected: u64, run: &Run) -> Vec<String> {
         let mut notes = Vec::new();
-        let far = brain_llm::Settings::from_config(&self.env.config)
+        let is_remote = brain_llm::Settings::from_config(&self.env.config)
             .is_some_and(|models| !models.is_local());
-        if models.price.is_free() && far {
+        if models.price.is_free() && is_remote {
             notes.push(
-                "no price is configured, so neither an estimate nor a budget can be right: set llm.price_in and llm.price_out"
+                "no price is configured, so estimate and budget have no effect: set llm.price_in \
+                 and llm.price_out"
                     .into(),
             );
         }
         if run.cost.actual.saturating_add(expected) > models.max_cost {
             notes.push(format!(
-                "this may be more than the budget of ${} for the run: it stops before that is exceeded; --max-cost allows more",
+                "this may exceed the budget of ${} for the run, which stops before that; \
+                 --max-cost raises the budget",
                 usd(models.max_cost)
             ));
         }
@@ -179,12 +181,13 @@ impl IdeaService {
     }
 
     fn no_model(&self) -> String {
-        let lacking = match brain_llm::Settings::from_config(&self.env.config) {
+        let problem = match brain_llm::Settings::from_config(&self.env.config) {
             None => "no language model is configured (llm.provider is none)",
             Some(_) => "no language model is named (llm.model is empty)",
         };
         format!(
-            "{lacking}, so the crosses are here as prompts: give them to a model of your own, or configure one and use --resume"
+            "{problem}, so the crosses are shown as prompts: give them to another model, or \
+             configure one and use --resume"
         )
     }
 
@@ -196,10 +199,10 @@ impl IdeaService {
         let mut prompts = Vec::new();
         for number in run.open() {
             let Some(prompt) = cross_prompt(run, number, &close, &far, &mark) else { continue };
-            let Some((near, wide)) = run.pages(number) else { continue };
+            let Some((close_page, far_page)) = run.pages(number) else { continue };
             prompts.push(IdeaPrompt {
-                close_slug: near.page.slug.clone(),
-                far_slug: wide.page.slug.clone(),
+                close_slug: close_page.page.slug.clone(),
+                far_slug: far_page.page.slug.clone(),
                 text: prompt::as_one(&prompt),
             });
         }
@@ -228,7 +231,7 @@ impl IdeaService {
     ) -> Result<String, Fault> {
         for _ in 1..MAX_MARK_ATTEMPTS {
             let mark = format!("{:016x}", random::number(&*self.env.random)?);
-            if prompt::parts(&mark, texts.clone()) {
+            if prompt::is_unique_mark(&mark, texts.clone()) {
                 return Ok(mark);
             }
         }
@@ -239,7 +242,7 @@ impl IdeaService {
         ))
     }
 
-    /// Saves a run as a page if that is wanted and the run has new ideas.
+    /// Saves a run as a page if requested and the run has new ideas.
     fn save_run(
         &self,
         caller: &Caller,
@@ -248,17 +251,18 @@ impl IdeaService {
         reply_context: &mut ReplyContext,
     ) {
         let profile = Profile::of(run.profile);
-        let now = (run.ideas().count(), run.ideas().count() - run.unjudged());
-        let usual = profile.saves && reply_context.status == "done" && now.0 > 0;
-        let known = run.saved.as_ref().is_some_and(|saved| (saved.ideas, saved.judged) == now);
+        let counts = (run.ideas().count(), run.ideas().count() - run.unjudged());
+        let saves_by_default = profile.saves && reply_context.status == "done" && counts.0 > 0;
+        let is_saved =
+            run.saved.as_ref().is_some_and(|saved| (saved.ideas, saved.judged) == counts);
         // A deleted page is only restored on request.
-        let stands = known && (request.save != Some(true) || self.has_saved(caller, run));
-        if stands || !request.save.unwrap_or(usual) {
+        let is_current = is_saved && (request.save != Some(true) || self.has_saved(caller, run));
+        if is_current || !request.save.unwrap_or(saves_by_default) {
             return;
         }
         let ideas = reply::ideas(run, request.limit);
         match self.save_ideas(caller, run, &ideas) {
-            Ok(slug) => run.saved = Some(SavedPage { slug, ideas: now.0, judged: now.1 }),
+            Ok(slug) => run.saved = Some(SavedPage { slug, ideas: counts.0, judged: counts.1 }),
             Err(fault) => {
                 let hint = fault.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
                 reply_context.save_problem = Some(format!(
@@ -284,19 +288,22 @@ impl IdeaService {
     fn problem(&self, phase: &str, error: &ModelError, run: &Run, price: Price) -> String {
         let (all, open) = (run.crosses.len(), run.open().len());
         let name = run.profile.as_str();
-        let rest = estimate(
+        let remaining_cost = estimate(
             price,
             open as u64,
             u64::from(Profile::of(run.profile).ideas),
             run.unjudged() as u64,
         );
-        // The worst case of the rest must fit, rounded up to the next cent.
-        let more = match error.reason {
+        // The maximum cost of the remaining work must fit, rounded up to the next cent.
+        let max_cost_flag = match error.reason {
             FailureReason::Budget => {
-                let enough =
-                    run.cost.actual.saturating_add(rest.saturating_mul(2)).div_ceil(10_000)
-                        * 10_000;
-                format!(" --max-cost {}", usd(enough))
+                let needed = run
+                    .cost
+                    .actual
+                    .saturating_add(remaining_cost.saturating_mul(2))
+                    .div_ceil(10_000)
+                    * 10_000;
+                format!(" --max-cost {}", usd(needed))
             }
             _ => String::new(),
         };
@@ -305,7 +312,8 @@ impl IdeaService {
             false => format!("; {}", error.hint),
         };
         format!(
-            "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; go on: brain {name} --resume {}{more}",
+            "{phase}: {}{hint}; {} of {all} crosses are done and ${} was spent; to continue: brain \
+             {name} --resume {}{max_cost_flag}",
             error.message,
             all - open,
             usd(run.cost.actual),

@@ -47,7 +47,10 @@ impl JudgePhase<'_> {
             let verdicts = match self.model.ask(&prompt, self.should_continue) {
                 Ok(answer) => parse::verdicts(&answer, batch.len()),
                 Err(error) if error.reason == FailureReason::Question => {
-                    tracing::info!(message = error.message, "the judge says nothing of some ideas");
+                    tracing::info!(
+                        message = error.message,
+                        "the judge gave no usable scores for some ideas"
+                    );
                     Vec::new()
                 }
                 Err(error) => return Err(error),
@@ -99,9 +102,9 @@ mod tests {
     /// Returns the judged ideas, the batch sizes, and the error that ended the phase.
     fn run(
         ideas: usize,
-        says: Vec<Result<String, ModelError>>,
+        answers: Vec<Result<String, ModelError>>,
     ) -> (Vec<usize>, Vec<usize>, Option<ModelError>) {
-        let model = Fake(Mutex::new(says));
+        let model = Fake(Mutex::new(answers));
         let (mut judged, batches) = (Vec::new(), Mutex::new(Vec::new()));
         let prompt = |batch: &[usize]| {
             batches.lock().unwrap().push(batch.len());

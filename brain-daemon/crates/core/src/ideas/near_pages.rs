@@ -72,7 +72,8 @@ impl IdeaService {
                 "no page is close to the question; nothing was spent",
             )
             .hint(
-                "ask with words that your pages have (try `brain search`), or write a page about it first",
+                "use words that occur in your pages (try `brain search`), or first write a page \
+                 about the topic",
             ));
         }
         Ok(near)
@@ -88,7 +89,7 @@ impl IdeaService {
     ) -> Result<(), Fault> {
         let candidates = self.candidates(reader, profile)?;
         let domain_bank = distant_pages::select(&candidates, near, max);
-        run.short_of_target = domain_bank.short;
+        run.short_of_target = domain_bank.has_too_few_groups;
         for (id, domain) in domain_bank.pages {
             let Some((source, slug, record)) = reader.by_id(id)? else { continue };
             let distances = near
@@ -99,9 +100,10 @@ impl IdeaService {
             run.far.push(FarPageRef { page, distances, domain });
         }
         if run.far.is_empty() {
-            let message = "no page is far from the question: all there are belong to the close ones; nothing was spent";
+            let message = "no page is far from the question: all pages are in the groups of the \
+                           close pages; nothing was spent";
             return Err(Fault::new(FaultCode::NotFound, message)
-                .hint("write or import more pages, or take fewer close ones: `--close 1`"));
+                .hint("write or import more pages, or use fewer close pages: `--close 1`"));
         }
         Ok(())
     }
@@ -128,8 +130,9 @@ impl IdeaService {
 
 /// Returns whether a page has content and was not made from ideas.
 fn is_eligible(record: &PageRecord) -> bool {
-    let made = matches!(record.provenance.source_kind.as_deref(), Some("brainstorm" | "lsd"));
-    record.bytes > 0 && !made
+    let is_from_ideas =
+        matches!(record.provenance.source_kind.as_deref(), Some("brainstorm" | "lsd"));
+    record.bytes > 0 && !is_from_ideas
 }
 
 /// Prefixes a fault with the phase that it happened in.

@@ -48,19 +48,21 @@ pub(super) fn ideas(answer: &str, max: usize) -> Vec<String> {
     ideas
 }
 
-/// Returns the verdicts on `asked` ideas. The first verdict on an idea counts.
-pub(super) fn verdicts(answer: &str, asked: usize) -> Vec<Verdict> {
+/// Returns the verdicts on `idea_count` ideas. The first verdict on an idea counts.
+pub(super) fn verdicts(answer: &str, idea_count: usize) -> Vec<Verdict> {
     let mut found = Vec::new();
     for value in values(truncated(answer)) {
         collect_verdicts(&value, None, 0, &mut found);
     }
     // Without numbers, a complete list is in the order of the ideas.
-    if found.len() == asked && found.iter().all(|(number, _, _)| number.is_none()) {
+    if found.len() == idea_count && found.iter().all(|(number, _, _)| number.is_none()) {
         found.iter_mut().enumerate().for_each(|(at, verdict)| verdict.0 = Some(at + 1));
     }
     let mut verdicts: Vec<Verdict> = Vec::new();
     for (number, scores, note) in found {
-        let Some(number) = number.filter(|number| (1..=asked).contains(number)) else { continue };
+        let Some(number) = number.filter(|number| (1..=idea_count).contains(number)) else {
+            continue;
+        };
         if verdicts.iter().all(|verdict| verdict.number != number) {
             verdicts.push(Verdict { number, scores, note });
         }
@@ -312,8 +314,8 @@ mod tests {
         )
     }
 
-    fn numbers(answer: &str, asked: usize) -> Vec<usize> {
-        verdicts(answer, asked).into_iter().map(|verdict| verdict.number).collect()
+    fn numbers(answer: &str, idea_count: usize) -> Vec<usize> {
+        verdicts(answer, idea_count).into_iter().map(|verdict| verdict.number).collect()
     }
 
     #[test]
@@ -365,7 +367,7 @@ mod tests {
         assert!(numbers(&ten, 1).is_empty(), "another scale");
         assert!(numbers(&one(r#""id": 7,"#), 3).is_empty());
         assert!(numbers(&one(r#""id": 0,"#), 3).is_empty());
-        assert!(numbers(&one(""), 3).is_empty(), "whose it is cannot be told");
+        assert!(numbers(&one(""), 3).is_empty(), "it names no idea");
         assert!(numbers(&one(r#""id": 1,"#).replace("\"thesis\": 4,", ""), 1).is_empty());
         let twice = [one(r#""id": 1,"#), one(r#""id": 1,"#).replace("so", "no")].join(",");
         assert_eq!(verdicts(&twice, 2).into_iter().map(|v| v.note).collect::<Vec<_>>(), ["so"]);

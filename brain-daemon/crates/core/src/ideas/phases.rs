@@ -77,7 +77,7 @@ impl RunExecution<'_> {
                     Some(prompt) => tasks.push((number, prompt)),
                     None => {
                         run.crosses[number].state =
-                            CrossState::Failed { why: "a page of it is gone".into() }
+                            CrossState::Failed { why: "one of its pages was deleted".into() }
                     }
                 }
             }
@@ -122,7 +122,8 @@ impl RunExecution<'_> {
         Err(ModelError {
             reason: FailureReason::Budget,
             message: format!(
-                "one more cross and the judge cost about ${}, and ${} are left of the budget of ${}",
+                "one more cross and the judge would cost about ${}, but only ${} of the budget of \
+                 ${} are left",
                 usd(needed),
                 usd(left),
                 usd(models.max_cost)
@@ -141,11 +142,11 @@ impl RunExecution<'_> {
         let prompt = |batch: &[usize]| {
             self.judge_prompt(&run, batch.iter().filter_map(|at| unjudged.get(*at)))
         };
-        let mut save = |said: Vec<(usize, Verdict)>| {
+        let mut save = |verdicts: Vec<(usize, Verdict)>| {
             self.save_step(models, |run| {
-                for (at, verdict) in said {
+                for (at, verdict) in verdicts {
                     let idea =
-                        unjudged.get(at).and_then(|(cross, at, _)| run.child_mut(*cross, *at));
+                        unjudged.get(at).and_then(|(cross, at, _)| run.idea_mut(*cross, *at));
                     if let Some(idea) = idea {
                         let Verdict { scores, note, .. } = verdict;
                         let weighted = self.profile.weighted(&scores);
@@ -237,12 +238,12 @@ pub(super) fn cross_prompt(
     mark: &str,
 ) -> Option<Prompt> {
     let cross = run.crosses.get(number)?;
-    let (near, wide) = run.pages(number)?;
-    let (near, wide) = (
-        page(&near.page, text_of(close, cross.close)?),
-        page(&wide.page, text_of(far, cross.far)?),
+    let (close_page, far_page) = run.pages(number)?;
+    let (close_page, far_page) = (
+        page(&close_page.page, text_of(close, cross.close)?),
+        page(&far_page.page, text_of(far, cross.far)?),
     );
-    Some(prompt::cross(Profile::of(run.profile), &run.question, near, wide, mark))
+    Some(prompt::cross(Profile::of(run.profile), &run.question, close_page, far_page, mark))
 }
 
 fn text_of(texts: &[Option<String>], at: usize) -> Option<&str> {

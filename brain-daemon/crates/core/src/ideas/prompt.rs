@@ -103,7 +103,7 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], mark: &str) -> Pr
     );
     let mut text = format!("The question:\n{question}\n\n");
     for (at, idea) in ideas.iter().enumerate() {
-        let gist = |page: Page<'_>| {
+        let excerpt = |page: Page<'_>| {
             format!(
                 "{} | {}",
                 line(cut(page.title, MAX_TITLE_CHARS)),
@@ -111,25 +111,26 @@ pub(super) fn judge(question: &str, ideas: &[IdeaToJudge<'_>], mark: &str) -> Pr
             )
         };
         text.push_str(&format!(
-            "=== idea {} {mark} ===\n{}\nclose page: {}\nfar page: {}\n=== end of idea {mark} ===\n\n",
+            "=== idea {} {mark} ===\n{}\nclose page: {}\nfar page: {}\n=== end of idea {mark} \
+             ===\n\n",
             at + 1,
             cut(idea.text, MAX_IDEA_CHARS),
-            gist(idea.close),
-            gist(idea.far)
+            excerpt(idea.close),
+            excerpt(idea.far)
         ));
     }
     text.push_str(&format!("Score the ideas 1 to {}, as JSON.", ideas.len()));
-    // A judge is to say the same of the same.
+    // Equal ideas should get equal scores.
     Prompt { system, text, temperature: 0.0, max_tokens: ideas.len() as u32 * JUDGE_TOKENS }
 }
 
-/// The whole of a prompt, for a model of somebody's own.
+/// Returns the prompt as one text, for a model that the user asks.
 pub(super) fn as_one(prompt: &Prompt) -> String {
     format!("{}\n\n{}", prompt.system, prompt.text)
 }
 
-/// Whether `mark` can part these texts.
-pub(super) fn parts<'a>(mark: &str, texts: impl IntoIterator<Item = &'a str>) -> bool {
+/// Returns whether `mark` occurs in none of the texts.
+pub(super) fn is_unique_mark<'a>(mark: &str, texts: impl IntoIterator<Item = &'a str>) -> bool {
     texts.into_iter().all(|text| !text.contains(mark))
 }
 
@@ -142,17 +143,17 @@ fn block(which: &str, page: Page<'_>, mark: &str) -> String {
     )
 }
 
-/// As much of a page's text as any question has: more need not be held.
+/// Returns the beginning of a page's text, as much as a prompt uses.
 pub(super) fn beginning(text: &str) -> &str {
     cut(text, MAX_PAGE_CHARS)
 }
 
-/// At most `most` characters of `text`, whole ones.
-fn cut(text: &str, most: usize) -> &str {
-    text.char_indices().nth(most).map_or(text, |(at, _)| &text[..at])
+/// Cuts a text to `max_chars` characters.
+fn cut(text: &str, max_chars: usize) -> &str {
+    text.char_indices().nth(max_chars).map_or(text, |(at, _)| &text[..at])
 }
 
-/// `text` on one line.
+/// Returns the text on one line.
 fn line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -180,7 +181,7 @@ mod tests {
         let to = prompt.text.find(&format!("=== end of page {MARK} ===\n"));
         assert!(from < owned && owned < to && from.is_some(), "{}", prompt.text);
         assert!(prompt.text.contains("\nA B (a/b)\n"), "a title takes one line");
-        assert!(parts(MARK, [evil]) && !parts(MARK, ["x 0123456789abcdef y"]));
+        assert!(is_unique_mark(MARK, [evil]) && !is_unique_mark(MARK, ["x 0123456789abcdef y"]));
     }
 
     #[test]

@@ -56,21 +56,15 @@ pub(super) fn build(run: &Run, request: &Ideas, context: ReplyContext) -> IdeasR
         calls: run.cost.calls.saturating_sub(cost_before.calls),
     };
     if cost.actual > 0 && cost_before.actual > 0 {
-        notes.push(format!(
-            "with what was spent before, this run has cost ${}",
-            usd(run.cost.actual)
-        ));
+        notes.push(format!("in total, this run has cost ${}", usd(run.cost.actual)));
     }
     notes.extend(failures(run));
     if judge_failed {
-        notes.push(
-            "the judge said nothing that can be read: all ideas are here, without scores".into(),
-        );
+        notes.push("the judge gave no usable answer: all ideas are shown, without scores".into());
     }
     if run.short_of_target {
         notes.push(
-            "there are too few groups of pages away from the question: far pages were taken from everywhere"
-                .into(),
+            "there are too few groups of distant pages: far pages come from all groups".into(),
         );
     }
     IdeasReply {
@@ -129,12 +123,12 @@ fn failures(run: &Run) -> Option<String> {
         _ => None,
     })?;
     let name = run.profile.as_str();
-    let (crosses, one) = match failed {
+    let (crosses, first) = match failed {
         1 => ("cross", ""),
         _ => ("crosses", "the first: "),
     };
     Some(format!(
-        "{failed} {crosses} failed ({one}{why}); once more: brain {name} --resume {}",
+        "{failed} {crosses} failed ({first}{why}); to retry: brain {name} --resume {}",
         run.run_id
     ))
 }

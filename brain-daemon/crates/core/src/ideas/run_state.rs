@@ -182,7 +182,7 @@ impl Run {
     }
 
     /// Returns an idea for modification.
-    pub(super) fn child_mut(&mut self, cross: usize, at: usize) -> Option<&mut RunIdea> {
+    pub(super) fn idea_mut(&mut self, cross: usize, at: usize) -> Option<&mut RunIdea> {
         match &mut self.crosses.get_mut(cross)?.state {
             CrossState::Done { ideas } => ideas.get_mut(at),
             CrossState::Waiting | CrossState::Failed { .. } => None,

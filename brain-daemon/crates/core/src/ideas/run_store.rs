@@ -1,6 +1,6 @@
 //! Stores runs as files, `<home>/ideas/<run id>.json`.
 //!
-//! BudgetedModel results are saved before the next call is paid. Files are replaced atomically. Old
+//! Results are saved before the next call is paid. Files are replaced atomically. Old
 //! runs are removed.
 
 use std::collections::BTreeSet;
@@ -46,8 +46,9 @@ pub(crate) struct ActiveRuns(Mutex<BTreeSet<String>>);
 impl ActiveRuns {
     /// Locks a run until the guard is dropped. `None` if it is locked already.
     pub(super) fn take(&self, run_id: &str) -> Option<RunGuard<'_>> {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run_id.to_owned());
-        taken.then(|| RunGuard { all: self, run_id: run_id.to_owned() })
+        let is_new =
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run_id.to_owned());
+        is_new.then(|| RunGuard { all: self, run_id: run_id.to_owned() })
     }
 
     /// Returns whether a run is active.
@@ -176,7 +177,7 @@ impl RunStore {
 /// Returns the fault for a run that does not exist or that the caller cannot see.
 pub(super) fn no_run(run_id: &str) -> Fault {
     Fault::new(FaultCode::NotFound, format!("there is no run \"{}\"", run_id.escape_debug()))
-        .hint("see which there are: `brain brainstorm --list-runs`")
+        .hint("list the runs: `brain brainstorm --list-runs`")
 }
 
 /// Why a file is not a usable run.
@@ -192,11 +193,12 @@ impl RunFileError {
         let (message, hint) = match self {
             Self::Format(format) => (
                 format!("has format {format}, and this program knows {FORMAT}"),
-                "it is left as it is: go on with it by the version of brain that wrote it, or ask anew",
+                "it is unchanged: continue it with the version of brain that wrote it, or ask \
+                 again",
             ),
             Self::Damaged(why) => (
                 format!("is damaged: {why}"),
-                "it cannot be gone on with: remove the file, and ask anew",
+                "it cannot be continued: remove the file, and ask again",
             ),
         };
         Fault::new(FaultCode::Io, format!("the run at {} {message}", path.display())).hint(hint)
@@ -218,22 +220,22 @@ fn read(bytes: &[u8], run_id: &str) -> Result<Run, RunFileError> {
     }
     let run: Run = serde_json::from_slice(bytes).map_err(damaged)?;
     if run.run_id != run_id {
-        return Err(RunFileError::Damaged("it is called otherwise than the run in it".into()));
+        return Err(RunFileError::Damaged("the run in it has another id".into()));
     }
     let fits = |cross: &Cross| cross.close < run.close.len() && cross.far < run.far.len();
     match run.crosses.iter().all(fits) {
         true => Ok(run),
-        false => Err(RunFileError::Damaged("a cross is of a page that is not in it".into())),
+        false => Err(RunFileError::Damaged("a cross refers to a missing page".into())),
     }
 }
 
-fn io_fault(what: &str, path: &Path, error: &io::Error) -> Fault {
+fn io_fault(action: &str, path: &Path, error: &io::Error) -> Fault {
     let code = match error.kind() {
         ErrorKind::StorageFull => FaultCode::DiskFull,
         ErrorKind::ReadOnlyFilesystem => FaultCode::ReadOnly,
         _ => FaultCode::Io,
     };
-    Fault::new(code, format!("{} cannot be {what}: {error}", path.display()))
+    Fault::new(code, format!("{} cannot be {action}: {error}", path.display()))
         .hint("make room there, and see that the brain's own user may write it")
 }
 
@@ -323,11 +325,11 @@ mod tests {
             fault.message.contains("has format 2") && !fault.message.contains("damaged"),
             "{fault}"
         );
-        assert!(!fault.hint.unwrap_or_default().contains("remove"), "what was paid for is there");
+        assert!(!fault.hint.unwrap_or_default().contains("remove"), "its ideas were paid for");
         let (runs, bad) = store.all().unwrap();
         assert_eq!((runs.len(), bad.len()), (0, 2), "{bad:?}");
         store.save(&Run { far: vec![], ..run("abcdefgk", 7) }).unwrap();
-        assert!(store.run("abcdefgk").unwrap_err().message.contains("a page that is not in it"));
+        assert!(store.run("abcdefgk").unwrap_err().message.contains("a missing page"));
     }
 
     #[test]
@@ -341,15 +343,11 @@ mod tests {
         fs::write(store.path("abcdefgj"), &text).unwrap();
         fs::write(store.path("abcdefgk"), text.replace("abcdefgh", "../elsewhere")).unwrap();
         for id in ["abcdefgj", "abcdefgk"] {
-            assert!(store.run(id).unwrap_err().message.contains("called otherwise"), "{id}");
+            assert!(store.run(id).unwrap_err().message.contains("another id"), "{id}");
         }
         store.prune(now, &ActiveRuns::default());
         assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "precious");
-        assert_eq!(
-            store.ids().unwrap(),
-            ["abcdefgj", "abcdefgk"],
-            "what cannot be read is left alone"
-        );
+        assert_eq!(store.ids().unwrap(), ["abcdefgj", "abcdefgk"], "unreadable files are kept");
     }
 
     #[test]
@@ -364,7 +362,7 @@ mod tests {
         store.save(&run("aaaaaaaa", now - MAX_AGE_MS - 1)).unwrap();
         store.save(&run("bbbbbbbb", now - MAX_AGE_MS - 1)).unwrap();
         let active = ActiveRuns::default();
-        let _held = active.take("bbbbbbbb").unwrap();
+        let _guard = active.take("bbbbbbbb").unwrap();
         assert!(active.take("bbbbbbbb").is_none());
         store.prune(now, &active);
         let left = store.ids().unwrap();

@@ -34,7 +34,7 @@ impl IdeaService {
     ) -> Result<Slug, Fault> {
         let source =
             crate::sources::resolve(caller, &self.store.read(caller.visibility())?, None)?.0;
-        let door = match run.profile {
+        let origin = match run.profile {
             IdeaProfile::Brainstorm => &BRAINSTORM,
             IdeaProfile::Lsd => &LSD,
         };
@@ -55,7 +55,7 @@ impl IdeaService {
                 expect: Some(Precondition::Absent),
             };
             let uri = format!("{}:{}", run.profile.as_str(), run.run_id);
-            match self.pages.put_through(caller, &put, door, uri) {
+            match self.pages.put_through(caller, &put, origin, uri) {
                 Ok(written) => return Ok(written.slug),
                 Err(fault) if fault.code == FaultCode::Conflict && n < MAX_SLUG_ATTEMPTS => {}
                 Err(fault) => return Err(fault),
@@ -63,7 +63,7 @@ impl IdeaService {
         }
         Err(Fault::new(
             FaultCode::Conflict,
-            format!("there are pages at \"{base}\" and behind it already"),
+            format!("there are already pages at \"{base}\" and the following numbers"),
         ))
     }
 }
@@ -89,27 +89,27 @@ fn slug(run: &Run) -> String {
 /// Builds the page, including its frontmatter.
 fn page(run: &Run, ideas: &[Idea], source: &SourceId) -> String {
     let mut frontmatter = Frontmatter::empty();
-    let asked: String = line(&run.question).chars().take(MAX_TITLE_CHARS).collect();
+    let title: String = line(&run.question).chars().take(MAX_TITLE_CHARS).collect();
     frontmatter.set("type", "idea");
-    frontmatter.set("title", &format!("Ideas: {asked}"));
+    frontmatter.set("title", &format!("Ideas: {title}"));
     frontmatter.set_list("tags", &[run.profile.as_str().to_owned()]);
     frontmatter.set("run_id", &run.run_id);
     let mut text = format!("> {}\n", plain(&run.question));
     let passing: Vec<&Idea> = ideas.iter().filter(|idea| idea.passes).collect();
     let judged = ideas.iter().any(|idea| idea.judge.is_some());
-    let (shown, word) = match (passing.is_empty(), judged) {
+    let (listed, notice) = match (passing.is_empty(), judged) {
         (false, _) => (passing, String::new()),
         (true, true) => (
             ideas.iter().take(MAX_FALLBACK_IDEAS).collect(),
             "No idea passed; these are the best.".to_owned(),
         ),
-        (true, false) if ideas.is_empty() => (Vec::new(), "No idea was asked for yet.".to_owned()),
-        (true, false) => (ideas.iter().collect(), "Nobody judged these ideas.".to_owned()),
+        (true, false) if ideas.is_empty() => (Vec::new(), "There are no ideas yet.".to_owned()),
+        (true, false) => (ideas.iter().collect(), "These ideas have no scores.".to_owned()),
     };
-    if !word.is_empty() {
-        text.push_str(&format!("\n{word}\n"));
+    if !notice.is_empty() {
+        text.push_str(&format!("\n{notice}\n"));
     }
-    for idea in shown {
+    for idea in listed {
         text.push_str(&format!("\n## Idea {}\n\n{}\n\n", idea.id, plain(&idea.text)));
         if let Some((close, far)) = run.pages_of(idea.id) {
             let (close, far) = (link(&close.page, source), link(&far.page, source));

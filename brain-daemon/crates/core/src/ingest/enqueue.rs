@@ -78,7 +78,7 @@ impl IngestService {
         self.enqueue(record, DedupKeys { by_name: None, by_content }, None, done);
     }
 
-    /// Passes a prepared job to the writer. `seal` encrypts job ids in the reply.
+    /// Passes a prepared job to the writer. `seal` encrypts the job's id in the reply.
     fn enqueue(
         &self,
         record: JobRecord,
@@ -86,14 +86,14 @@ impl IngestService {
         seal: Option<Seal>,
         done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
     ) {
-        let shown = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
+        let public_id = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
         let response = ResponseParts {
             content_hash: page::hex(&record.content_hash),
             source: record.source.clone(),
         };
         let (queue, bound) = (Arc::clone(&self.queue), self.queue.bound);
         self.store.write_then(
-            move |draft| decide(draft, &record, &keys, bound, &shown),
+            move |draft| decide(draft, &record, &keys, bound, &public_id),
             move |decision| {
                 if let Ok(Decision::Queued { waiting, .. }) = decision {
                     queue.arrived.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +102,7 @@ impl IngestService {
                 done(
                     decision
                         .map_err(Fault::from)
-                        .and_then(|decision| response.build(&decision, &shown)),
+                        .and_then(|decision| response.build(&decision, &public_id)),
                 );
             },
         );
@@ -126,7 +126,7 @@ impl IngestService {
         let by_content = by_content(&client, source.as_str(), &content_hash, slug);
         let by_name =
             item.idempotency_key.map(|name| key(&[b"key", client.as_bytes(), name.as_bytes()]));
-        let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+        let not_blank = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
         let record = JobRecord {
             state: JobState::Queued,
             client,
@@ -136,9 +136,9 @@ impl IngestService {
             bytes: item.body.len() as u64,
             wishes: JobOptions {
                 slug: item.slug.map(String::from),
-                title: filled(item.title),
+                title: not_blank(item.title),
                 page_type: item.page_type,
-                uri: filled(item.uri).or(payload.url),
+                uri: not_blank(item.uri).or(payload.url),
             },
             content: Content {
                 frontmatter: payload.document.frontmatter.raw().to_owned(),
@@ -159,10 +159,10 @@ impl IngestService {
     /// the caller can use.
     fn target(&self, caller: &Caller, named: Option<SourceId>) -> Result<SourceId, Fault> {
         let sources = self.store.sources()?;
-        let known = |id: &SourceId| sources.iter().any(|(known, _)| known == id);
+        let is_registered = |id: &SourceId| sources.iter().any(|(known, _)| known == id);
         match named {
-            Some(id) if !known(&id) => {
-                let own: Vec<&str> = sources
+            Some(id) if !is_registered(&id) => {
+                let usable: Vec<&str> = sources
                     .iter()
                     .map(|(id, _)| id)
                     .filter(|id| caller.may_use(id))
@@ -172,7 +172,7 @@ impl IngestService {
                     FaultCode::UnknownSource,
                     format!("source \"{id}\" is not registered"),
                 )
-                .hint(format!("leave the source away, or name one of: {}", own.join(", "))))
+                .hint(format!("leave the source away, or name one of: {}", usable.join(", "))))
             }
             Some(id) if !caller.may_use(&id) => {
                 let message = format!(
@@ -184,16 +184,16 @@ impl IngestService {
             }
             Some(id) => Ok(id),
             None => {
-                let first = || match caller.visibility() {
+                let first_visible = || match caller.visibility() {
                     Visibility::All => None,
-                    Visibility::Only(own) => own.into_iter().find(known),
+                    Visibility::Only(visible) => visible.into_iter().find(is_registered),
                 };
                 // Only sources of the caller are considered, so that no other one is revealed.
-                let own: Vec<_> =
+                let usable: Vec<_> =
                     sources.iter().filter(|(id, _)| caller.may_use(id)).cloned().collect();
-                Some(preferred(&own))
-                    .filter(|id| own.iter().any(|(known, _)| known == id))
-                    .or_else(first)
+                Some(preferred(&usable))
+                    .filter(|id| usable.iter().any(|(known, _)| known == id))
+                    .or_else(first_visible)
                     .ok_or_else(|| {
                         let message = format!(
                             "none of the sources that \"{}\" may write to is registered",
@@ -243,7 +243,7 @@ fn decide(
     record: &JobRecord,
     keys: &DedupKeys,
     bound: u64,
-    shown: &dyn Fn(u64) -> JobId,
+    public_id: &dyn Fn(u64) -> JobId,
 ) -> Result<Decision, StoreError> {
     if let Some(by_name) = &keys.by_name
         && let Some((id, first)) = find_duplicate(draft, by_name, record.received_at)?
@@ -255,7 +255,7 @@ fn decide(
             FaultCode::Conflict,
             format!(
                 "this Idempotency-Key came with other content within the last 24 hours, as {}",
-                shown(id)
+                public_id(id)
             ),
         )
         .hint("use a new key for each item")
@@ -294,15 +294,15 @@ fn find_duplicate(
     }))
 }
 
-/// Returns whether the job's page still has its content. A page that was deleted or changed since
-/// makes no duplicate.
+/// Returns whether the page of a stored job still has the job's content. Otherwise the same content
+/// is no duplicate.
 fn is_still_stored(draft: &Draft<'_>, job: &JobRecord) -> Result<bool, StoreError> {
     if job.state != JobState::Stored {
         return Ok(true);
     }
-    let place = SourceId::parse(job.source.as_str()).ok().zip(job.slug.as_deref());
+    let address = SourceId::parse(job.source.as_str()).ok().zip(job.slug.as_deref());
     let Some((source, slug)) =
-        place.and_then(|(source, slug)| Some((source, Slug::parse(slug).ok()?)))
+        address.and_then(|(source, slug)| Some((source, Slug::parse(slug).ok()?)))
     else {
         return Ok(false);
     };
@@ -317,7 +317,11 @@ struct ResponseParts {
 }
 
 impl ResponseParts {
-    fn build(self, decision: &Decision, shown: &dyn Fn(u64) -> JobId) -> Result<Accepted, Fault> {
+    fn build(
+        self,
+        decision: &Decision,
+        public_id: &dyn Fn(u64) -> JobId,
+    ) -> Result<Accepted, Fault> {
         let (id, status, message) = match decision {
             Decision::Queued { id, .. } => {
                 (*id, "queued", "it is safe, and will be a page in a moment")
@@ -329,7 +333,7 @@ impl ResponseParts {
         let source_id = SourceId::parse(self.source)
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
         Ok(Accepted {
-            job_id: shown(id),
+            job_id: public_id(id),
             content_hash: self.content_hash,
             source_id,
             status: status.into(),

@@ -1,4 +1,4 @@
-//! The queue as people and clients see it: what waits, what failed, and trying again.
+//! Lists ingest jobs, and retries failed ones.
 
 use brain_protocol::{
     Fault, FaultCode, IngestJob, JobError, JobId, JobList, JobRetry, JobRetryReply, JobShow,
@@ -12,21 +12,21 @@ use brain_base::permission::permit;
 use brain_page::hex;
 use brain_store::{Draft, JobRecord, StoreError};
 
-/// How many jobs one answer lists at most.
+/// The maximum number of jobs in one reply.
 const MAX_LISTED: u32 = 1000;
-/// How many jobs are retried in one transaction: keeps other writers from waiting.
-const RETRY: usize = 200;
+/// Jobs that one transaction retries, so that other writers do not wait long.
+const RETRY_BATCH: usize = 200;
 
 impl IngestService {
     pub(crate) fn job_list(&self, request: &JobList) -> Result<Jobs, Fault> {
         let reader = self.store.read_queue()?;
         let limit = request.limit.clamp(1, MAX_LISTED) as usize;
         let below = request.after.map_or(u64::MAX, |id| id.0);
-        let wanted =
+        let is_match =
             |id, stored| request.state.is_none_or(|state| state == self.state_now(id, stored));
         let mut jobs = Vec::new();
         let mut next = None;
-        reader.newest_jobs(below, wanted, |id, record| {
+        reader.newest_jobs(below, is_match, |id, record| {
             if jobs.len() == limit {
                 next = jobs.last().map(|job: &IngestJob| job.job_id);
                 return Ok(false);
@@ -37,33 +37,34 @@ impl IngestService {
         Ok(Jobs { jobs, counts: reader.job_counts()?, next })
     }
 
-    /// A job answers whoever sent it, and an admin. To others it is not there. Who sees some
-    /// sources only knows it by its sealed number.
+    /// Shows a job to the client that sent it, and to administrators. For all others it does not
+    /// exist. Restricted callers know only its sealed number.
     pub(crate) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<IngestJob, Fault> {
         let number = self.job_number(request.id);
         if !caller.sees_all() && number == request.id.0 {
-            return Err(unknown(request.id));
+            return Err(unknown_job(request.id));
         }
         let found = self.store.read_queue()?.job(number)?;
-        let own = |record: &JobRecord| {
-            let reached =
+        let is_visible = |record: &JobRecord| {
+            let may_use_source =
                 SourceId::parse(record.source.as_str()).is_ok_and(|source| caller.may_use(&source));
-            permit(caller, JobList::INFO).is_ok() || (record.client == caller.name && reached)
+            permit(caller, JobList::INFO).is_ok()
+                || (record.client == caller.name && may_use_source)
         };
-        match found.filter(own) {
+        match found.filter(is_visible) {
             Some(record) => {
                 Ok(IngestJob { job_id: self.job_id(caller, number), ..self.job(number, record) })
             }
-            None => Err(unknown(request.id)),
+            None => Err(unknown_job(request.id)),
         }
     }
 
-    /// The job's number: what a sealed one stands for, else the one that is given.
+    /// Returns the number of a job, from a sealed or a plain id.
     pub(crate) fn job_number(&self, id: JobId) -> u64 {
         Seal::of(self.store.id()).open(id.0).unwrap_or(id.0)
     }
 
-    /// A job's id as `caller` sees it.
+    /// Returns the id of a job for `caller`: sealed if the caller is restricted.
     fn job_id(&self, caller: &Caller, number: u64) -> JobId {
         JobId(if caller.sees_all() { number } else { Seal::of(self.store.id()).close(number) })
     }
@@ -73,14 +74,14 @@ impl IngestService {
         let ids = match request.id {
             Some(id) => {
                 let number = self.job_number(id);
-                let state = reader.job(number)?.ok_or_else(|| unknown(id))?.state;
+                let state = reader.job(number)?.ok_or_else(|| unknown_job(id))?.state;
                 if state != JobState::Failed {
                     let state = self.state_now(number, state).as_str();
                     return Err(Fault::new(
                         FaultCode::Conflict,
                         format!("{id} has not failed: it is {state}"),
                     )
-                    .hint("what failed for good: `brain jobs list --state failed`"));
+                    .hint("list failed jobs: `brain jobs list --state failed`"));
                 }
                 vec![number]
             }
@@ -88,16 +89,16 @@ impl IngestService {
         };
         drop(reader);
         let mut retried = 0;
-        for some in ids.chunks(RETRY) {
-            let (some, now) = (some.to_vec(), self.clock.now());
-            let (count, waiting) = self.store.write(move |draft| retry(draft, &some, now))?;
+        for batch in ids.chunks(RETRY_BATCH) {
+            let (batch, now) = (batch.to_vec(), self.clock.now());
+            let (count, waiting) = self.store.write(move |draft| retry(draft, &batch, now))?;
             self.queue.set_waiting(waiting);
             retried += count;
         }
         Ok(JobRetryReply { retried })
     }
 
-    /// How far a job is: that it is being made a page is known in memory only.
+    /// Returns the state of a job. `processing` is not stored, so it comes from memory.
     fn state_now(&self, id: u64, stored: JobState) -> JobState {
         match stored {
             JobState::Queued | JobState::Retrying if self.queue.is_in_progress(id) => {
@@ -127,28 +128,28 @@ impl IngestService {
     }
 }
 
-/// In the writer: lets those of the jobs that failed wait anew; how many they were, and how many
-/// wait now.
+/// Queues those of the jobs again that failed; runs in the writer. Returns their number, and the
+/// number of waiting jobs.
 fn retry(draft: &mut Draft<'_>, ids: &[u64], now: i64) -> Result<(u64, u64), StoreError> {
     let mut count = 0;
     for &id in ids {
         let Some(failed) = draft.job(id)?.filter(|job| job.state == JobState::Failed) else {
             continue;
         };
-        let anew = JobRecord {
+        let queued = JobRecord {
             state: JobState::Queued,
             finished_at: None,
             attempts: 0,
             due_at: now,
             ..failed.clone()
         };
-        draft.change_job(id, &failed, &anew)?;
+        draft.change_job(id, &failed, &queued)?;
         count += 1;
     }
     Ok((count, draft.waiting_jobs()))
 }
 
-fn unknown(id: JobId) -> Fault {
+fn unknown_job(id: JobId) -> Fault {
     Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
         .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed")
 }

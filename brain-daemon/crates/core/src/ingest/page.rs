@@ -3,7 +3,9 @@
 use brain_protocol::{Fault, FaultCode, JobId, Slug, SourceId, WriteStatus};
 
 use crate::provenance::{COLLECTOR, WEBHOOK};
-use crate::write_page::{Wanted, headings, inbox_slug, place, stored_document, written_page};
+use crate::write_page::{
+    SlugRequest, choose_slug, headings, inbox_slug, stored_document, written_page,
+};
 use brain_base::caller;
 use brain_base::clock::day;
 use brain_store::{Draft, JobRecord, NewPage, StoreError, WrittenPage};
@@ -14,24 +16,24 @@ pub(super) struct PreparedPage {
     /// The requested slug.
     pub(super) requested: Option<Slug>,
     /// The slug of a page with the same content within the last 24 hours.
-    known: Option<Slug>,
+    duplicate: Option<Slug>,
     day: String,
     /// The slug that it gets unless that is taken, and its page.
     likely: (Slug, NewPage),
     id: JobId,
 }
 
-/// Prepares the page of a job. `id` is the job's public id. `known` finds a page with the same
-/// content within the last 24 hours.
+/// Prepares the page of a job. `id` is the job's public id. `find_duplicate` finds a page with the
+/// same content within the last 24 hours.
 pub(super) fn prepare(
     id: JobId,
     record: &JobRecord,
-    known: impl FnOnce(&SourceId) -> Option<Slug>,
+    find_duplicate: impl FnOnce(&SourceId) -> Option<Slug>,
 ) -> Result<PreparedPage, Fault> {
-    let broken = |what: String| Fault::new(FaultCode::StoreDamaged, what);
-    let source = SourceId::parse(record.source.as_str()).map_err(|e| broken(e.to_string()))?;
+    let damaged = |message: String| Fault::new(FaultCode::StoreDamaged, message);
+    let source = SourceId::parse(record.source.as_str()).map_err(|e| damaged(e.to_string()))?;
     let requested = match &record.wishes.slug {
-        Some(slug) => Some(Slug::parse(slug.as_str()).map_err(|e| broken(e.to_string()))?),
+        Some(slug) => Some(Slug::parse(slug.as_str()).map_err(|e| damaged(e.to_string()))?),
         None => None,
     };
     let day = day(record.received_at);
@@ -40,21 +42,21 @@ pub(super) fn prepare(
         None => inbox_slug(&day, &record.content_hash, 0)?,
     };
     let page = page_of(id, record, &slug)?;
-    let known = if requested.is_none() { known(&source) } else { None };
-    Ok(PreparedPage { source, requested, known, day, likely: (slug, page), id })
+    let duplicate = if requested.is_none() { find_duplicate(&source) } else { None };
+    Ok(PreparedPage { source, requested, duplicate, day, likely: (slug, page), id })
 }
 
 /// Returns the job's page for `slug`. Title and type of the request override those of the text.
 fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
     let JobRecord { wishes, .. } = record;
-    let door = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
+    let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
     let uri = wishes.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
     let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
     let lines: Vec<(&str, &str)> =
         headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
-    let provenance = door.provenance(uri, record.received_at);
+    let provenance = route.provenance(uri, record.received_at);
     written_page(slug, document, provenance, None, wishes.slug.is_none())
 }
 
@@ -62,28 +64,28 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
 pub(super) fn write(
     draft: &mut Draft<'_>,
     record: &JobRecord,
-    ready: &PreparedPage,
+    prepared: &PreparedPage,
     now: i64,
 ) -> Result<(Slug, WrittenPage), StoreError> {
-    let wanted = Wanted {
-        source: &ready.source,
-        slug: ready.requested.as_ref(),
-        known: ready.known.as_ref(),
+    let slug_request = SlugRequest {
+        source: &prepared.source,
+        slug: prepared.requested.as_ref(),
+        duplicate: prepared.duplicate.as_ref(),
         hash: &record.content_hash,
-        day: &ready.day,
+        day: &prepared.day,
     };
-    let (slug, existing) = place(draft, &wanted)?;
-    if let Some(there) = existing
-        && there.deleted_at.is_none()
-        && there.content_hash == record.content_hash
+    let (slug, existing) = choose_slug(draft, &slug_request)?;
+    if let Some(present) = existing
+        && present.deleted_at.is_none()
+        && present.content_hash == record.content_hash
     {
-        return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: there }));
+        return Ok((slug, WrittenPage { status: WriteStatus::Unchanged, record: present }));
     }
     // A retried job is older than content that arrived for the same page meanwhile.
     if record.error.is_some()
-        && let (Some(requested), Some(there)) =
-            (&ready.requested, draft.page(&ready.source, &slug)?)
-        && there.provenance.ingested_at.unwrap_or(there.updated_at).max(there.content_at)
+        && let (Some(requested), Some(present)) =
+            (&prepared.requested, draft.page(&prepared.source, &slug)?)
+        && present.provenance.ingested_at.unwrap_or(present.updated_at).max(present.content_at)
             > record.received_at
     {
         return Err(Fault::new(
@@ -92,10 +94,10 @@ pub(super) fn write(
         )
         .into());
     }
-    let page = match slug == ready.likely.0 {
-        true => ready.likely.1.clone(),
-        false => page_of(ready.id, record, &slug)?,
+    let page = match slug == prepared.likely.0 {
+        true => prepared.likely.1.clone(),
+        false => page_of(prepared.id, record, &slug)?,
     };
-    let applied = draft.write_page(&ready.source, &slug, page, now)?;
+    let applied = draft.write_page(&prepared.source, &slug, page, now)?;
     Ok((slug, applied))
 }

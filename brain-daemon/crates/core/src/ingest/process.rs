@@ -29,7 +29,7 @@ const CLEANUP_BATCH: usize = 200;
 type Attempt = (u64, JobRecord, Result<PreparedPage, Fault>);
 
 /// A job whose page was stored.
-struct Stored {
+struct StoredJob {
     source: SourceId,
     slug: Slug,
     /// Whether the slug was derived from the content.
@@ -40,11 +40,10 @@ struct Stored {
 }
 
 impl IngestService {
-    /// Makes pages of the items that are due, up to `most` of them; how many were dealt with: 0
-    /// when none is due. Blocks.
+    /// Turns up to `max` due items into pages. Returns the number of processed items. Blocks.
     ///
     /// # Errors
-    /// When the store fails; the items wait on.
+    /// If the store fails. The items stay in the queue.
     pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
         let _processing = self.queue.processing.lock().unwrap_or_else(PoisonError::into_inner);
         let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, CHUNK_BYTES)?;
@@ -57,16 +56,16 @@ impl IngestService {
         let attempts: Vec<Attempt> = due
             .into_iter()
             .zip(prepared)
-            .map(|((id, record), ready)| (id, record, ready))
+            .map(|((id, record), prepared_page)| (id, record, prepared_page))
             .collect();
         let count = attempts.len();
         let stored = self.store_pages(&Arc::new(attempts))?;
-        for Stored { source, slug, page, .. } in stored.iter().filter(|stored| stored.is_automatic)
-        {
+        for job in stored.iter().filter(|stored| stored.is_automatic) {
+            let StoredJob { source, slug, page, .. } = job;
             self.dedup.remember(source.clone(), page.content_hash, slug.clone(), page.content_at);
         }
-        let changed: Vec<&Stored> = stored.iter().filter(|stored| stored.is_changed).collect();
-        on_all_cores(&changed, |stored| self.files.agree(&stored.source, &stored.page));
+        let changed: Vec<&StoredJob> = stored.iter().filter(|stored| stored.is_changed).collect();
+        on_all_cores(&changed, |stored| self.files.update_file(&stored.source, &stored.page));
         // Clients may already see the jobs as stored. Otherwise their next search would have to
         // tokenize all pages that are not indexed yet.
         self.index.settle();
@@ -96,30 +95,30 @@ impl IngestService {
 
     /// Prepares the page of one job. A panic fails this job only.
     fn prepare_page(&self, id: u64, record: &JobRecord) -> Result<PreparedPage, Fault> {
-        let known =
+        let find_duplicate =
             |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
         // Readers of the page see the job's id, which must not reveal the number of jobs.
-        let shown = JobId(Seal::of(self.store.id()).close(id));
-        let ready = catch_unwind(AssertUnwindSafe(|| prepare(shown, record, known)))
-            .unwrap_or_else(|_| {
-                Err(Fault::new(
-                    FaultCode::Internal,
-                    "a defect in brain: this item could not be turned into a page",
-                ))
-            })?;
+        let public_id = JobId(Seal::of(self.store.id()).close(id));
+        let prepare_job = AssertUnwindSafe(|| prepare(public_id, record, find_duplicate));
+        let prepared_page = catch_unwind(prepare_job).unwrap_or_else(|_| {
+            Err(Fault::new(
+                FaultCode::Internal,
+                "a defect in brain: this item could not be turned into a page",
+            ))
+        })?;
         // Checked here, so that an unknown source does not fail the whole transaction.
-        match self.store.sources()?.iter().any(|(known, _)| *known == ready.source) {
-            true => Ok(ready),
+        match self.store.sources()?.iter().any(|(known, _)| *known == prepared_page.source) {
+            true => Ok(prepared_page),
             false => Err(Fault::new(
                 FaultCode::UnknownSource,
-                format!("source \"{}\" is not registered any more", ready.source),
+                format!("source \"{}\" is not registered any more", prepared_page.source),
             )),
         }
     }
 
     /// Stores pages and the new states of their jobs in one transaction. If one job fails it, each
     /// job gets its own transaction.
-    fn store_pages(&self, attempts: &Arc<Vec<Attempt>>) -> Result<Vec<Stored>, Fault> {
+    fn store_pages(&self, attempts: &Arc<Vec<Attempt>>) -> Result<Vec<StoredJob>, Fault> {
         match self.store_range(attempts, 0..attempts.len()) {
             Err(error) if !error.is_store_wide() => {
                 tracing::warn!(%error, jobs = attempts.len(), "storing jobs one by one");
@@ -129,7 +128,7 @@ impl IngestService {
         let mut stored = Vec::new();
         for index in 0..attempts.len() {
             match self.store_range(attempts, index..index + 1) {
-                Ok(some) => stored.extend(some),
+                Ok(jobs) => stored.extend(jobs),
                 Err(error) if !error.is_store_wide() => {
                     let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
                     let fault = Fault::from(error);
@@ -148,13 +147,13 @@ impl IngestService {
         &self,
         attempts: &Arc<Vec<Attempt>>,
         range: std::ops::Range<usize>,
-    ) -> Result<Vec<Stored>, StoreError> {
+    ) -> Result<Vec<StoredJob>, StoreError> {
         let (now, attempts) = (self.clock.now(), Arc::clone(attempts));
         let (stored, waiting) = self.store.write(move |draft| {
             let mut stored = Vec::with_capacity(range.len());
-            for (id, record, ready) in &attempts[range.clone()] {
-                match ready {
-                    Ok(ready) => stored.extend(store_one(draft, *id, record, ready, now)?),
+            for (id, record, prepared_page) in &attempts[range.clone()] {
+                match prepared_page {
+                    Ok(page) => stored.extend(store_one(draft, *id, record, page, now)?),
                     Err(fault) => record_failure(draft, *id, record, fault, now)?,
                 }
             }
@@ -170,14 +169,14 @@ fn store_one(
     draft: &mut Draft<'_>,
     id: u64,
     record: &JobRecord,
-    ready: &PreparedPage,
+    prepared_page: &PreparedPage,
     now: i64,
-) -> Result<Option<Stored>, StoreError> {
+) -> Result<Option<StoredJob>, StoreError> {
     if !draft.job_waits(id, record.due_at)? {
         return Ok(None);
     }
-    let (slug, applied) = write(draft, record, ready, now)?;
-    let ended = JobRecord {
+    let (slug, applied) = write(draft, record, prepared_page, now)?;
+    let finished_job = JobRecord {
         state: JobState::Stored,
         content: Content { frontmatter: String::new(), body: String::new() },
         finished_at: Some(now),
@@ -186,11 +185,11 @@ fn store_one(
         error: None,
         ..record.clone()
     };
-    draft.change_job(id, record, &ended)?;
-    Ok(Some(Stored {
-        source: ready.source.clone(),
+    draft.change_job(id, record, &finished_job)?;
+    Ok(Some(StoredJob {
+        source: prepared_page.source.clone(),
         slug,
-        is_automatic: ready.requested.is_none(),
+        is_automatic: prepared_page.requested.is_none(),
         is_changed: applied.status != WriteStatus::Unchanged,
         page: applied.record,
     }))
@@ -221,7 +220,7 @@ fn record_failure(
     draft.change_job(id, record, &failed)
 }
 
-/// Marks jobs as in progress while it lives.
+/// Marks jobs as in progress until it is dropped.
 struct InProgress<'a> {
     queue: &'a Queue,
     ids: Vec<u64>,

@@ -1,8 +1,8 @@
-//! `links --broken`: what needs somebody, because it leads nowhere or to several pages.
+//! `links --broken`: links to no page, and links that could mean several pages.
 //!
-//! The store keeps counts of broken links by page, so that no page without one is read. After an
-//! import, or while the store cannot be written, they may be behind: then the links of many pages
-//! are checked first, or all of them are read.
+//! The store counts the broken links of each page, so only pages with such links are read. After an
+//! import the counts may be outdated: then many links are checked first. While the store is
+//! read-only, every page is read instead.
 
 use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, Slug, SourceId};
 
@@ -12,7 +12,7 @@ use brain_page as page;
 use brain_store::{BrokenLinkEntry, LinkRecord, PageEntry, Reader, StoreError};
 
 const MAX_LIMIT: u32 = 1000;
-/// How many pages that may be meant are named for each link.
+/// The maximum number of candidate pages for each link.
 const MAX_CANDIDATES: usize = 10;
 
 impl PageService {
@@ -50,9 +50,9 @@ impl PageService {
         Ok(BrokenLinksReply { links, missing, ambiguous, truncated })
     }
 
-    /// Checks links that many changes may have broken or mended, once nothing has changed since the
-    /// call that returned `before`, so that nobody who asks for broken links waits for it. For a
-    /// timer; returns what the next call is given.
+    /// Checks outdated links if the store has not changed since the call that returned `before`.
+    /// A later request for broken links then does not wait for this check. For a timer, which
+    /// passes the result to the next call.
     #[must_use]
     pub fn check_links_at_rest(&self, before: LinksAtRest) -> LinksAtRest {
         let work = || {
@@ -67,18 +67,18 @@ impl PageService {
             Ok(LinksAtRest { seq, is_tried: is_due || is_tried })
         };
         work().unwrap_or_else(|error: StoreError| {
-            tracing::debug!(%error, "links are checked when somebody asks");
+            tracing::debug!(%error, "links not checked; the next request checks them");
             LinksAtRest { is_tried: true, ..before }
         })
     }
 }
 
-/// What [`crate::PageService::check_links_at_rest`] saw last.
+/// The state of the store at the last call of [`crate::PageService::check_links_at_rest`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinksAtRest {
-    /// The store's last change.
+    /// The sequence number of the store's last change.
     seq: u64,
-    /// Whether links were checked since.
+    /// Whether links were checked after that change.
     is_tried: bool,
 }
 
@@ -94,8 +94,8 @@ fn broken_link(reader: &Reader, at: BrokenLinkEntry) -> Result<BrokenLink, Store
     })
 }
 
-/// The pages that are called as the link's target is, wherever they are in the source that it
-/// means; else those whose name goes on behind it.
+/// Returns pages that a link may mean: those in its source with the name of its target, else those
+/// whose name begins with it.
 fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<Slug>, StoreError> {
     let named = link.source.as_deref().and_then(|source| SourceId::parse(source).ok());
     let source = named.as_ref().unwrap_or(own);
@@ -104,7 +104,7 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
     let names: Vec<String> =
         link.name.iter().cloned().chain(ends).filter(|name| !name.is_empty()).collect();
     let mut out: Vec<Slug> = Vec::new();
-    let mut take = |found: Vec<PageEntry>| {
+    let mut add = |found: Vec<PageEntry>| {
         for (_, slug, _) in found {
             if out.len() < MAX_CANDIDATES && !out.contains(&slug) {
                 out.push(slug);
@@ -112,12 +112,12 @@ fn candidates(reader: &Reader, own: &SourceId, link: &LinkRecord) -> Result<Vec<
         }
         out.is_empty()
     };
-    let mut none = true;
+    let mut is_empty = true;
     for name in &names {
-        none = take(reader.named(source, name, MAX_CANDIDATES)?);
+        is_empty = add(reader.named(source, name, MAX_CANDIDATES)?);
     }
-    for name in names.iter().filter(|_| none) {
-        take(reader.named_longer(source, name, MAX_CANDIDATES)?);
+    for name in names.iter().filter(|_| is_empty) {
+        add(reader.named_longer(source, name, MAX_CANDIDATES)?);
     }
     Ok(out)
 }

@@ -2,49 +2,50 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteReply, WriteStatus};
 
-use crate::provenance::{CAPTURE_CLI, Door, STAMPS, receive};
+use crate::provenance::{CAPTURE_CLI, INGEST_KEYS, IngestRoute, move_to_received};
 use crate::write_page::{
-    Wanted, check_origin, check_type, clean_tags, headings, inbox_slug, origin_door, origin_label,
-    origin_uri, place, read_document, stored_document, title_of, type_of, written_page,
+    SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
+    origin_label, origin_route, origin_uri, read_document, stored_document, title_of, type_of,
+    written_page,
 };
 use crate::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{Document, Frontmatter, content_digest, hex};
 use brain_store::{Draft, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
-/// Types that people are expected to use; others are taken with a warning.
+/// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
 
-/// A capture, worked out as far as it can be without the store.
+/// The input of a capture, checked and parsed.
 #[derive(Clone)]
-struct Prepared {
+struct CaptureInput {
     source: SourceId,
     slug: Option<Slug>,
-    /// Where the same content went within the last 24 hours.
-    known: Option<Slug>,
-    /// What the input says, flags merged into its frontmatter, without stamps.
+    /// The page that got the same content within the last 24 hours.
+    duplicate: Option<Slug>,
+    /// The text, with the flags in its frontmatter and without ingest keys.
     document: Document,
-    /// Whether the flags or the file name a type.
-    typed: bool,
+    /// Whether the flags or the file set a type.
+    has_type: bool,
     hash: Hash,
-    door: &'static Door,
-    /// Where the content is from.
+    route: &'static IngestRoute,
+    /// The `source_uri` of the page.
     uri: String,
     now: i64,
 }
 
-/// A page that only has to be stored.
+/// The page of a capture, ready to be stored.
 #[derive(Clone)]
-struct Finished {
+struct NewCapture {
     slug: Slug,
     page: NewPage,
     captured_at: Option<String>,
     /// The provenance of the page that it replaces.
-    known: Option<Provenance>,
+    previous: Option<Provenance>,
 }
 
-/// What became of a capture.
-pub(crate) struct Outcome {
+/// The result of a write to one page.
+pub(crate) struct PageWrite {
     pub(crate) slug: Slug,
     pub(crate) applied: WrittenPage,
     pub(crate) captured_at: Option<String>,
@@ -54,20 +55,20 @@ impl PageService {
     pub(crate) fn capture(&self, caller: &Caller, request: Capture) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
-        let door = origin_door(&request.origin, &CAPTURE_CLI);
-        self.capture_through(caller, request, door, uri)
+        let route = origin_route(&request.origin, &CAPTURE_CLI);
+        self.capture_through(caller, request, route, uri)
     }
 
-    /// A capture through `door` of content that is from `uri`, whatever the request says of its
-    /// origin.
+    /// Captures content by `route`, with `uri` as its `source_uri`. The origin in the request is
+    /// only used in messages.
     ///
     /// # Errors
-    /// As a capture.
+    /// The same as for [`Self::capture`].
     pub(crate) fn capture_through(
         &self,
         caller: &Caller,
         request: Capture,
-        door: &'static Door,
+        route: &'static IngestRoute,
         uri: String,
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
@@ -77,77 +78,80 @@ impl PageService {
             check_type(page_type)?;
             if !USUAL_TYPES.contains(&page_type.as_str()) {
                 warnings.push(format!(
-                    "\"{page_type}\" is an unusual type; note, idea and observation are the usual ones"
+                    "\"{page_type}\" is an unusual type; note, idea and observation are the \
+                     usual ones"
                 ));
             }
         }
         let mut document = read_document(&request.content, &label)?;
         if document.body.trim().is_empty() {
-            return Err(empty(&document));
+            return Err(no_content(&document));
         }
-        let typed = request.page_type.is_some() || document.frontmatter.page_type().is_some();
+        let has_type = request.page_type.is_some() || document.frontmatter.page_type().is_some();
         merge_flags(&mut document, &request)?;
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, request.source.as_ref())?;
         let hash = content_digest(&document.body);
-        let known = if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
-        let prepared =
-            Prepared { source, slug: request.slug, known, document, typed, hash, door, uri, now };
+        let duplicate =
+            if request.slug.is_none() { self.dedup.find(&source, hash, now) } else { None };
+        let slug = request.slug;
+        let input =
+            CaptureInput { source, slug, duplicate, document, has_type, hash, route, uri, now };
 
-        // A duplicate costs no write.
-        let settled = match &prepared.known {
-            Some(slug) => match reader.page(&prepared.source, slug)? {
+        // A duplicate needs no write.
+        let unchanged_page = match &input.duplicate {
+            Some(slug) => match reader.page(&input.source, slug)? {
                 Some(record) if record.content_hash == hash => {
                     let mut page = stored_document(&reader.content(&record)?)?;
-                    let adds = merge(&prepared, &record, &mut page.frontmatter);
+                    let adds = merge_frontmatter(&input, &record, &mut page.frontmatter);
                     (!adds).then(|| unchanged(slug.clone(), record, &page.frontmatter))
                 }
                 _ => None,
             },
             None => None,
         };
-        let replaced = match &prepared.slug {
+        let previous = match &input.slug {
             Some(slug) => {
-                reader.page_even_deleted(&prepared.source, slug)?.map(|record| record.provenance)
+                reader.page_even_deleted(&input.source, slug)?.map(|record| record.provenance)
             }
             None => None,
         };
         drop(reader);
-        let source = prepared.source.clone();
-        let automatic = prepared.slug.is_none();
-        let outcome = match settled {
+        let source = input.source.clone();
+        let is_automatic = input.slug.is_none();
+        let outcome = match unchanged_page {
             Some(outcome) => outcome,
             None => {
-                // Worked out here for the slug that it gets as a rule, so that the one writer has
-                // only to store it.
-                let slug = match &prepared.slug {
+                // The page is built here, for the slug that it usually gets. The writer builds it
+                // again only if another slug or page is there.
+                let slug = match &input.slug {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
-                let likely = prepared.fresh(slug, replaced)?;
-                self.store.write(move |draft| apply(draft, &prepared, &likely))?
+                let likely = input.new_page(slug, previous)?;
+                self.store.write(move |draft| write_capture(draft, &input, &likely))?
             }
         };
         let record = &outcome.applied.record;
-        if automatic {
+        if is_automatic {
             self.dedup.remember(source.clone(), hash, outcome.slug.clone(), record.content_at);
         }
-        Ok(self.written(source, outcome, warnings))
+        Ok(self.write_reply(source, outcome, warnings))
     }
 
-    /// The reply to a write, after the file was brought in line.
-    pub(crate) fn written(
+    /// Writes the page's file, and returns the reply to the write.
+    pub(crate) fn write_reply(
         &self,
         source: SourceId,
-        outcome: Outcome,
+        outcome: PageWrite,
         mut warnings: Vec<String>,
     ) -> WriteReply {
-        let Outcome { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
+        let PageWrite { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
             let place = self.files.file_place(&source, &record.source_path);
             (!self.files.is_failing(record.id) && place.exists(), place)
         } else {
-            let report = self.files.agree(&source, &record);
+            let report = self.files.update_file(&source, &record);
             warnings.extend(report.warnings());
             (report.written, report.path)
         };
@@ -169,7 +173,7 @@ impl PageService {
     }
 }
 
-/// Flags win over the file; a type and a title are always there.
+/// Sets the keys that the flags name, and a type and a title if there are none.
 fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> {
     if request.title.as_deref().is_some_and(|title| title.trim().is_empty()) {
         return Err(Fault::new(FaultCode::Usage, "the title is empty")
@@ -188,30 +192,35 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Adds to the existing page's frontmatter what this capture says beyond it; whether that was
-/// anything. The title of a recapture counts only when it was given: the page may have got a better
-/// one since.
-fn merge(prepared: &Prepared, existing: &PageRecord, page: &mut Frontmatter) -> bool {
-    let input = &prepared.document.frontmatter;
-    let derived_title = title_of(&Frontmatter::empty(), &prepared.document.body);
+/// Adds the keys and tags of this capture to the frontmatter of the existing page. Returns whether
+/// any was new.
+///
+/// A derived title is not added: the page may have a better one by now.
+fn merge_frontmatter(
+    capture: &CaptureInput,
+    existing: &PageRecord,
+    page: &mut Frontmatter,
+) -> bool {
+    let input = &capture.document.frontmatter;
+    let derived_title = title_of(&Frontmatter::empty(), &capture.document.body);
     let mut except = vec!["tags"];
-    except.extend(STAMPS);
+    except.extend(INGEST_KEYS);
     if input.title().is_none_or(|title| title == derived_title) {
         except.push("title");
     }
-    if !prepared.typed || type_of(input) == existing.page_type {
+    if !capture.has_type || type_of(input) == existing.page_type {
         except.push("type");
     }
-    let adopted = page.adopt(input, &except);
+    let has_new_keys = page.adopt(input, &except);
     let mut tags = page.tags();
-    let tagged = add_tags(&mut tags, input.tags());
-    if tagged {
+    let has_new_tags = add_tags(&mut tags, input.tags());
+    if has_new_tags {
         page.set_list("tags", &tags);
     }
-    adopted || tagged
+    has_new_keys || has_new_tags
 }
 
-/// Adds those that are not there; whether there were any.
+/// Adds the tags that are missing. Returns whether any was.
 fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
     let before = tags.len();
     for tag in more {
@@ -222,92 +231,98 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
     tags.len() > before
 }
 
-impl Prepared {
-    /// Makes a page of the input alone. `known` is the provenance of the page that it replaces.
-    fn fresh(&self, slug: Slug, known: Option<Provenance>) -> Result<Finished, Fault> {
+impl CaptureInput {
+    /// Builds the page of this input. `previous` is the provenance of the page that it replaces.
+    fn new_page(&self, slug: Slug, previous: Option<Provenance>) -> Result<NewCapture, Fault> {
         let mut document = self.document.clone();
         let via = document.frontmatter.get("captured_via");
-        if !self.is_owners() && via.is_some_and(|via| via != self.door.kind) {
-            // What a program sends does not say itself which way it came.
-            receive(&mut document.frontmatter, &["captured_via"]);
+        if !self.is_by_hand() && via.is_some_and(|via| via != self.route.kind) {
+            // A program cannot choose the route of its text.
+            move_to_received(&mut document.frontmatter, &["captured_via"]);
         }
-        let provenance =
-            self.door.of_text(&document.frontmatter, self.uri.clone(), self.now, known.as_ref());
-        self.finish(slug, document, provenance, known)
+        let provenance = self.route.provenance_of_text(
+            &document.frontmatter,
+            self.uri.clone(),
+            self.now,
+            previous.as_ref(),
+        );
+        self.complete_page(slug, document, provenance, previous)
     }
 
-    /// Adds the stamps of this capture to `document` where it has none.
-    fn finish(
+    /// Adds `captured_at` and `captured_via` to `document` where they are missing.
+    fn complete_page(
         &self,
         slug: Slug,
         mut document: Document,
         provenance: Provenance,
-        known: Option<Provenance>,
-    ) -> Result<Finished, Fault> {
+        previous: Option<Provenance>,
+    ) -> Result<NewCapture, Fault> {
         let now = rfc3339(self.now);
-        let mut stamps = vec![("captured_at", now.as_str()), ("captured_via", self.door.kind)];
-        // What stands in a page already does not say of the words of others how those came in.
-        stamps.retain(|(key, _)| {
-            document.frontmatter.get(key).is_none() || (*key == "captured_via" && !self.is_owners())
+        let mut keys = vec![("captured_at", now.as_str()), ("captured_via", self.route.kind)];
+        // Text from outside always gets its own route, even in a page that has `captured_via`.
+        keys.retain(|(key, _)| {
+            document.frontmatter.get(key).is_none()
+                || (*key == "captured_via" && !self.is_by_hand())
         });
-        document.frontmatter.set_all(&stamps);
+        document.frontmatter.set_all(&keys);
         let captured_at = document.frontmatter.get("captured_at");
-        let page = written_page(&slug, document, provenance, known.as_ref(), self.slug.is_none())?;
-        Ok(Finished { slug, page, captured_at, known })
+        let is_automatic = self.slug.is_none();
+        let page = written_page(&slug, document, provenance, previous.as_ref(), is_automatic)?;
+        Ok(NewCapture { slug, page, captured_at, previous })
     }
 
-    /// Whether the owner captures by hand.
-    fn is_owners(&self) -> bool {
-        self.door.kind == CAPTURE_CLI.kind
+    /// Returns whether the owner captures on the command line.
+    fn is_by_hand(&self) -> bool {
+        self.route.kind == CAPTURE_CLI.kind
     }
 }
 
-/// In the writer: finds the capture's place and does what is to do there.
-fn apply(
+/// Chooses the slug, and writes the page; runs in the writer.
+fn write_capture(
     draft: &mut Draft<'_>,
-    prepared: &Prepared,
-    likely: &Finished,
-) -> Result<Outcome, StoreError> {
-    let wanted = Wanted {
-        source: &prepared.source,
-        slug: prepared.slug.as_ref(),
-        known: prepared.known.as_ref(),
-        hash: &prepared.hash,
-        day: &day(prepared.now),
+    input: &CaptureInput,
+    likely: &NewCapture,
+) -> Result<PageWrite, StoreError> {
+    let slug_request = SlugRequest {
+        source: &input.source,
+        slug: input.slug.as_ref(),
+        duplicate: input.duplicate.as_ref(),
+        hash: &input.hash,
+        day: &day(input.now),
     };
-    let (slug, existing) = place(draft, &wanted)?;
-    let finished = match existing {
-        Some(record) if record.deleted_at.is_none() && record.content_hash == prepared.hash => {
+    let (slug, existing) = choose_slug(draft, &slug_request)?;
+    let new_capture = match existing {
+        Some(record) if record.deleted_at.is_none() && record.content_hash == input.hash => {
             let mut page = stored_document(&draft.content(&record)?)?;
-            if !merge(prepared, &record, &mut page.frontmatter) {
+            if !merge_frontmatter(input, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }
-            // The owner adds a tag to a page that came from elsewhere: it stays what it is.
-            let provenance = match prepared.is_owners() {
+            // The owner adds a tag to a page from outside: its provenance stays.
+            let provenance = match input.is_by_hand() {
                 true => record.provenance.clone(),
-                false => prepared.door.provenance(prepared.uri.clone(), prepared.now),
+                false => input.route.provenance(input.uri.clone(), input.now),
             };
-            prepared.finish(slug, page, provenance, Some(record.provenance))?
+            input.complete_page(slug, page, provenance, Some(record.provenance))?
         }
         existing => {
-            let known = existing.map(|record| record.provenance);
-            match slug == likely.slug && known == likely.known {
+            let previous = existing.map(|record| record.provenance);
+            match slug == likely.slug && previous == likely.previous {
                 true => likely.clone(),
-                false => prepared.fresh(slug, known)?,
+                false => input.new_page(slug, previous)?,
             }
         }
     };
-    let Finished { slug, page, captured_at, .. } = finished;
-    let applied = draft.write_page(&prepared.source, &slug, page, prepared.now)?;
-    Ok(Outcome { slug, applied, captured_at })
+    let NewCapture { slug, page, captured_at, .. } = new_capture;
+    let applied = draft.write_page(&input.source, &slug, page, input.now)?;
+    Ok(PageWrite { slug, applied, captured_at })
 }
 
-fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> Outcome {
+fn unchanged(slug: Slug, record: PageRecord, frontmatter: &Frontmatter) -> PageWrite {
     let applied = WrittenPage { status: WriteStatus::Unchanged, record };
-    Outcome { slug, applied, captured_at: frontmatter.get("captured_at") }
+    PageWrite { slug, applied, captured_at: frontmatter.get("captured_at") }
 }
 
-fn empty(document: &Document) -> Fault {
+fn no_content(document: &Document) -> Fault {
     let message = if document.frontmatter.is_empty() {
         "there is nothing to capture"
     } else {

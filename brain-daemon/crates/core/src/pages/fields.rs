@@ -5,9 +5,9 @@ use brain_protocol::{
     Tags, TagsReply,
 };
 
-use crate::provenance::STAMPS;
+use crate::provenance::INGEST_KEYS;
 use crate::write_page::{clean_tags, stored_document, written_page};
-use crate::{Caller, PageService, no_page, typed};
+use crate::{Caller, PageService, no_page, page_argument};
 use brain_page::{self as page, Document, is_link_key};
 use brain_store::{PageRecord, StoreError, WrittenPage};
 
@@ -36,19 +36,20 @@ impl PageService {
         };
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
         let page = PageRef { source: request.source, slug: slug.clone() };
-        let (subject, named) = (slug.clone(), typed(&page));
+        let (page_slug, argument) = (slug.clone(), page_argument(&page));
         let (source, changed) = self.edit(caller, &page, move |document| {
-            keep_whole(document, "tags")?;
-            keep_whole(document, "tag")?;
-            let written = page::body_tags(&document.body);
-            if let Some(tag) = written.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
+            check_plain(document, "tags")?;
+            check_plain(document, "tag")?;
+            let in_text = page::body_tags(&document.body);
+            if let Some(tag) = in_text.iter().find(|tag| remove.contains(&page::normalize_tag(tag)))
             {
                 let message = format!(
-                    "the tag \"{}\" stands in the text of \"{subject}\", as #{tag}",
+                    "the tag \"{}\" stands in the text of \"{page_slug}\", as #{tag}",
                     page::normalize_tag(tag)
                 );
                 return Err(Fault::new(FaultCode::Conflict, message).hint(format!(
-                    "take it out of the text: `brain get {named}`, edit, and `brain put {named}`"
+                    "take it out of the text: `brain get {argument}`, edit, and \
+                     `brain put {argument}`"
                 )));
             }
             let before = document.frontmatter.tags();
@@ -60,14 +61,14 @@ impl PageService {
                 }
             }
             if tags != before {
-                // Both spellings are read; one is written.
+                // Both keys are read, but only `tags` is written.
                 document.frontmatter.remove("tag");
                 document.frontmatter.set_list("tags", &tags);
             }
             Ok(())
         })?;
         let warnings = match &changed {
-            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
+            Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
         let tags = match &changed {
@@ -88,10 +89,10 @@ impl PageService {
         let Link { from, to, kind, remove } = request;
         let (target, key) = (to.clone(), kind.clone());
         let (source, changed) = self.edit(caller, &from, move |document| {
-            keep_whole(document, &key)?;
+            check_plain(document, &key)?;
             let before = document.frontmatter.list(&key);
             let mut values: Vec<String> =
-                before.iter().filter(|v| !names(v, &target)).cloned().collect();
+                before.iter().filter(|v| !is_link_to(v, &target)).cloned().collect();
             if !remove {
                 if values.len() < before.len() {
                     return Ok(());
@@ -104,7 +105,7 @@ impl PageService {
             Ok(())
         })?;
         let warnings = match &changed {
-            Some(applied) => self.files.agree(&source, &applied.record).warnings(),
+            Some(applied) => self.files.update_file(&source, &applied.record).warnings(),
             None => Vec::new(),
         };
         let status = match (&changed, remove) {
@@ -116,7 +117,7 @@ impl PageService {
         Ok(LinkReply { from: from.slug, to, kind, status: status.into(), live, warnings })
     }
 
-    /// Changes an active page through `change`; `None` when that changed nothing.
+    /// Writes an active page after `change` edited it. Returns `None` if the edit changed nothing.
     fn edit(
         &self,
         caller: &Caller,
@@ -125,11 +126,10 @@ impl PageService {
     ) -> Result<(SourceId, Option<WrittenPage>), Fault> {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
-        let (place, slug) = (source.clone(), page.slug.clone());
+        let (id, slug) = (source.clone(), page.slug.clone());
         let applied = self.store.write(move |draft| {
-            let record = draft.page(&place, &slug)?.filter(|r| r.deleted_at.is_none());
-            let record: PageRecord =
-                record.ok_or_else(|| StoreError::from(no_page(&place, &slug)))?;
+            let record = draft.page(&id, &slug)?.filter(|r| r.deleted_at.is_none());
+            let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&id, &slug)))?;
             let content = draft.content(&record)?;
             let mut document = stored_document(&content)?;
             change(&mut document)?;
@@ -137,20 +137,20 @@ impl PageService {
                 return Ok(None);
             }
             let page = written_page(&slug, document, record.provenance, None, false)?;
-            draft.write_page(&place, &slug, page, now).map(Some)
+            draft.write_page(&id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))
     }
 }
 
-/// Whether a value of a typed link means `slug`.
-fn names(value: &str, slug: &Slug) -> bool {
+/// Returns whether a value of a typed link names `slug`.
+fn is_link_to(value: &str, slug: &Slug) -> bool {
     let inner = value.trim().trim_start_matches("[[").trim_end_matches("]]");
     inner.split('|').next().unwrap_or(inner).trim() == slug.as_str()
 }
 
-/// Refuses to set a key that holds more than a list of words: setting it would lose the rest.
-fn keep_whole(document: &Document, key: &str) -> Result<(), Fault> {
+/// Refuses to set a key that has more than a list of words: setting it would lose the rest.
+fn check_plain(document: &Document, key: &str) -> Result<(), Fault> {
     if document.frontmatter.is_plain(key) {
         return Ok(());
     }
@@ -161,14 +161,15 @@ fn keep_whole(document: &Document, key: &str) -> Result<(), Fault> {
     .hint("change it by hand: `brain get` the page, edit, and `brain put` it back"))
 }
 
-/// Keys that mean something else are not links.
+/// Refuses a kind of link that is no word, or a key with another meaning.
 fn check_kind(kind: &str) -> Result<(), Fault> {
-    let word = !kind.is_empty()
+    let is_word = !kind.is_empty()
         && kind.len() <= 64
         && kind
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-');
-    if word && is_link_key(kind) && !STAMPS.contains(&kind) && !["date", "url"].contains(&kind) {
+    let is_reserved = INGEST_KEYS.contains(&kind) || ["date", "url"].contains(&kind);
+    if is_word && is_link_key(kind) && !is_reserved {
         return Ok(());
     }
     Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a kind of link", kind.escape_debug()))

@@ -52,7 +52,7 @@ impl PageService {
                 let (source, _) =
                     crate::sources::resolve(caller, &reader, request.source.as_ref())?;
                 let found = reader.links_to_missing(&source, &request.slug)?;
-                // One that is deleted is said to be so.
+                // For a deleted page, the fault says that it is deleted.
                 if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {
                     return Err(fault);
                 }
@@ -66,8 +66,8 @@ impl PageService {
             .take(MAX_ROWS)
             .map(|(from, link)| {
                 let row = link_row(link, Resolution::Page(Box::new(from)));
-                // The row is of the page that links; whether the link leads somewhere is another
-                // matter.
+                // The row describes the page with the link, which always exists. Its status is
+                // that of the link.
                 if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
             })
             .collect();
@@ -80,7 +80,7 @@ impl PageService {
         })
     }
 
-    /// Breadth first over links in both directions.
+    /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
     pub(crate) fn graph(&self, caller: &Caller, request: &Graph) -> Result<GraphReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let (source, record) = self.active(caller, &reader, &request.page)?;

@@ -12,15 +12,15 @@ use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
 use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
 
-/// The longest listing in one answer.
+/// The maximum number of pages in one reply.
 const MAX_LIMIT: u32 = 1000;
-/// So many pages are put in order by their slugs; of more, enough are met on the way through all
-/// pages in that order.
-const FEW: usize = 2000;
+/// The maximum number of pages with a label that are read and sorted by slug. With more of them, a
+/// scan of all pages in the order of slugs finds enough soon.
+const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Whoever sees some sources only gets no number of the sequence of changes to
-    /// go on from: it counts the changes of all.
+    /// Lists pages. Cursors of restricted callers are sealed, because sequence numbers count the
+    /// changes of all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
             return self.list_from(caller, request);
@@ -28,8 +28,8 @@ impl PageService {
         let seal = Seal::of(self.store.id());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
-            let place = cursor.parse().ok().and_then(|sealed| seal.open(sealed));
-            request.after = Some(place.ok_or_else(|| bad_cursor(cursor))?.to_string());
+            let seq = cursor.parse().ok().and_then(|sealed| seal.open(sealed));
+            request.after = Some(seq.ok_or_else(|| bad_cursor(cursor))?.to_string());
         }
         let mut pages = self.list_from(caller, &request)?;
         let next = pages.next.take().and_then(|next| next.parse().ok());
@@ -47,30 +47,31 @@ impl PageService {
         let tag = request.tag.as_deref().map(normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
         let since = instant(request.updated_since.as_deref(), false)?;
-        // Pages of a source that was removed come back with their source only.
+        // Deleted pages of a removed source are not listed: they return only with their source.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
-        let wanted = |(of, slug, record): &PageEntry| {
-            (!request.deleted || sources.iter().any(|(id, _)| id == of))
-                && source.as_ref().is_none_or(|s| s == of)
+        let is_match = |(source_id, slug, record): &PageEntry| {
+            (!request.deleted || sources.iter().any(|(id, _)| id == source_id))
+                && source.as_ref().is_none_or(|s| s == source_id)
                 && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()))
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|t| record.tags.contains(t))
                 && since.is_none_or(|since| record.updated_at >= since)
         };
-        // The store finds pages by either; a tag leaves fewer, as a rule.
-        let mark = tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
-        let filtered = source.is_some() || request.prefix.is_some() || since.is_some();
+        // The store has an index of tags and one of types. Usually fewer pages have the tag.
+        let label =
+            tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
+        let has_filter = source.is_some() || request.prefix.is_some() || since.is_some();
         let mut found = if request.deleted {
-            deleted(&reader, request, limit, wanted)?
+            deleted(&reader, request, limit, is_match)?
         } else if request.sort == Sort::Slug {
-            match some_by_slug(&reader, request, mark, source.as_ref(), limit, wanted)? {
+            match sorted_by_slug(&reader, request, label, source.as_ref(), limit, is_match)? {
                 Some(found) => found,
-                None => by_slug(&reader, request, limit, wanted)?,
+                None => in_slug_order(&reader, request, limit, is_match)?,
             }
-        } else if let Some(mark) = mark {
-            newest_with(&reader, request, mark, source.as_ref(), limit, wanted)?
-        } else if filtered {
-            newest_of_some(&reader, request, limit, wanted)?
+        } else if let Some(label) = label {
+            newest_with_label(&reader, request, label, source.as_ref(), limit, is_match)?
+        } else if has_filter {
+            newest_by_scan(&reader, request, limit, is_match)?
         } else {
             newest(&reader, request, limit)?
         };
@@ -81,7 +82,7 @@ impl PageService {
     }
 }
 
-/// Without filters the newest pages stand at the end of the sequence.
+/// Returns the newest pages, without filters: those at the end of the sequence of changes.
 fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
     reader.newest(after_seq(request)?, |found| {
@@ -91,18 +92,18 @@ fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<PageEntry
     Ok(out)
 }
 
-/// The newest pages with this mark stand at the end of its rows.
-fn newest_with(
+/// Returns the newest pages with this label: those at the end of its rows.
+fn newest_with_label(
     reader: &Reader,
     request: &List,
-    mark: PageLabel<'_>,
+    label: PageLabel<'_>,
     source: Option<&SourceId>,
     limit: usize,
-    wanted: impl Fn(&PageEntry) -> bool,
+    is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
-    reader.newest_with(mark, source, after_seq(request)?, |found| {
-        if wanted(&found) {
+    reader.newest_with(label, source, after_seq(request)?, |found| {
+        if is_match(&found) {
             out.push(found);
         }
         Ok(out.len() <= limit)
@@ -110,46 +111,46 @@ fn newest_with(
     Ok(out)
 }
 
-/// The pages with a mark by their slugs, when they are so few that they can be put in order; else
-/// they are soon met among all.
-fn some_by_slug(
+/// Returns the pages with a label in the order of slugs. Returns `None` without a label, and if
+/// more than [`MAX_TO_SORT`] pages have it.
+fn sorted_by_slug(
     reader: &Reader,
     request: &List,
-    mark: Option<PageLabel<'_>>,
+    label: Option<PageLabel<'_>>,
     source: Option<&SourceId>,
     limit: usize,
-    wanted: impl Fn(&PageEntry) -> bool,
+    is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Option<Vec<PageEntry>>, Fault> {
-    let Some(mark) = mark else { return Ok(None) };
+    let Some(label) = label else { return Ok(None) };
     let after = after_slug(request)?;
-    let (mut some, mut met) = (Vec::new(), 0);
-    reader.newest_with(mark, source, u64::MAX, |found| {
-        if wanted(&found) && (found.0.as_str(), found.1.as_str()) > after {
-            some.push(found);
+    let (mut pages, mut read) = (Vec::new(), 0);
+    reader.newest_with(label, source, u64::MAX, |found| {
+        if is_match(&found) && (found.0.as_str(), found.1.as_str()) > after {
+            pages.push(found);
         }
-        met += 1;
-        Ok(met <= FEW)
+        read += 1;
+        Ok(read <= MAX_TO_SORT)
     })?;
-    if met > FEW {
+    if read > MAX_TO_SORT {
         return Ok(None);
     }
-    some.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
-    some.truncate(limit + 1);
-    Ok(Some(some))
+    pages.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    pages.truncate(limit + 1);
+    Ok(Some(pages))
 }
 
-/// Scans all pages once and keeps the newest that pass the filters: for filters without an index.
-fn newest_of_some(
+/// Returns the newest matching pages, for filters without an index. Reads all pages once.
+fn newest_by_scan(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&PageEntry) -> bool,
+    is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let below = after_seq(request)?;
     let mut kept: BinaryHeap<Reverse<(u64, String, String)>> = BinaryHeap::new();
     let first = request.source.as_ref().map_or("", SourceId::as_str);
     reader.in_order((first, ""), |found| {
-        if wanted(&found) && found.2.seq < below {
+        if is_match(&found) && found.2.seq < below {
             kept.push(Reverse((found.2.seq, found.0.into(), found.1.into())));
             if kept.len() > limit + 1 {
                 kept.pop();
@@ -167,15 +168,15 @@ fn newest_of_some(
     Ok(out)
 }
 
-fn by_slug(
+fn in_slug_order(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&PageEntry) -> bool,
+    is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
     reader.in_order(after_slug(request)?, |found| {
-        if wanted(&found) {
+        if is_match(&found) {
             out.push(found);
         }
         Ok(out.len() <= limit)
@@ -187,7 +188,7 @@ fn deleted(
     reader: &Reader,
     request: &List,
     limit: usize,
-    wanted: impl Fn(&PageEntry) -> bool,
+    is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let below = match request.after.as_deref() {
         None => (i64::MAX, u64::MAX),
@@ -200,7 +201,7 @@ fn deleted(
     };
     let mut out = Vec::new();
     reader.deleted(below, |found| {
-        if wanted(&found) {
+        if is_match(&found) {
             out.push(found);
         }
         Ok(out.len() <= limit)

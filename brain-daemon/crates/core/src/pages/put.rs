@@ -1,4 +1,4 @@
-//! `put`: a whole page under a slug that the author chose.
+//! `put`: writes a whole page at a slug that the caller chose.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use brain_protocol::{
     Fault, FaultCode, Origin, Precondition, Put, SourceId, WriteReply, WriteStatus,
 };
 
-use crate::pages::capture::Outcome;
-use crate::provenance::{Door, PUT_PAGE, STAMPS, receive_claims};
+use crate::pages::capture::PageWrite;
+use crate::provenance::{INGEST_KEYS, IngestRoute, PUT_PAGE, move_false_claims};
 use crate::write_page::{
-    check_expected, check_origin, origin_door, origin_label, origin_uri, read_document,
+    check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
     stored_document, written_page,
 };
 use crate::{Caller, PageService};
@@ -19,11 +19,11 @@ use brain_store::{
     Content, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage, unless_damaged,
 };
 
-/// A put, worked out for what it replaces.
-struct Prepared {
+/// The page of a put, ready to be stored.
+struct PutPage {
     /// The provenance of the page that it replaces.
-    known: Option<Provenance>,
-    /// What the text says, without claims that are not so and without stamps.
+    previous: Option<Provenance>,
+    /// The frontmatter of the text, without false claims and without ingest keys.
     frontmatter: Frontmatter,
     page: NewPage,
     captured_at: Option<String>,
@@ -33,86 +33,89 @@ impl PageService {
     pub(crate) fn put(&self, caller: &Caller, request: &Put) -> Result<WriteReply, Fault> {
         check_origin(&request.origin)?;
         let uri = origin_uri(&request.origin, caller);
-        self.put_through(caller, request, origin_door(&request.origin, &PUT_PAGE), uri)
+        self.put_through(caller, request, origin_route(&request.origin, &PUT_PAGE), uri)
     }
 
-    /// A put through `door` of content that is from `uri`, whatever the request says of its origin:
-    /// for what the brain writes itself.
+    /// Puts content by `route`, with `uri` as its `source_uri`; for pages that brain writes itself.
+    /// The origin in the request is only used in messages.
     ///
     /// # Errors
-    /// As a put.
+    /// The same as for [`Self::put`].
     pub(crate) fn put_through(
         &self,
         caller: &Caller,
         request: &Put,
-        door: &'static Door,
+        route: &'static IngestRoute,
         uri: String,
     ) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         let document = read_document(&request.content, &origin_label(&request.origin))?;
-        let empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
+        let is_empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
-        let known = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
+        let previous = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
         drop(reader);
-        let (named, replaces) = (slug.clone(), self.own_file(caller, &source, request)?);
-        let (Document { frontmatter: given, body }, text) = (document.clone(), document);
-        let prepare = move |known: Option<Provenance>| {
+        let page_slug = slug.clone();
+        let replaces = self.digest_of_own_file(caller, &source, request)?;
+        let (Document { frontmatter: sent, body }, text) = (document.clone(), document);
+        let build_page = move |previous: Option<Provenance>| {
             let Document { mut frontmatter, body } = text.clone();
-            let provenance = door.of_text(&frontmatter, uri.clone(), now, known.as_ref());
-            receive_claims(&mut frontmatter, &provenance, known.as_ref());
+            let provenance =
+                route.provenance_of_text(&frontmatter, uri.clone(), now, previous.as_ref());
+            move_false_claims(&mut frontmatter, &provenance, previous.as_ref());
             let document = Document { frontmatter: frontmatter.clone(), body };
             let captured_at = frontmatter.get("captured_at");
-            let page = written_page(&named, document, provenance, known.as_ref(), false)?;
+            let page = written_page(&page_slug, document, provenance, previous.as_ref(), false)?;
             let page = NewPage { replaces, ..page };
-            Ok::<_, Fault>(Prepared { known, frontmatter, page, captured_at })
+            Ok::<_, Fault>(PutPage { previous, frontmatter, page, captured_at })
         };
-        // Worked out here, so that the one writer has only to store it.
-        let likely = prepare(known)?;
-        let place = source.clone();
+        // The page is built here. The writer builds it again only if the page has changed.
+        let likely = build_page(previous)?;
+        let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
             let exists = existing.is_some();
-            let known = existing.as_ref().map(|record| &record.provenance);
-            let anew = match known == likely.known.as_ref() {
+            let previous = existing.as_ref().map(|record| &record.provenance);
+            let rebuilt = match previous == likely.previous.as_ref() {
                 true => None,
-                false => Some(prepare(known.cloned())?),
+                false => Some(build_page(previous.cloned())?),
             };
-            let Prepared { frontmatter, page, captured_at, .. } = anew.as_ref().unwrap_or(&likely);
-            let effect = effect(
+            let PutPage { frontmatter, page, captured_at, .. } =
+                rebuilt.as_ref().unwrap_or(&likely);
+            let effect = write_effect(
                 existing.clone(),
                 |page| draft.content(page),
-                &[&given, frontmatter],
+                &[&sent, frontmatter],
                 &body,
             )?;
-            // Who sends again what went through already has what they want, though the page is not
-            // what they expected it to be before. Only a change of a certain version has not
-            // happened when somebody else wrote the same.
-            let done = matches!(effect, Effect::Nothing(_))
+            // A client may repeat a put whose reply it did not get. The page then has the content
+            // already, and the precondition need not hold any more. A precondition on the version
+            // is always checked, because another client may have written the same content.
+            let is_repeated = matches!(effect, Effect::Unchanged(_))
                 && !matches!(expect, Some(Precondition::Version(_)));
-            if !done {
+            if !is_repeated {
                 check_expected(expect.as_ref(), &slug, existing.as_ref())?;
             }
-            if (empty || matches!(effect, Effect::Blanks)) && !allow_empty {
+            if (is_empty || matches!(effect, Effect::Blanks)) && !allow_empty {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
-            if let Effect::Nothing(record) = effect {
+            if let Effect::Unchanged(record) = effect {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };
-                return Ok(Outcome { slug: slug.clone(), applied, captured_at });
+                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
             let applied = draft.write_page(&source, &slug, page.clone(), now)?;
-            Ok(Outcome { slug: slug.clone(), applied, captured_at: captured_at.clone() })
+            Ok(PageWrite { slug: slug.clone(), applied, captured_at: captured_at.clone() })
         })?;
-        Ok(self.written(place, outcome, Vec::new()))
+        Ok(self.write_reply(target, outcome, Vec::new()))
     }
 
-    /// The digest of what was put, when it was read from the page's own file: what somebody edited
-    /// there has come in with it, and may be overwritten.
-    fn own_file(
+    /// Returns the digest of the content if the client read it from the page's own file. Edits in
+    /// that file are part of the content then, so brain may overwrite the file.
+    fn digest_of_own_file(
         &self,
         caller: &Caller,
         source: &SourceId,
@@ -120,30 +123,29 @@ impl PageService {
     ) -> Result<Option<Hash>, Fault> {
         let Origin::File(path) = &request.origin else { return Ok(None) };
         let slug = &request.page.slug;
-        let place = match self.store.read(caller.visibility())?.page_even_deleted(source, slug)? {
+        let file = match self.store.read(caller.visibility())?.page_even_deleted(source, slug)? {
             Some(record) => self.files.file_place(source, &record.source_path),
             None => self.files.file_place(source, &file_path(slug)),
         };
-        let same = place
-            .canonicalize()
-            .is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
-        Ok(same.then(|| digest(&request.content)))
+        let is_own_file =
+            file.canonicalize().is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));
+        Ok(is_own_file.then(|| digest(&request.content)))
     }
 }
 
-/// What writing a page would do to what is there.
+/// The effect that a write would have on a page.
 pub(crate) enum Effect {
-    /// Nothing: it says the same already, but for its stamps.
-    Nothing(Box<PageRecord>),
-    /// Text would be replaced by none.
+    /// None: the page differs at most in its ingest keys.
+    Unchanged(Box<PageRecord>),
+    /// The body would become empty.
     Blanks,
-    /// This.
+    /// The page would be written, with this status.
     Writes(WriteStatus),
 }
 
-/// What writing `body` with one of these frontmatters, which mean the same, over `existing` would
-/// do. `content` fetches the text of a page.
-pub(crate) fn effect(
+/// Returns the effect of writing `body` over `existing`. The frontmatters are variants of the same
+/// one; the page is unchanged if it has any of them. `content` fetches the text of a page.
+pub(crate) fn write_effect(
     existing: Option<PageRecord>,
     content: impl FnOnce(&PageRecord) -> Result<Content, StoreError>,
     frontmatters: &[&Frontmatter],
@@ -153,14 +155,14 @@ pub(crate) fn effect(
     if record.deleted_at.is_some() {
         return Ok(Effect::Writes(WriteStatus::Restored));
     }
-    // What is damaged is made whole by it.
+    // A write repairs a damaged page.
     let Some(stored) = unless_damaged(content(&record))? else {
         return Ok(Effect::Writes(WriteStatus::Updated));
     };
     if stored.body == body {
-        let there = stored_document(&stored)?.frontmatter;
-        if frontmatters.iter().any(|frontmatter| there.same_content(frontmatter, STAMPS)) {
-            return Ok(Effect::Nothing(Box::new(record)));
+        let present = stored_document(&stored)?.frontmatter;
+        if frontmatters.iter().any(|frontmatter| present.same_content(frontmatter, INGEST_KEYS)) {
+            return Ok(Effect::Unchanged(Box::new(record)));
         }
     }
     if body.trim().is_empty() && !stored.body.trim().is_empty() {
@@ -173,7 +175,8 @@ fn refuse_empty(slug: &str, exists: bool) -> Fault {
     let (message, hint) = if exists {
         (
             format!("empty content would blank the page \"{slug}\"; it was left as it is"),
-            "`--allow-empty` does it (the present version is kept); `brain delete` removes the page",
+            "`--allow-empty` does it (the present version is kept); `brain delete` removes the \
+             page",
         )
     } else {
         (

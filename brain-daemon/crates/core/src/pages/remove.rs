@@ -1,14 +1,14 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
-use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
+use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply, SourceId};
 
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_expected;
-use crate::{Caller, PageService, no_page, typed};
+use crate::{Caller, PageService, no_page, page_argument};
 use brain_base::clock::rfc3339;
 use brain_store::RECOVERY_MS;
 
-/// How many pages one transaction purges: keeps other writers from waiting.
+/// Pages that one transaction purges, so that other writers do not wait long.
 const PURGE_BATCH: usize = 200;
 
 impl PageService {
@@ -16,26 +16,22 @@ impl PageService {
         let Delete { page: request, expect } = request;
         let expect = expect.clone();
         let now = self.clock.now();
-        let (source, _) = crate::sources::resolve(
-            caller,
-            &self.store.read(caller.visibility())?,
-            request.source.as_ref(),
-        )?;
-        let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
+        let source = self.resolve_source(caller, request)?;
+        let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
         let record = self.store.write(move |draft| {
-            let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
+            let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
             if let Some(at) = record.deleted_at {
                 let message = format!("\"{slug}\" is soft-deleted already");
                 let hint = format!(
-                    "`brain restore {named}` brings it back until {}",
+                    "`brain restore {argument}` brings it back until {}",
                     rfc3339(at + RECOVERY_MS)
                 );
                 return Err(Fault::new(FaultCode::AlreadySoftDeleted, message).hint(hint).into());
             }
             check_expected(expect.as_ref(), &slug, Some(&record))?;
-            draft.soft_delete(&place, &slug, record, now)
+            draft.soft_delete(&id, &slug, record, now)
         })?;
-        let report = self.files.agree(&source, &record);
+        let report = self.files.update_file(&source, &record);
         Ok(DeleteReply {
             status: "soft_deleted".into(),
             slug: request.slug.clone(),
@@ -51,25 +47,21 @@ impl PageService {
         request: &PageRef,
     ) -> Result<RestoreReply, Fault> {
         let now = self.clock.now();
-        let (source, _) = crate::sources::resolve(
-            caller,
-            &self.store.read(caller.visibility())?,
-            request.source.as_ref(),
-        )?;
-        let (place, slug, named) = (source.clone(), request.slug.clone(), typed(request));
+        let source = self.resolve_source(caller, request)?;
+        let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
         let record = self.store.write(move |draft| {
-            let record = draft.page(&place, &slug)?.ok_or_else(|| no_page(&place, &slug))?;
+            let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
             match record.deleted_at {
                 None => {
                     Err(Fault::new(FaultCode::AlreadyActive, format!("\"{slug}\" is not deleted"))
-                        .hint(format!("read it: `brain get {named}`"))
+                        .hint(format!("read it: `brain get {argument}`"))
                         .into())
                 }
-                Some(at) if at + RECOVERY_MS <= now => Err(no_page(&place, &slug).into()),
-                Some(_) => draft.restore(&place, &slug, record),
+                Some(at) if at + RECOVERY_MS <= now => Err(no_page(&id, &slug).into()),
+                Some(_) => draft.restore(&id, &slug, record),
             }
         })?;
-        let report = self.files.agree(&source, &record);
+        let report = self.files.update_file(&source, &record);
         Ok(RestoreReply {
             status: "restored".into(),
             slug: request.slug.clone(),
@@ -79,26 +71,32 @@ impl PageService {
         })
     }
 
-    /// Purges what was deleted more than 72 hours ago, and forgets captures that are no duplicates
-    /// any more. Returns how many pages are gone.
+    /// Returns the source of the page that a request names.
+    fn resolve_source(&self, caller: &Caller, page: &PageRef) -> Result<SourceId, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        Ok(crate::sources::resolve(caller, &reader, page.source.as_ref())?.0)
+    }
+
+    /// Purges pages that were deleted more than 72 hours ago, and forgets captures older than the
+    /// window for duplicates. Returns the number of purged pages.
     ///
     /// # Errors
-    /// When the store fails; what was purged before stays purged.
+    /// If the store fails. Pages that were purged before stay purged.
     pub fn purge_due(&self) -> Result<usize, Fault> {
-        // A file that has got to the trash is not waiting for it any more.
+        // Drops the outbox rows of files that are in the trash already.
         self.files.flush_outbox()?;
         let now = self.clock.now();
         let mut total = 0;
         loop {
-            let erased = self.store.write(move |draft| {
+            let purged = self.store.write(move |draft| {
                 draft.forget_captures(now - WINDOW_MS)?;
                 draft.purge(now, PURGE_BATCH)
             })?;
-            for page in &erased {
+            for page in &purged {
                 tracing::info!(page, "purged");
             }
-            total += erased.len();
-            if erased.len() < PURGE_BATCH || self.stop.is_cancelled() {
+            total += purged.len();
+            if purged.len() < PURGE_BATCH || self.stop.is_cancelled() {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! Dated lines of one page or of all.
+//! Dated lines of one page or of all pages.
 
 use brain_protocol::{
     Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow,
@@ -9,7 +9,7 @@ use brain_base::clock::parse_day;
 use brain_store::{PageRecord, TimelineRecord};
 
 const MAX_LIMIT: u32 = 1000;
-/// Days sort as text; these are before and after all of them.
+/// Days are compared as text. These are before and after all others.
 const FIRST_DAY: &str = "0000-01-01";
 const LAST_DAY: &str = "9999-12-31";
 
@@ -40,7 +40,7 @@ impl PageService {
                 }
                 None => None,
             };
-            // The rows of one page are fetched once a page, not once a line.
+            // The dated lines of a page are read once, not once for each line.
             let mut last: Option<(u64, Vec<TimelineRecord>)> = None;
             reader.timeline(since, until, |(source, slug, record), position| {
                 if only.as_ref().is_some_and(|s| s != source) {
@@ -60,9 +60,9 @@ impl PageService {
     }
 }
 
-fn check_day<'a>(given: Option<&'a str>, or: &'a str) -> Result<&'a str, Fault> {
-    match given {
-        None => Ok(or),
+fn check_day<'a>(day: Option<&'a str>, default: &'a str) -> Result<&'a str, Fault> {
+    match day {
+        None => Ok(default),
         Some(text) if parse_day(text).is_some() => Ok(text),
         Some(text) => {
             Err(Fault::new(FaultCode::Usage, format!("\"{}\" is not a day", text.escape_debug()))

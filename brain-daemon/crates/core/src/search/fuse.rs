@@ -43,11 +43,11 @@ pub(super) struct Rankings<'a> {
     /// The text ranking, best first.
     pub(super) text: Vec<RankedPage>,
     /// The pages near the question.
-    pub(super) meant: &'a VectorResults,
+    pub(super) vectors: &'a VectorResults,
     /// The pages that links lead to.
     pub(super) relations: Relations,
     /// The word of the question that asks for recent pages, and the age of each page in days.
-    pub(super) new: Option<(String, HashMap<u64, f32>)>,
+    pub(super) recency: Option<(String, HashMap<u64, f32>)>,
     /// Whether to return the parts of each score.
     pub(super) explain: bool,
 }
@@ -91,17 +91,19 @@ struct Nearness {
 }
 
 impl Nearness {
-    fn of(meant: &VectorResults) -> Self {
-        let span = meant.span.max(1e-3);
-        let top = meant.floor + span;
-        let by_chance = (meant.background - meant.floor).max(0.0) / (MAX_BACKGROUND * span);
-        let read = ((meant.read - MIN_KNOWN_LETTERS) / (FULL_KNOWN_LETTERS - MIN_KNOWN_LETTERS))
+    fn of(vectors: &VectorResults) -> Self {
+        let span = vectors.span.max(1e-3);
+        let top = vectors.floor + span;
+        let background_share =
+            (vectors.background - vectors.floor).max(0.0) / (MAX_BACKGROUND * span);
+        let language_trust = ((vectors.coverage - MIN_KNOWN_LETTERS)
+            / (FULL_KNOWN_LETTERS - MIN_KNOWN_LETTERS))
             .clamp(0.0, 1.0);
         Self {
-            chance: meant.background,
+            chance: vectors.background,
             // Windows may be nearer to each other than to a question, so the floor may be too high.
-            span: top - meant.background.min(meant.floor),
-            reliability: (1.0 - by_chance).max(0.0) * read,
+            span: top - vectors.background.min(vectors.floor),
+            reliability: (1.0 - background_share).max(0.0) * language_trust,
         }
     }
 
@@ -112,11 +114,11 @@ impl Nearness {
 
 /// Returns all pages of `rankings`, best first. Without vectors and links, the text ranking.
 pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
-    let Rankings { text, meant, relations, new, explain } = rankings;
+    let Rankings { text, vectors, relations, recency, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
     // Without text scores, vector scores are not scaled.
     let scale = if best > 1e-3 { best } else { 1.0 };
-    let mut pages: Vec<MergedPage> = Vec::with_capacity(text.len() + meant.near.len());
+    let mut pages: Vec<MergedPage> = Vec::with_capacity(text.len() + vectors.near.len());
     let mut place: HashMap<u64, usize> = HashMap::with_capacity(pages.capacity());
     for hit in text {
         place.insert(hit.id, pages.len());
@@ -136,48 +138,47 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
             pages.len() - 1
         })
     };
-    let nearness = Nearness::of(meant);
+    let nearness = Nearness::of(vectors);
     let linked: HashMap<u64, f32> = relations
         .related
         .iter()
         .map(|related| (related.page, related.weight * LINK_WEIGHT))
         .collect();
-    for near in &meant.near {
+    for near in &vectors.near {
         let mut share = nearness.share(near.cosine);
         if !linked.is_empty() {
             share *= SUBJECT_FACTOR;
         }
-        // Which of the answers the question is nearest to tells nothing: what it says besides the
-        // name was looked for where they are linked. So only what nearness is worth beyond the link
-        // counts.
+        // A link already matched the question's other words in the sentence around it. So nearness
+        // counts only as far as it exceeds the link's weight.
         let link = linked.get(&near.page).copied().unwrap_or(0.0);
-        let worth = (share * VECTOR_WEIGHT - link).max(0.0);
-        let known = at(&mut pages, near.page);
-        let page = &mut pages[known];
+        let excess = (share * VECTOR_WEIGHT - link).max(0.0);
+        let index = at(&mut pages, near.page);
+        let page = &mut pages[index];
         if share <= 0.0 || (page.matched.is_empty() && link <= 0.0 && share < MIN_VECTOR_ONLY) {
             continue;
         }
         if !page.matched.contains(&"text") {
             page.window = Some((near.start, near.end));
         }
-        if worth > 0.0 {
+        if excess > 0.0 {
             page.matched.push("meaning");
-            page.add(worth * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
+            page.add(excess * scale, explain, || format!("meaning: cosine {:.3}", near.cosine));
         }
     }
     let subjects: HashSet<u64> = relations.subjects.into_iter().collect();
     for page in pages.iter_mut().filter(|page| page.tier == 0 && subjects.contains(&page.id)) {
-        let less = page.score * (SUBJECT_FACTOR - 1.0);
-        page.add(less, explain, || "named by the question, which asks for others".to_owned());
+        let reduction = page.score * (SUBJECT_FACTOR - 1.0);
+        page.add(reduction, explain, || "named by the question, which asks for others".to_owned());
     }
     for related in relations.related {
-        let known = at(&mut pages, related.page);
-        let page = &mut pages[known];
+        let index = at(&mut pages, related.page);
+        let page = &mut pages[index];
         page.matched.push("link");
-        page.add(related.weight * LINK_WEIGHT * scale, explain, || related.how);
+        page.add(related.weight * LINK_WEIGHT * scale, explain, || related.explanation);
     }
-    if let Some((word, ages)) = new {
-        let whole = if meant.near.is_empty() {
+    if let Some((word, ages)) = recency {
+        let full_scale = if vectors.near.is_empty() {
             scale
         } else {
             scale * (1.0 + VECTOR_WEIGHT * nearness.reliability)
@@ -185,11 +186,13 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
         for page in &mut pages {
             let Some(age) = ages.get(&page.id) else { continue };
             let share = RECENCY_WEIGHT * (-age.max(0.0) / RECENCY_HALF_LIFE).exp2();
-            page.add(share * whole, explain, || format!("\"{word}\": changed {age:.0} days ago"));
+            page.add(share * full_scale, explain, || {
+                format!("\"{word}\": changed {age:.0} days ago")
+            });
         }
     }
     pages.retain(|page| page.by_words || !page.matched.is_empty());
-    // Equals stay as the words had them.
+    // The sort is stable: pages with equal scores keep the order of the text ranking.
     pages.sort_by(|a, b| b.tier.cmp(&a.tier).then(b.score.total_cmp(&a.score)));
     pages
 }
@@ -211,16 +214,27 @@ mod tests {
         }
     }
 
-    fn meant(near: &[(u64, f32)]) -> VectorResults {
+    fn vectors(near: &[(u64, f32)]) -> VectorResults {
         let near = near
             .iter()
             .map(|&(page, cosine)| NearPage { page, cosine, start: 3, end: 9 })
             .collect();
-        VectorResults { near, floor: 0.1, background: 0.1, span: 0.6, read: 1.0, degradation: None }
+        VectorResults {
+            near,
+            floor: 0.1,
+            background: 0.1,
+            span: 0.6,
+            coverage: 1.0,
+            degradation: None,
+        }
     }
 
-    fn run(text: Vec<RankedPage>, meant: &VectorResults, relations: Relations) -> Vec<MergedPage> {
-        fuse(Rankings { text, meant, relations, new: None, explain: true })
+    fn run(
+        text: Vec<RankedPage>,
+        vectors: &VectorResults,
+        relations: Relations,
+    ) -> Vec<MergedPage> {
+        fuse(Rankings { text, vectors, relations, recency: None, explain: true })
     }
 
     fn ids(pages: &[MergedPage]) -> Vec<u64> {
@@ -228,17 +242,17 @@ mod tests {
     }
 
     #[test]
-    fn what_a_condition_alone_finds_is_found() {
+    fn filter_hits_without_words_are_kept() {
         let hit =
             RankedPage { id: 1, score: 0.0, tier: 0, matched: Vec::new(), explain: Vec::new() };
-        assert_eq!(ids(&run(vec![hit], &meant(&[]), Relations::default())), [1]);
+        assert_eq!(ids(&run(vec![hit], &vectors(&[]), Relations::default())), [1]);
     }
 
     #[test]
-    fn words_alone_stay_as_they_are() {
+    fn text_ranking_alone_is_unchanged() {
         let found = run(
             vec![ranked(1, 9.0, 0), ranked(2, 9.0, 0), ranked(3, 1.0, 0)],
-            &meant(&[]),
+            &vectors(&[]),
             Relations::default(),
         );
         assert_eq!(ids(&found), [1, 2, 3]);
@@ -246,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cosine_and_the_best_text_are_on_one_scale() {
-        let near = meant(&[(3, 0.6), (2, 0.4), (4, 0.11)]);
+    fn vector_and_text_scores_share_a_scale() {
+        let near = vectors(&[(3, 0.6), (2, 0.4), (4, 0.11)]);
         let found = run(vec![ranked(1, 8.0, 0), ranked(2, 6.0, 0)], &near, Relations::default());
         assert_eq!(
             ids(&found),
             [2, 3, 1],
-            "both sides together are more; what is hardly near alone is nothing"
+            "two rankings add up; a page that is hardly near is left out"
         );
         assert!((found[1].score - 10.0).abs() < 1e-3, "{found:?}");
         assert_eq!(
@@ -267,59 +281,58 @@ mod tests {
     }
 
     #[test]
-    fn nearness_that_any_text_has_counts_little() {
+    fn background_nearness_counts_little() {
         let text = || vec![ranked(1, 8.0, 0), ranked(2, 7.0, 0)];
-        let mut near = meant(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
+        let mut near = vectors(&[(2, 0.68), (1, 0.6), (3, 0.66)]);
         assert_eq!(ids(&run(text(), &near, Relations::default())), [2, 1, 3]);
-        // Half of the scale by chance; or a question of which the model can read the names at the
-        // most.
-        for (background, read) in [(0.4, 1.0), (0.1, 0.3)] {
-            (near.background, near.read) = (background, read);
+        // Random windows reach half of the scale, or the model knows few letters of the question.
+        for (background, coverage) in [(0.4, 1.0), (0.1, 0.3)] {
+            (near.background, near.coverage) = (background, coverage);
             let found = run(text(), &near, Relations::default());
-            assert_eq!(ids(&found), [1, 2], "and alone it is none");
+            assert_eq!(ids(&found), [1, 2], "vectors alone add no page");
             assert!((found[0].score - 8.0).abs() < 1e-3);
         }
-        (near.background, near.read) = (0.25, 1.0);
+        (near.background, near.coverage) = (0.25, 1.0);
         let less = run(text(), &near, Relations::default())[0].score;
         near.background = 0.1;
         assert!(run(text(), &near, Relations::default())[0].score > less && less > 8.0);
     }
 
     #[test]
-    fn a_question_that_is_further_from_all_than_they_are_from_each_other_has_a_scale_of_its_own() {
+    fn low_background_does_not_lower_the_best_score() {
         let score = |floor, background| {
-            let near = VectorResults { floor, span: 0.7 - floor, background, ..meant(&[(1, 0.7)]) };
+            let near =
+                VectorResults { floor, span: 0.7 - floor, background, ..vectors(&[(1, 0.7)]) };
             run(vec![ranked(1, 8.0, 0)], &near, Relations::default())[0].score
         };
-        assert!((score(0.4, 0.1) - score(0.1, 0.1)).abs() < 1e-3, "the best is the best");
+        assert!((score(0.4, 0.1) - score(0.1, 0.1)).abs() < 1e-3, "the best score is the same");
     }
 
     #[test]
-    fn what_links_answer_is_not_ordered_by_nearness_to_the_question() {
-        let related = |page, weight| Related { page, weight, how: String::new() };
+    fn linked_pages_are_ordered_by_link_weight() {
+        let related = |page, weight| Related { page, weight, explanation: String::new() };
         let links = |weight| Relations {
             related: vec![related(3, weight), related(4, weight)],
             subjects: vec![1],
         };
         let text = || vec![ranked(1, 9.0, 0), ranked(3, 2.0, 0), ranked(4, 1.0, 0)];
-        // A page like the one that is named is nearest, and the second answer is nearer than the
-        // first.
-        let near = meant(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
+        // Page 2 resembles the named page and is nearest. Page 4 is nearer than page 3.
+        let near = vectors(&[(2, 0.7), (4, 0.6), (3, 0.5)]);
         assert_eq!(ids(&run(text(), &near, links(0.6))), [3, 4, 2, 1]);
         assert_eq!(
             ids(&run(text(), &near, Relations::default()))[..3],
             [2, 4, 3],
-            "without links it is"
+            "without links, nearness decides"
         );
         let weak = run(text(), &near, links(0.01));
         assert_eq!(
             weak[0].matched,
             ["text", "meaning", "link"],
-            "a weak link takes nothing away: {weak:?}"
+            "a weak link removes no score: {weak:?}"
         );
-        // Of two that are as near, the one with the stronger link is first, however near they are.
+        // Of two equally near pages, the one with the stronger link comes first.
         for cosine in [0.2, 0.31, 0.52, 0.7] {
-            let near = meant(&[(3, cosine), (4, cosine)]);
+            let near = vectors(&[(3, cosine), (4, cosine)]);
             for (weaker, stronger) in [(0.1, 0.2), (0.2, 0.4), (0.05, 0.06)] {
                 let links = Relations {
                     related: vec![related(3, weaker), related(4, stronger)],
@@ -338,20 +351,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_so_stays_first() {
+    fn title_match_stays_first() {
         let found = run(
             vec![ranked(1, 0.5, 3), ranked(2, 9.0, 0)],
-            &meant(&[(2, 0.7)]),
+            &vectors(&[(2, 0.7)]),
             Relations::default(),
         );
         assert_eq!(ids(&found), [1, 2]);
     }
 
     #[test]
-    fn links_bring_pages_that_nothing_else_found_and_their_start_steps_back() {
-        let related = vec![Related { page: 7, weight: 1.0, how: "link on a: b".into() }];
+    fn links_add_pages_and_demote_the_named_page() {
+        let related = vec![Related { page: 7, weight: 1.0, explanation: "link on a: b".into() }];
         let relations = Relations { related, subjects: vec![1] };
-        let found = run(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &meant(&[]), relations);
+        let found = run(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &vectors(&[]), relations);
         assert_eq!(ids(&found), [7, 2, 1]);
         assert_eq!(
             (found[0].matched.as_slice(), found[0].explain[0].reason.as_str()),
@@ -360,14 +373,14 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_of_equals_is_first_when_asked_for() {
+    fn newer_page_comes_first_if_asked_for() {
         let ages = HashMap::from([(1, 400.0), (2, 1.0)]);
         let nothing = VectorResults::default();
-        let rankings = |new| Rankings {
+        let rankings = |recency| Rankings {
             text: vec![ranked(1, 9.0, 0), ranked(2, 8.9, 0)],
-            meant: &nothing,
+            vectors: &nothing,
             relations: Relations::default(),
-            new,
+            recency,
             explain: true,
         };
         assert_eq!(ids(&fuse(rankings(None))), [1, 2]);

@@ -1,5 +1,5 @@
-//! The form of a question: whom or what it wants, and how that hangs together with what it names.
-//! Pure.
+//! The form of a question: whether it asks for persons or things, and which words describe their
+//! relation to the named page. No I/O.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ const WHO: [&str; 14] = [
     "quem", "kto", "кто",
 ];
 
-/// Words that ask for a thing of a kind that follows, or for all of that kind.
+/// Words that ask for pages of the kind that the next word names.
 const WHICH: [&str; 39] = [
     "which",
     "what",
@@ -54,17 +54,17 @@ const WHICH: [&str; 39] = [
     "все",
 ];
 
-/// Words that tie what is wanted to what is named.
-const OF: [&str; 44] = [
+/// Prepositions between the wanted pages and the named page: `investors of Acme`.
+const PREPOSITIONS: [&str; 44] = [
     "of", "at", "in", "into", "with", "from", "for", "by", "on", "to", "about", "an", "bei",
     "beim", "von", "vom", "mit", "aus", "zu", "zum", "zur", "der", "des", "im", "fur", "uber",
     "de", "du", "des", "chez", "avec", "dans", "pour", "del", "con", "en", "para", "di", "da",
     "per", "à", "у", "в", "с",
 ];
 
-/// Words for what a page itself says. They name lists in pages too (`## Notes`), but who asks for
-/// them wants the page.
-const OWN: [&str; 16] = [
+/// Words for the content of a page. They are also headings of lists in pages (`## Notes`), but a
+/// question with such a word asks for the named page itself.
+const PAGE_CONTENT: [&str; 16] = [
     "note",
     "notes",
     "summary",
@@ -83,8 +83,7 @@ const OWN: [&str; 16] = [
     "inhalt",
 ];
 
-/// Kinds of pages that have more than one name. Words of one line mean the same kind; all others
-/// mean a kind by their stem.
+/// Synonyms of kinds of pages, one kind per line. Any other word names the kind with the same stem.
 const KINDS: [&[&str]; 9] = [
     &[
         "person",
@@ -178,8 +177,8 @@ const PEOPLE: [&str; 30] = [
     "writer",
 ];
 
-/// How names of those who do something end, in English and German.
-const AGENTS: [&str; 18] = [
+/// Endings of nouns for persons by their role (`investor`), in English and German.
+const ROLE_ENDINGS: [&str; 18] = [
     "er",
     "ers",
     "or",
@@ -200,60 +199,71 @@ const AGENTS: [&str; 18] = [
     "mitglieder",
 ];
 
-/// How a question asks.
+/// The form of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Form {
-    /// It begins with a word for persons.
-    pub(super) who: bool,
-    /// It asks for things of a kind.
-    pub(super) which: bool,
-    /// What is named is tied to a word before or behind it: `investors of Acme`, `Acme's
-    /// investors`.
-    pub(super) tied: bool,
-    /// The words that say how what is wanted and what is named hang together, by their place; none
-    /// that only make the question.
+    /// Whether it asks for persons.
+    pub(super) asks_for_persons: bool,
+    /// Whether it asks for pages of a kind.
+    pub(super) asks_for_kind: bool,
+    /// Whether a preposition or possessive connects the name with a noun: `investors of Acme`,
+    /// `Acme's investors`.
+    pub(super) has_possessive: bool,
+    /// Indices of the words that describe the relation to the named page. Excludes names, stop
+    /// words and question words.
     pub(super) content: Vec<usize>,
 }
 
-/// The form of `asked`; `None` when it names no page, or says nothing besides.
-pub(super) fn form(asked: &QuestionTerms) -> Option<Form> {
-    if asked.subjects.is_empty() {
+/// Returns the form of a question. `None` if it names no page, or does not ask for others.
+pub(super) fn form(terms: &QuestionTerms) -> Option<Form> {
+    if terms.subjects.is_empty() {
         return None;
     }
-    let named = |at: usize| asked.subjects.iter().any(|s| s.words.contains(&at));
-    let word = |at: usize| asked.words.get(at).map_or("", |word| word.text.as_str());
-    let is = |at: usize, list: &[&str]| !named(at) && list.contains(&word(at));
-    let who = (0..3).any(|at| is(at, &WHO));
-    let which = (0..3).any(|at| is(at, &WHICH));
-    let before = |s: &Range<usize>| {
+    let named = |at: usize| terms.subjects.iter().any(|s| s.words.contains(&at));
+    let word = |at: usize| terms.words.get(at).map_or("", |word| word.text.as_str());
+    let matches = |at: usize, list: &[&str]| !named(at) && list.contains(&word(at));
+    let asks_for_persons = (0..3).any(|at| matches(at, &WHO));
+    let asks_for_kind = (0..3).any(|at| matches(at, &WHICH));
+    let follows_preposition = |s: &Range<usize>| {
         // `of the Acme …`
-        (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| is(at, &OF)))
+        (1..=2).any(|back| s.start.checked_sub(back).is_some_and(|at| matches(at, &PREPOSITIONS)))
     };
-    let tied = asked.subjects.iter().any(|s| before(&s.words) || is_possessive(asked, &s.words));
-    let content = (0..asked.words.len())
-        .filter(|&at| !named(at) && !asked.words[at].stop && word(at).chars().count() > 1)
-        .filter(|&at| [&WHO[..], &WHICH, &OF, &OWN].iter().all(|list| !is(at, list)))
+    let has_possessive = terms
+        .subjects
+        .iter()
+        .any(|s| follows_preposition(&s.words) || is_possessive(terms, &s.words));
+    let content = (0..terms.words.len())
+        .filter(|&at| !named(at) && !terms.words[at].stop && word(at).chars().count() > 1)
+        .filter(|&at| {
+            [&WHO[..], &WHICH, &PREPOSITIONS, &PAGE_CONTENT].iter().all(|list| !matches(at, list))
+        })
         .collect();
-    (who || which || tied).then_some(Form { who, which, tied, content })
+    (asks_for_persons || asks_for_kind || has_possessive).then_some(Form {
+        asks_for_persons,
+        asks_for_kind,
+        has_possessive,
+        content,
+    })
 }
 
-/// Whether `'s` stands at the end of a name.
-fn is_possessive(asked: &QuestionTerms, name: &Range<usize>) -> bool {
-    let Some(last) = name.end.checked_sub(1).and_then(|at| asked.words.get(at)) else {
+/// Returns whether a name ends with a possessive mark, such as `'s`.
+fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool {
+    let Some(last) = name.end.checked_sub(1).and_then(|at| terms.words.get(at)) else {
         return false;
     };
     let end = last.place.end;
-    let within = asked.text.get(last.place.clone()).unwrap_or_default();
-    let after = asked.text.get(end..).unwrap_or_default();
-    let s = |text: &str| ["'s", "’s", "s'", "s’"].iter().any(|mark| text.ends_with(mark));
-    let quoted = asked.words.get(name.start).and_then(|first| asked.text.get(..first.place.start));
+    let name_text = terms.text.get(last.place.clone()).unwrap_or_default();
+    let after = terms.text.get(end..).unwrap_or_default();
+    let ends_with_mark =
+        |text: &str| ["'s", "’s", "s'", "s’"].iter().any(|mark| text.ends_with(mark));
+    let quoted = terms.words.get(name.start).and_then(|first| terms.text.get(..first.place.start));
     let is_quote = quoted.is_some_and(|before| before.ends_with(['\'', '’', '‘']));
-    s(within) || (!is_quote && after.starts_with(['\'', '’']))
+    ends_with_mark(name_text) || (!is_quote && after.starts_with(['\'', '’']))
 }
 
-/// Whether `word` names the kind `kind` (a page's type, or a folder that it is in).
+/// Returns whether a word names a kind: the type of a page or one of its folders.
 pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
-    // Pages that name no type are notes: that tells nothing apart.
+    // `note` is the default type, so it distinguishes no pages.
     if kind == "note" {
         return false;
     }
@@ -262,16 +272,16 @@ pub(super) fn names_kind(word: &QuestionWord, kind: &str) -> bool {
         || line(&word.text).is_some_and(|of| line(kind) == Some(of) || (of == 0 && is_person(kind)))
 }
 
-/// Whether a page of the kind `kind` is about a person.
+/// Returns whether pages of this kind are about persons.
 pub(super) fn is_person(kind: &str) -> bool {
-    let mut one =
+    let mut singulars =
         ["s", "n", "en"].iter().filter_map(|plural| kind.strip_suffix(plural)).chain([kind]);
-    KINDS[0].contains(&kind) || one.any(|kind| PEOPLE.contains(&kind))
+    KINDS[0].contains(&kind) || singulars.any(|kind| PEOPLE.contains(&kind))
 }
 
-/// Whether `word` may name somebody by what they do: `investors`, `director`, `Teilnehmer`.
-pub(super) fn is_agent(word: &str) -> bool {
-    word.len() > 4 && AGENTS.iter().any(|end| word.ends_with(end))
+/// Returns whether a word may name persons by their role: `investors`, `director`, `Teilnehmer`.
+pub(super) fn is_role_noun(word: &str) -> bool {
+    word.len() > 4 && ROLE_ENDINGS.iter().any(|end| word.ends_with(end))
 }
 
 #[cfg(test)]
@@ -280,8 +290,8 @@ mod tests {
     use super::*;
     use brain_search::{Subject, each_word};
 
-    /// `text` with its subject in brackets.
-    fn asked(text: &str) -> QuestionTerms {
+    /// Parses a question whose subject is in brackets.
+    fn terms(text: &str) -> QuestionTerms {
         let (before, rest) = text.split_once('[').unwrap_or((text, ""));
         let (name, after) = rest.split_once(']').unwrap_or((rest, ""));
         let plain = format!("{before}{name}{after}");
@@ -308,14 +318,16 @@ mod tests {
     }
 
     fn content(text: &str) -> Vec<String> {
-        let asked = asked(text);
-        let form = form(&asked).unwrap();
-        form.content.iter().map(|&at| asked.words[at].text.clone()).collect()
+        let terms = terms(text);
+        let form = form(&terms).unwrap();
+        form.content.iter().map(|&at| terms.words[at].text.clone()).collect()
     }
 
     #[test]
-    fn forms_are_told() {
-        let of = |text: &str| form(&asked(text)).map(|f| (f.who, f.which, f.tied));
+    fn forms_are_recognised() {
+        let of = |text: &str| {
+            form(&terms(text)).map(|f| (f.asks_for_persons, f.asks_for_kind, f.has_possessive))
+        };
         assert_eq!(of("Who attended [Acme Board]?"), Some((true, false, false)));
         assert_eq!(of("Which companies did [Mia Brown] invest in?"), Some((false, true, false)));
         assert_eq!(of("people at [Acme]"), Some((false, false, true)));
@@ -328,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_the_question_says_nothing_else() {
+    fn content_excludes_question_words() {
         assert_eq!(content("Who attended [Acme Board]?"), ["attended"]);
         assert_eq!(content("Wer hat an [Acme Board] teilgenommen?"), ["teilgenommen"]);
         assert!(content("notes from the [Acme Board]").is_empty());
@@ -343,6 +355,6 @@ mod tests {
             assert!(names_kind(&QuestionWord::new(&word.to_lowercase()), kind), "{word}");
         }
         assert!(!names_kind(&QuestionWord::new("meetings"), "person"));
-        assert!(is_agent("investors") && is_agent("teilnehmer") && !is_agent("budget"));
+        assert!(is_role_noun("investors") && is_role_noun("teilnehmer") && !is_role_noun("budget"));
     }
 }

@@ -1,9 +1,9 @@
-//! Whether a question asks for what is new. Pure.
+//! Detects whether a question asks for recent pages. No I/O.
 
 use brain_search::QuestionTerms;
 
-/// Words that ask for what is new, in English and German.
-const NEW: [&str; 18] = [
+/// Words that ask for recent pages, in English and German.
+const RECENT: [&str; 18] = [
     "latest",
     "newest",
     "recent",
@@ -24,8 +24,8 @@ const NEW: [&str; 18] = [
     "jungste",
 ];
 
-/// `last week`, `this month`, `letzte Woche`.
-const LAST: [&str; 13] = [
+/// First words of a time span: `last week`, `this month`, `letzte Woche`.
+const SPAN_PREFIXES: [&str; 13] = [
     "last",
     "this",
     "past",
@@ -40,20 +40,21 @@ const LAST: [&str; 13] = [
     "vergangene",
     "vergangenen",
 ];
+/// Second words of a time span.
 const SPANS: [&str; 16] = [
     "day", "days", "week", "weeks", "month", "months", "year", "tage", "tagen", "woche", "wochen",
     "monat", "monate", "monaten", "jahr", "jahre",
 ];
 
-/// The words of `asked` that ask for what is new.
-pub(super) fn wants_new(asked: &QuestionTerms) -> Option<String> {
-    let words: Vec<&str> = asked.words.iter().map(|word| word.text.as_str()).collect();
-    if let Some(word) = words.iter().find(|word| NEW.contains(word)) {
+/// Returns the words of a question that ask for recent pages.
+pub(super) fn recency_word(terms: &QuestionTerms) -> Option<String> {
+    let words: Vec<&str> = terms.words.iter().map(|word| word.text.as_str()).collect();
+    if let Some(word) = words.iter().find(|word| RECENT.contains(word)) {
         return Some((*word).to_owned());
     }
     words
         .windows(2)
-        .find(|pair| LAST.contains(&pair[0]) && SPANS.contains(&pair[1]))
+        .find(|pair| SPAN_PREFIXES.contains(&pair[0]) && SPANS.contains(&pair[1]))
         .map(|pair| pair.join(" "))
 }
 
@@ -63,15 +64,15 @@ mod tests {
     use brain_search::{QuestionWord, each_word};
 
     #[test]
-    fn time_words_ask_for_what_is_new() {
-        let new = |text: &str| {
+    fn time_words_ask_for_recent_pages() {
+        let recency = |text: &str| {
             let mut words = Vec::new();
             each_word(text, &mut |word| words.push(QuestionWord::new(word)));
-            wants_new(&QuestionTerms { text: text.to_owned(), words, subjects: Vec::new() })
+            recency_word(&QuestionTerms { text: text.to_owned(), words, subjects: Vec::new() })
         };
-        assert_eq!(new("latest notes about Acme").as_deref(), Some("latest"));
-        assert_eq!(new("was war letzte Woche").as_deref(), Some("letzte woche"));
-        assert_eq!(new("what is her last name"), None);
-        assert_eq!(new("the week of wine"), None);
+        assert_eq!(recency("latest notes about Acme").as_deref(), Some("latest"));
+        assert_eq!(recency("was war letzte Woche").as_deref(), Some("letzte woche"));
+        assert_eq!(recency("what is her last name"), None);
+        assert_eq!(recency("the week of wine"), None);
     }
 }

@@ -1,29 +1,30 @@
-//! The sentence that carries a link: found by what the author wrote as its target. Pure.
+//! Finds the sentence around a link, by the link's target as written. No I/O.
 
-/// More of a page is not looked through, in bytes.
+/// Maximum length of the searched part of a page, in bytes.
 const MAX_BODY: usize = 256 << 10;
-/// A sentence reaches at most so far to either side of its link, in bytes.
+/// Maximum length of a sentence on either side of its link, in bytes.
 const MAX_SIDE: usize = 500;
-/// How far back a heading or a line that ends with a colon stands for what is below it, in bytes.
+/// Maximum distance between a link and its heading or list title, in bytes.
 const MAX_LEAD: usize = 2_000;
 
-/// A place in a body where a link stands.
+/// A link and its context in a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Carried<'a> {
+pub(super) struct LinkContext<'a> {
     /// The target as the author wrote it.
     pub(super) raw: &'a str,
     /// The sentence, list item or line with the link.
     pub(super) sentence: &'a str,
-    /// The heading above it, and the line above a list that ends with a colon; empty without.
+    /// The heading above it, and the title of its list (a line that ends with a colon). Empty if
+    /// there is none.
     pub(super) lead: [&'a str; 2],
 }
 
-/// Calls `each` with every link of `body`, as written, that `wants` its target, in order. Only for
-/// those the sentence is looked for: a page may have thousands of links.
-pub(super) fn carried<'a>(
+/// Calls `each` with the links of `body` whose target, as written, `wants` accepts. Other links are
+/// skipped before the costly search for their sentence.
+pub(super) fn each_link<'a>(
     body: &'a str,
     wants: &dyn Fn(&str) -> bool,
-    each: &mut dyn FnMut(Carried<'a>),
+    each: &mut dyn FnMut(LinkContext<'a>),
 ) {
     let body = &body[..body.floor_char_boundary(MAX_BODY)];
     let bytes = body.as_bytes();
@@ -31,31 +32,35 @@ pub(super) fn carried<'a>(
     while let Some(open) = body[at..].find(['[', ']']).map(|found| at + found) {
         at = open + 1;
         let (raw, end) = match (bytes[open], bytes.get(at)) {
-            (b'[', Some(b'[')) => within(body, at + 1, "]]"),
-            (b']', Some(b'(')) => within(body, at + 1, ")"),
+            (b'[', Some(b'[')) => text_until(body, at + 1, "]]"),
+            (b']', Some(b'(')) => text_until(body, at + 1, ")"),
             _ => continue,
         };
         let raw = match bytes[open] {
             b'[' => raw.split('|').next().unwrap_or_default().trim_end_matches('\\').trim(),
-            _ => target(raw),
+            _ => link_address(raw),
         };
         if !raw.is_empty() && wants(raw) {
-            let (from, to) = (beginning(body, open), ending(body, end));
-            each(Carried { raw, sentence: body[from..to].trim(), lead: lead(body, from) });
+            let (from, to) = (sentence_start(body, open), sentence_end(body, end));
+            each(LinkContext {
+                raw,
+                sentence: body[from..to].trim(),
+                lead: heading_and_list_title(body, from),
+            });
         }
         at = end.max(at);
     }
 }
 
-/// What stands before `close`, on this line, and where that ends.
-fn within<'a>(body: &'a str, from: usize, close: &str) -> (&'a str, usize) {
+/// Returns the text before `close` on the same line, and the end of `close`.
+fn text_until<'a>(body: &'a str, from: usize, close: &str) -> (&'a str, usize) {
     let rest = body.get(from..).unwrap_or_default();
     let line = rest.split('\n').next().unwrap_or_default();
     line.find(close).map_or(("", from.min(body.len())), |to| (&line[..to], from + to + close.len()))
 }
 
-/// The address in `(<address> "title")`.
-fn target(raw: &str) -> &str {
+/// Returns the address in `(<address> "title")`.
+fn link_address(raw: &str) -> &str {
     let raw = raw.trim();
     match raw.strip_prefix('<') {
         Some(rest) => rest.split('>').next().unwrap_or_default(),
@@ -63,9 +68,9 @@ fn target(raw: &str) -> &str {
     }
 }
 
-/// Whether a line ends for good at the line feed at `at`: it is a heading, or what follows is
-/// blank, a list item, a heading, a table's row.
-fn breaks(body: &str, at: usize) -> bool {
+/// Returns whether the line feed at `at` ends a paragraph: the line is a heading, or the next line
+/// is blank, a list item, a heading, a quotation or a table row.
+fn ends_paragraph(body: &str, at: usize) -> bool {
     let line = body[..at].rsplit('\n').next().unwrap_or_default();
     let rest = body[at + 1..].trim_start_matches([' ', '\t']);
     line.starts_with('#')
@@ -77,9 +82,9 @@ fn breaks(body: &str, at: usize) -> bool {
         }
 }
 
-/// Whether a sentence ends with the mark at `at`: white space follows, and it is no initial or
-/// title (`J. Doe`, `Dr. Doe`).
-fn ends(body: &str, at: usize, mark: char) -> bool {
+/// Returns whether the mark at `at` ends a sentence: white space follows, and the mark does not
+/// belong to an initial or title (`J. Doe`, `Dr. Doe`).
+fn ends_sentence(body: &str, at: usize, mark: char) -> bool {
     if matches!(mark, '。' | '！' | '？') {
         return true;
     }
@@ -91,37 +96,37 @@ fn ends(body: &str, at: usize, mark: char) -> bool {
     matches!(mark, '.' | '!' | '?') && after.is_none_or(char::is_whitespace) && !short
 }
 
-fn beginning(body: &str, link: usize) -> usize {
-    let least = body.floor_char_boundary(link.saturating_sub(MAX_SIDE));
-    for (at, c) in body[least..link].char_indices().rev() {
-        let at = least + at;
-        if (c == '\n' && breaks(body, at)) || (c != '\n' && ends(body, at, c)) {
+fn sentence_start(body: &str, link: usize) -> usize {
+    let earliest = body.floor_char_boundary(link.saturating_sub(MAX_SIDE));
+    for (at, c) in body[earliest..link].char_indices().rev() {
+        let at = earliest + at;
+        if (c == '\n' && ends_paragraph(body, at)) || (c != '\n' && ends_sentence(body, at, c)) {
             return at + c.len_utf8();
         }
     }
-    least
+    earliest
 }
 
-fn ending(body: &str, link: usize) -> usize {
-    let most = body.floor_char_boundary((link + MAX_SIDE).min(body.len()));
-    for (at, c) in body[link..most].char_indices() {
+fn sentence_end(body: &str, link: usize) -> usize {
+    let latest = body.floor_char_boundary((link + MAX_SIDE).min(body.len()));
+    for (at, c) in body[link..latest].char_indices() {
         let at = link + at;
-        if c == '\n' && breaks(body, at) {
+        if c == '\n' && ends_paragraph(body, at) {
             return at;
         }
-        if c != '\n' && ends(body, at, c) {
+        if c != '\n' && ends_sentence(body, at, c) {
             return at + c.len_utf8();
         }
     }
-    most
+    latest
 }
 
-/// The nearest heading and the nearest line with a colon at its end, above `at`; the latter only
-/// below that heading.
-fn lead(body: &str, at: usize) -> [&str; 2] {
-    let least = body.floor_char_boundary(at.saturating_sub(MAX_LEAD));
+/// Returns the nearest heading above `at`, and the nearest line between the two that ends with a
+/// colon.
+fn heading_and_list_title(body: &str, at: usize) -> [&str; 2] {
+    let earliest = body.floor_char_boundary(at.saturating_sub(MAX_LEAD));
     let mut colon = "";
-    for line in body[least..at].lines().rev().map(str::trim) {
+    for line in body[earliest..at].lines().rev().map(str::trim) {
         if line.starts_with('#') {
             return [line, colon];
         }
@@ -135,9 +140,8 @@ fn lead(body: &str, at: usize) -> [&str; 2] {
     ["", colon]
 }
 
-/// `sentence` as people read it: without the marks of links, on one line, at most `most`
-/// characters.
-pub(super) fn shown(sentence: &str, most: usize) -> String {
+/// Returns a sentence on one line, without link markup, cut to `max_chars` characters.
+pub(super) fn plain_sentence(sentence: &str, max_chars: usize) -> String {
     let mut out = String::with_capacity(sentence.len());
     let mut rest = sentence.trim_start_matches(['-', '*', '+', '>', '#', ' ']);
     while let Some(open) = rest.find('[') {
@@ -156,7 +160,7 @@ pub(super) fn shown(sentence: &str, most: usize) -> String {
     }
     out.push_str(rest);
     let line = out.split_whitespace().collect::<Vec<_>>().join(" ").replace("**", "");
-    match line.char_indices().nth(most) {
+    match line.char_indices().nth(max_chars) {
         Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
         None => line,
     }
@@ -168,19 +172,19 @@ mod tests {
 
     use super::*;
 
-    fn all(body: &str) -> Vec<(String, String, [String; 2])> {
+    fn links(body: &str) -> Vec<(String, String, [String; 2])> {
         let mut out = Vec::new();
-        carried(body, &|raw| raw != "unwanted", &mut |c| {
+        each_link(body, &|raw| raw != "unwanted", &mut |c| {
             out.push((c.raw.to_owned(), c.sentence.to_owned(), c.lead.map(str::to_owned)));
         });
         out
     }
 
     #[test]
-    fn the_sentence_of_each_link() {
-        assert!(all("Not [this](unwanted).").is_empty());
+    fn each_link_has_its_sentence() {
+        assert!(links("Not [this](unwanted).").is_empty());
         let body = "Acme was founded by [Mia](people/mia-0 \"x\"), once of Beta.\nIn 2022 Dr. [[people/bo|Bo]] joined. Others came.";
-        let found = all(body);
+        let found = links(body);
         assert_eq!(found[0].0, "people/mia-0");
         assert!(
             found[0].1.starts_with("Acme was founded") && found[0].1.ends_with("Beta."),
@@ -193,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_may_end_with_its_link() {
-        let found = all("Founded by [[people/mia]]. Chris invested in [it](acme). Then");
+    fn sentence_may_end_with_its_link() {
+        let found = links("Founded by [[people/mia]]. Chris invested in [it](acme). Then");
         assert_eq!(
             (found[0].1.as_str(), found[1].1.as_str()),
             ("Founded by [[people/mia]].", "Chris invested in [it](acme).")
@@ -202,27 +206,27 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_its_heading_and_its_colon() {
+    fn list_item_has_its_heading_and_list_title() {
         let found =
-            all("## Attendees\n\nThose who came:\n- [A](a)\n- [B](b)\n\n## Notes\n[C](c) spoke.");
+            links("## Attendees\n\nThose who came:\n- [A](a)\n- [B](b)\n\n## Notes\n[C](c) spoke.");
         assert_eq!(found[1].1, "- [B](b)");
         assert_eq!(found[1].2, ["## Attendees", "Those who came:"]);
         assert_eq!(found[2].2, ["## Notes", ""]);
     }
 
     #[test]
-    fn shown_without_marks() {
+    fn plain_sentence_has_no_link_markup() {
         assert_eq!(
-            shown("- **Who:** [Mia B](p/m), [[p/bo|Bo]] and [x] …", 80),
+            plain_sentence("- **Who:** [Mia B](p/m), [[p/bo|Bo]] and [x] …", 80),
             "Who: Mia B, Bo and [x] …"
         );
-        assert_eq!(shown("abcdef", 3), "abc…");
+        assert_eq!(plain_sentence("abcdef", 3), "abc…");
     }
 
     proptest! {
         #[test]
         fn nothing_panics(body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|\\. |# |- |東|é|a|:|\\PC){0,60}") {
-            carried(&body, &|_| true, &mut |c| { shown(c.sentence, 20); });
+            each_link(&body, &|_| true, &mut |c| { plain_sentence(c.sentence, 20); });
         }
     }
 }

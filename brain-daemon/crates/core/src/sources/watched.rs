@@ -1,4 +1,4 @@
-//! What the watcher needs to know of the sources, and what `doctor` needs to know of the watcher.
+//! The state that the file watcher shares with sources and `doctor`.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -11,21 +11,21 @@ use brain_base::caller::Visibility;
 
 pub use brain_page::is_markdown;
 
-/// How the watcher is.
+/// The state of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchState {
-    /// Nobody asked for it.
+    /// The watcher is not configured.
     Off,
-    /// At work.
+    /// The watcher works.
     Watching {
-        /// Directories that it watches.
+        /// The number of watched directories.
         directories: usize,
     },
-    /// Not everything can be watched; the sources are looked through every minute.
+    /// Some directories cannot be watched, so all sources are scanned every minute.
     Failing(String),
 }
 
-/// The watcher's side of a brain.
+/// The state of the watcher in a brain.
 pub(crate) struct Watched {
     state: Mutex<WatchState>,
     changed: watch::Sender<()>,
@@ -36,7 +36,7 @@ impl Watched {
         Self { state: Mutex::new(WatchState::Off), changed: watch::channel(()).0 }
     }
 
-    /// Tells the watcher that a source came or went.
+    /// Tells the watcher that a source was added or removed.
     pub(crate) fn sources_changed(&self) {
         self.changed.send_replace(());
     }
@@ -47,13 +47,13 @@ impl Watched {
 }
 
 impl SourceService {
-    /// Changes whenever a source is registered or unregistered.
+    /// Returns a counter that changes when a source is added or removed.
     #[must_use]
     pub fn sources_changed(&self) -> watch::Receiver<()> {
         self.watched.changed.subscribe()
     }
 
-    /// The sources and their directories.
+    /// Returns the sources and their directories.
     #[must_use]
     pub fn watched_sources(&self) -> Vec<(SourceId, PathBuf)> {
         match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
@@ -67,7 +67,7 @@ impl SourceService {
         }
     }
 
-    /// Notes how the watcher is.
+    /// Sets the state of the watcher.
     pub fn note_watch(&self, state: WatchState) {
         *self.watched.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
     }

@@ -1,12 +1,12 @@
-//! Carrying out what was decided, a batch in one transaction: pages and what is noted of their
-//! files together, so that a sync that is killed goes on where it was.
+//! Carries out decisions. Pages and the rows of their files are written in one transaction for each
+//! batch, so a sync that is killed can go on later.
 
 use std::sync::Arc;
 
 use brain_protocol::{Fault, SourceId};
 
 use super::compare::Missing;
-use super::decide::{Ground, Looks, Verdict};
+use super::decide::{Observations, SyncContext, Verdict};
 use super::read::{ReadFile, Text};
 use super::renames::Move;
 use super::tally::Tally;
@@ -15,13 +15,13 @@ use crate::batch::BATCH;
 use brain_base::caller::Visibility;
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 
-/// How often a file is looked at whose page changes meanwhile.
-const LOOKS: usize = 3;
+/// Attempts for a file whose page changes during the sync.
+const MAX_OBSERVATIONS: usize = 3;
 
 impl SyncService {
-    /// What decisions look at now.
-    pub(super) fn ground(&self, source: &SourceId, record: &SourceRecord) -> Ground {
-        Ground {
+    /// Returns the context for decisions, from the present state.
+    pub(super) fn context(&self, source: &SourceId, record: &SourceRecord) -> SyncContext {
+        SyncContext {
             source: source.clone(),
             registered: record.path.clone(),
             root: self.sources.source_dir(record),
@@ -29,27 +29,27 @@ impl SyncService {
             failing: self.files.failing_ids(),
             recovering: self.files.recovering_ids(),
             freed: std::collections::HashSet::new(),
-            looks: Looks::default(),
+            observations: Observations::default(),
         }
     }
 
-    /// Lets pages follow their files; gives back those that may not. `go_on` is asked before each
-    /// batch, with the number of moves that were looked at.
-    pub(super) fn follow(
+    /// Moves pages to the new paths of their files. Returns the moves that were not possible. Calls
+    /// `go_on` before each batch, with the number of moves that were tried.
+    pub(super) fn move_pages(
         &self,
-        ground: &Ground,
+        context: &SyncContext,
         moves: Vec<Move>,
         dry_run: bool,
         go_on: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<Vec<Move>, Fault> {
         if dry_run {
             let reader = self.store.read(Visibility::All)?;
-            let mut ground = ground.clone();
-            ground.look(moves.iter().map(|one| one.path.clone()));
-            return Ok(in_turn(moves, |one| {
-                let free = one.is_free(&reader, &ground)?;
+            let mut context = context.clone();
+            context.observe_files(moves.iter().map(|one| one.path.clone()));
+            return Ok(retry_moves(moves, |one| {
+                let free = one.is_free(&reader, &context)?;
                 if free {
-                    ground.freed.insert(one.from.clone());
+                    context.freed.insert(one.from.clone());
                 }
                 Ok(free)
             })?);
@@ -57,15 +57,15 @@ impl SyncService {
         let mut left = Vec::new();
         for (n, batch) in moves.chunks(BATCH).enumerate() {
             go_on((n * BATCH) as u64)?;
-            let (mut ground, batch) = (ground.clone(), batch.to_vec());
-            ground.look(batch.iter().map(|one| one.path.clone()));
+            let (mut context, batch) = (context.clone(), batch.to_vec());
+            context.observe_files(batch.iter().map(|one| one.path.clone()));
             left.extend(self.store.write(move |draft| {
                 draft.in_bulk();
-                ground.check(draft)?;
-                in_turn(batch.clone(), |one| {
-                    let free = one.is_free(&*draft, &ground)?;
+                context.check(draft)?;
+                retry_moves(batch.clone(), |one| {
+                    let free = one.is_free(&*draft, &context)?;
                     if free {
-                        one.follow(draft, &ground)?;
+                        one.move_page(draft, &context)?;
                     }
                     Ok(free)
                 })
@@ -75,39 +75,41 @@ impl SyncService {
         Ok(left)
     }
 
-    /// Stores a batch of files that were read, or says what that would do.
-    pub(super) fn take_in(
+    /// Stores a batch of files, or counts the effects in a dry run.
+    pub(super) fn store_files(
         &self,
-        mut ground: Ground,
+        mut context: SyncContext,
         files: Vec<ReadFile>,
         dry_run: bool,
         tally: &mut Tally,
     ) -> Result<(), Fault> {
         let mut files: Vec<Arc<ReadFile>> = files.into_iter().map(Arc::new).collect();
-        for look in 1..=LOOKS {
-            // In this order: what is done to a file by then is seen by the look, and what comes
-            // later by the writer.
-            ground.done = self.store.done_rows();
-            let paths =
-                ground.stand(&self.store.read(Visibility::All)?, files.iter().map(Arc::as_ref))?;
-            ground.look(paths);
+        for attempt in 1..=MAX_OBSERVATIONS {
+            // The finished rows come first: the observation sees each file that is written before
+            // it, and the writer sees the later ones.
+            context.done = self.store.done_rows();
+            let reader = self.store.read(Visibility::All)?;
+            let paths = context.observe_pages(&reader, files.iter().map(Arc::as_ref))?;
+            drop(reader);
+            context.observe_files(paths);
             let verdicts = match dry_run {
                 true => {
                     let reader = self.store.read(Visibility::All)?;
                     files
                         .iter()
-                        .map(|file| ground.decide(&reader, file))
+                        .map(|file| context.decide(&reader, file))
                         .collect::<Result<_, _>>()?
                 }
-                false => self.store_looked_at(ground.clone(), files.clone())?,
+                false => self.store_observed(context.clone(), files.clone())?,
             };
             let mut again = Vec::new();
             for (file, verdict) in files.into_iter().zip(&verdicts) {
-                // Its page may have changed, and not the file: nothing would bring anybody here
-                // again.
-                let same = look < LOOKS && ground.was(&file.path, file.stat);
+                // If only the page has changed, no later event would cause another sync.
+                let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
-                    Verdict::Moving if same => again.push(file),
+                    Verdict::Changing if is_unchanged && attempt < MAX_OBSERVATIONS => {
+                        again.push(file);
+                    }
                     _ => tally.count(&file.path, &file.slug, verdict),
                 }
             }
@@ -122,30 +124,30 @@ impl SyncService {
         Ok(())
     }
 
-    /// Decides about files that were looked at, and carries it out, in one transaction.
-    fn store_looked_at(
+    /// Decides about observed files and carries the decisions out, in one transaction.
+    fn store_observed(
         &self,
-        ground: Ground,
+        context: SyncContext,
         batch: Vec<Arc<ReadFile>>,
     ) -> Result<Vec<Verdict>, StoreError> {
         let now = self.env.clock.now();
         self.store.write(move |draft| {
             draft.in_bulk();
-            ground.check(draft)?;
+            context.check(draft)?;
             let mut verdicts = Vec::with_capacity(batch.len());
             for file in &batch {
-                let verdict = ground.decide(&*draft, file)?;
-                carry_out(draft, &ground.source, file, &verdict, now)?;
+                let verdict = context.decide(&*draft, file)?;
+                carry_out(draft, &context.source, file, &verdict, now)?;
                 verdicts.push(verdict);
             }
             Ok(verdicts)
         })
     }
 
-    /// Soft-deletes pages whose files are gone; how many there were.
-    pub(super) fn give_up(
+    /// Soft-deletes pages whose files are gone. Returns their number.
+    pub(super) fn delete_missing(
         &self,
-        ground: &Ground,
+        context: &SyncContext,
         missing: &[Missing],
         go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
@@ -153,18 +155,18 @@ impl SyncService {
         let mut removed = 0;
         for batch in missing.chunks(BATCH) {
             go_on()?;
-            let (ground, batch) = (ground.clone(), batch.to_vec());
+            let (context, batch) = (context.clone(), batch.to_vec());
             removed += self.store.write(move |draft| {
-                ground.check(draft)?;
+                context.check(draft)?;
                 let mut removed = 0;
                 for page in &batch {
-                    let Some(record) = draft.page(&ground.source, &page.slug)? else { continue };
-                    // Written anew since: then its file is, too.
+                    let Some(record) = draft.page(&context.source, &page.slug)? else { continue };
+                    // The page was written meanwhile, and so was its file.
                     if record.id != page.record.id || record.seq != page.record.seq {
                         continue;
                     }
-                    draft.forget_file(&ground.source, &record.source_path)?;
-                    draft.soft_delete_fileless(&ground.source, &page.slug, record, now)?;
+                    draft.forget_file(&context.source, &record.source_path)?;
+                    draft.soft_delete_fileless(&context.source, &page.slug, record, now)?;
                     removed += 1;
                 }
                 Ok(removed)
@@ -174,22 +176,22 @@ impl SyncService {
         Ok(removed)
     }
 
-    /// Forgets files that are gone and had no page, and notes how the sync ended.
-    pub(super) fn finish(
+    /// Removes the rows of files that are gone and had no page, and records the result of the sync.
+    pub(super) fn record_result(
         &self,
-        ground: &Ground,
+        context: &SyncContext,
         stale: Vec<String>,
         mark: Option<SyncResult>,
     ) -> Result<(), Fault> {
-        let ground = ground.clone();
+        let context = context.clone();
         Ok(self.store.write(move |draft| {
-            ground.check(draft)?;
+            context.check(draft)?;
             for path in &stale {
-                draft.forget_file(&ground.source, path)?;
+                draft.forget_file(&context.source, path)?;
             }
-            if let (Some(mark), Some(record)) = (&mark, draft.source(&ground.source)?) {
+            if let (Some(mark), Some(record)) = (&mark, draft.source(&context.source)?) {
                 draft.put_source(
-                    &ground.source,
+                    &context.source,
                     &SourceRecord { synced: Some(mark.clone()), ..record },
                 )?;
             }
@@ -198,9 +200,9 @@ impl SyncService {
     }
 }
 
-/// Does what can be done, again and again until nothing more can: one rename may wait for another's
-/// slug. What is left.
-fn in_turn(
+/// Tries the moves repeatedly until none succeeds any more, because a rename may need the slug of
+/// another one. Returns the moves that are left.
+fn retry_moves(
     mut left: Vec<Move>,
     mut try_one: impl FnMut(&Move) -> Result<bool, StoreError>,
 ) -> Result<Vec<Move>, StoreError> {
@@ -218,7 +220,7 @@ fn in_turn(
     }
 }
 
-/// In the writer: does what was decided about a file, and notes how the file is.
+/// Carries out the decision about a file, and stores the row of the file; runs in the writer.
 fn carry_out(
     draft: &mut Draft<'_>,
     source: &SourceId,
@@ -227,7 +229,7 @@ fn carry_out(
     now: i64,
 ) -> Result<(), StoreError> {
     let row = match (verdict, &file.text) {
-        (Verdict::Same { id, seq }, _) => file.row(Some(*id), *seq, None),
+        (Verdict::Unchanged { id, seq }, _) => file.row(Some(*id), *seq, None),
         (Verdict::Restore(record), _) => {
             let record = draft.restore_fileless(source, &file.slug, (**record).clone())?;
             file.row(Some(record.id), record.seq, None)
@@ -240,16 +242,16 @@ fn carry_out(
             }
             file.row(Some(record.id), record.seq, None)
         }
-        (Verdict::Bad { reason, note: Some((page, seq)) }, _) => {
+        (Verdict::Refused { reason, note: Some((page, seq)) }, _) => {
             file.row(*page, *seq, Some(reason.clone()))
         }
         _ => return Ok(()),
     };
-    note(draft, source, &file.path, &row)
+    put_file_row(draft, source, &file.path, &row)
 }
 
-/// Notes how a file is, unless that is known.
-fn note(
+/// Stores the row of a file, unless it is stored already.
+fn put_file_row(
     draft: &mut Draft<'_>,
     source: &SourceId,
     path: &str,

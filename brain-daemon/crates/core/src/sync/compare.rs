@@ -1,74 +1,72 @@
-//! What is on disk against what is known: which files need no look, which have to be read, and
-//! which pages have none.
+//! Compares the files on disk with the rows in the store: finds unchanged files, files to read, and
+//! pages without a file.
 
 use std::collections::{HashMap, HashSet};
 
 use brain_protocol::Slug;
 
-use super::read::ToRead;
-use crate::batch::meets;
+use super::read::FileToRead;
+use crate::batch::slug_conflict;
 use brain_store::files::{ScanReport, Stat};
 use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
-/// What the store knows of files that were looked at: of those that may not be as they were, and of
-/// those that are gone.
+/// The rows in the store of files that may have changed, and of files that are gone.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Files as they were when they were last looked at.
+    /// The state of files at the last sync, by path.
     pub(super) rows: HashMap<String, FileRecord>,
-    /// Paths that pages have, deleted pages included.
+    /// The pages by path, deleted pages included.
     pub(super) paths: HashMap<String, u64>,
 }
 
-/// Whether `path` is `part`, or below it; everything is below an empty one.
+/// Returns whether `path` is `part` or below it. Every path is below an empty one.
 pub(super) fn covers(part: &str, path: &str) -> bool {
     part.is_empty()
         || path.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// An active page whose file is not there.
+/// An active page whose file is missing.
 #[derive(Debug, Clone)]
 pub(super) struct Missing {
     pub(super) slug: Slug,
     pub(super) record: PageRecord,
 }
 
-/// What has to be done.
+/// The work of a sync.
 #[derive(Default)]
 pub(super) struct Plan {
-    /// Files that are as they were.
+    /// The number of unchanged files.
     pub(super) unchanged: u64,
-    /// Files that failed before and are as they were, and those that cannot get a slug, with the
-    /// reason.
+    /// Unchanged files that failed before, and files that cannot get a slug, with the reason.
     pub(super) failed: Vec<(String, String)>,
-    pub(super) to_read: Vec<ToRead>,
-    /// Slugs that files without a page would have: their pages are not given up for gone.
+    pub(super) to_read: Vec<FileToRead>,
+    /// Slugs for files without a page. Pages with such a slug are not deleted.
     pub(super) claimed: HashSet<Slug>,
-    /// Pages that have no file now.
+    /// Pages without a file.
     pub(super) missing: Vec<u64>,
-    /// Files that were known, are gone, and have no page, deleted pages included.
+    /// Paths of rows without a file and without a page.
     pub(super) stale: Vec<String>,
 }
 
-/// Compares. `strangers` are the paths of all files of the source that have no page, for those that
-/// meet on one slug.
+/// Plans a sync. `files_without_page` are the paths of all files of the source without a page; some
+/// of them may need the same slug.
 pub(super) fn compare(
     reader: &Reader,
     known: &Known,
     found: &ScanReport,
-    strangers: &[String],
+    files_without_page: &[String],
     full: bool,
 ) -> Result<Plan, StoreError> {
     let mut plan = Plan::default();
     let mut by_slug: HashMap<Slug, Vec<&str>> = HashMap::new();
-    for path in strangers {
+    for path in files_without_page {
         if let Ok(slug) = Slug::from_path(path) {
             by_slug.entry(slug).or_default().push(path);
         }
     }
-    let mut there = HashSet::with_capacity(found.files.len());
+    let mut present = HashSet::with_capacity(found.files.len());
     for file in &found.files {
-        there.insert(file.path.as_str());
+        present.insert(file.path.as_str());
         let page = known.paths.get(&file.path).copied();
         let row = known.rows.get(&file.path).filter(|row| row.page == page);
         let new = match page.is_none().then(|| new_slug(&file.path, &by_slug)) {
@@ -102,18 +100,18 @@ pub(super) fn compare(
             let active = record.as_ref().filter(|record| record.deleted_at.is_none());
             row.problem.is_none() && active.is_some_and(|record| record.seq == row.seq)
         };
-        plan.to_read.push(ToRead {
+        plan.to_read.push(FileToRead {
             path: file.path.clone(),
             size: file.stat.size,
             slug,
-            known: page.is_some(),
-            recorded: row.filter(agrees).map(|row| row.digest),
+            has_page: page.is_some(),
+            synced_digest: row.filter(agrees).map(|row| row.digest),
             provenance: record.map(|record| record.provenance),
         });
     }
-    // What could not be looked at is not gone.
-    let unseen = |path: &str| found.unreadable.iter().any(|(part, _)| covers(part, path));
-    let gone = |path: &&String| !there.contains(path.as_str()) && !unseen(path);
+    // A file that cannot be read is not gone.
+    let is_unreadable = |path: &str| found.unreadable.iter().any(|(part, _)| covers(part, path));
+    let gone = |path: &&String| !present.contains(path.as_str()) && !is_unreadable(path);
     let mut missing: Vec<_> = known.paths.iter().filter(|(path, _)| gone(path)).collect();
     missing.sort();
     plan.missing = missing.into_iter().map(|(_, id)| *id).collect();
@@ -127,7 +125,7 @@ pub(super) fn compare(
     Ok(plan)
 }
 
-/// Whether a file is as it was when it was last looked at. Times of 0 prove nothing.
+/// Returns whether a file is as it was at the last sync. A recorded time of 0 never matches.
 pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
     row.mtime_ns != 0
         && row.mtime_ns == stat.mtime_ns
@@ -135,13 +133,13 @@ pub(super) fn is_as_recorded(row: &FileRecord, stat: Stat) -> bool {
         && row.size == stat.size
 }
 
-/// The slug for a file without a page, unless other such files would have it, too.
+/// Returns the slug for a file without a page, unless other such files would get the same slug.
 fn new_slug(
     path: &str,
     by_slug: &HashMap<Slug, Vec<&str>>,
 ) -> Result<Slug, (Option<Slug>, String)> {
     let slug = Slug::from_path(path).map_err(|e| (None, e.to_string()))?;
-    match meets(path, &slug, by_slug.get(&slug).map_or(&[], Vec::as_slice)) {
+    match slug_conflict(path, &slug, by_slug.get(&slug).map_or(&[], Vec::as_slice)) {
         None => Ok(slug),
         Some(reason) => Err((Some(slug), reason)),
     }

@@ -1,9 +1,9 @@
-//! `import`: a directory of markdown, once.
+//! `import`: stores a directory of markdown files once.
 //!
-//! Files are read and worked out on all cores while the batch before is stored in one commit, and
-//! written below `pages/` after their commit. A file that fails is reported and the rest goes on.
-//! What was stored stays when the import ends early, and importing again goes on from there,
-//! because a page that is there just so is left alone.
+//! Files are read and parsed on all cores while the batch before is stored in one commit. The files
+//! below `pages/` are written after that commit. A file that fails is reported, and the others are
+//! imported. If the import ends early, stored pages stay. The next import goes on from there,
+//! because it does not write unchanged pages.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use brain_protocol::{
     Fault, FaultCode, Import, ImportFailure, ImportReply, MAX_CONTENT, Slug, SourceId, WriteStatus,
 };
 
-use crate::batch::{Failures, in_batches, meets, on_all_cores};
-use crate::pages::put::{Effect, effect};
-use crate::provenance::{IMPORT, has_claims, receive_claims};
+use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
+use crate::pages::put::{Effect, write_effect};
+use crate::provenance::{IMPORT, has_claims, move_false_claims};
 use crate::sources::overlap;
 use crate::write_page::{read_document, written_page};
 use crate::{Caller, Progress, SyncService};
@@ -25,22 +25,22 @@ use brain_page::Frontmatter;
 use brain_store::files::{self, MarkdownFile};
 use brain_store::{NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
-/// How many files that could not be written a reply names.
+/// The maximum number of warnings in a reply.
 const MAX_WARNINGS: usize = 20;
 
-/// A file to import, and the slug it gets.
-type Source = (MarkdownFile, Slug);
+/// A file to import, and its slug.
+type FileWithSlug = (MarkdownFile, Slug);
 
-/// A file that can be stored.
-struct Ready {
+/// A page to store.
+struct ImportPage {
     path: String,
     slug: Slug,
-    /// What the file says, and what of it stands in the page: without claims that are not so.
+    /// The frontmatter of the file, and the same without false claims.
     frontmatters: [Frontmatter; 2],
     page: NewPage,
 }
 
-/// Counts of what happened, and the failures.
+/// The counts and failures of an import.
 #[derive(Default)]
 struct Tally {
     created: u64,
@@ -52,16 +52,16 @@ struct Tally {
 }
 
 impl Tally {
-    /// The file, if it can be stored.
-    fn keep(&mut self, file: Result<Ready, ImportFailure>) -> Option<Ready> {
+    /// Returns the page, or records the failure of its file.
+    fn accept(&mut self, file: Result<ImportPage, ImportFailure>) -> Option<ImportPage> {
         file.map_err(|ImportFailure { path, reason }| self.failures.add(path, reason)).ok()
     }
 
-    fn blank(&mut self, path: String) {
+    fn refuse_blank(&mut self, path: String) {
         self.failures.add(path, "it is empty, and would blank the page of that slug");
     }
 
-    /// Takes the problems of a thread that wrote files.
+    /// Adds the problems of a thread that wrote files.
     fn warn(&mut self, written: Option<ScopedJoinHandle<'_, Vec<String>>>) {
         let Some(written) = written else { return };
         let problems = written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -115,14 +115,16 @@ impl SyncService {
         let now = self.env.clock.now();
         let _settled = self.index.settle_at_end();
         std::thread::scope(|scope| -> Result<(), Fault> {
-            // While a batch is stored the next one is read, and the files of the one before are
-            // written.
+            // While one batch is stored, the next one is read, and the files of the previous one
+            // are written.
             let mut writing: Option<ScopedJoinHandle<'_, Vec<String>>> = None;
-            let known = |slug: &Slug| {
+            let stored_provenance = |slug: &Slug| {
                 let page = self.store.read(Visibility::All)?.page_even_deleted(&source, slug)?;
                 Ok(page.map(|record| record.provenance))
             };
-            let read = |(file, slug): &Source| ready(&dir, &file.path, slug, now, &known);
+            let read = |(file, slug): &FileWithSlug| {
+                read_page(&dir, &file.path, slug, now, &stored_provenance)
+            };
             in_batches(
                 &files,
                 |(file, _)| file.stat.size,
@@ -135,8 +137,8 @@ impl SyncService {
                             .hint("what was imported stays; import the directory again to go on"));
                     }
                     let count = batch.len() as u64;
-                    let ready = batch.into_iter().filter_map(|file| tally.keep(file)).collect();
-                    let stored = self.store_batch(&source, ready, request.dry_run, &mut tally);
+                    let pages = batch.into_iter().filter_map(|file| tally.accept(file)).collect();
+                    let stored = self.store_batch(&source, pages, request.dry_run, &mut tally);
                     let changed = stored.map_err(|fault| Fault {
                         message: format!(
                             "{}; {done} of {total} files were imported before that",
@@ -173,33 +175,33 @@ impl SyncService {
         })
     }
 
-    /// Stores a batch in one commit; the pages whose files are to be written.
+    /// Stores a batch in one commit. Returns the pages whose files must be written.
     fn store_batch(
         &self,
         source: &SourceId,
-        ready: Vec<Ready>,
+        pages: Vec<ImportPage>,
         dry_run: bool,
         tally: &mut Tally,
     ) -> Result<Vec<PageRecord>, Fault> {
         let now = self.env.clock.now();
         let place = source.clone();
         if dry_run {
-            return self.compare(source, &ready, tally).map(|()| Vec::new());
+            return self.compare(source, &pages, tally).map(|()| Vec::new());
         }
-        let paths: Vec<String> = ready.iter().map(|r| r.path.clone()).collect();
+        let paths: Vec<String> = pages.iter().map(|r| r.path.clone()).collect();
         let applied = self.store.write(move |draft| {
             draft.in_bulk();
-            let mut out = Vec::with_capacity(ready.len());
-            for Ready { slug, frontmatters, page, .. } in &ready {
+            let mut out = Vec::with_capacity(pages.len());
+            for ImportPage { slug, frontmatters, page, .. } in &pages {
                 let existing = draft.page(&place, slug)?;
-                let effect = effect(
+                let effect = write_effect(
                     existing,
                     |page| draft.content(page),
                     &frontmatters.each_ref(),
                     &page.content.body,
                 )?;
                 out.push(match effect {
-                    Effect::Nothing(record) => {
+                    Effect::Unchanged(record) => {
                         Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
                     }
                     Effect::Blanks => None,
@@ -218,35 +220,40 @@ impl SyncService {
                     tally.count(status);
                     changed.push(record);
                 }
-                None => tally.blank(path),
+                None => tally.refuse_blank(path),
             }
         }
         Ok(changed)
     }
 
-    /// What a dry run says: the same decisions, from a snapshot.
-    fn compare(&self, source: &SourceId, ready: &[Ready], tally: &mut Tally) -> Result<(), Fault> {
+    /// Counts the effects in a dry run, with the same decisions, from a snapshot.
+    fn compare(
+        &self,
+        source: &SourceId,
+        pages: &[ImportPage],
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
         let reader = self.store.read(Visibility::All)?;
-        for Ready { path, slug, frontmatters, page } in ready {
+        for ImportPage { path, slug, frontmatters, page } in pages {
             let existing = reader.page_even_deleted(source, slug)?;
             let content = |page: &PageRecord| reader.content(page);
-            match effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
-                Effect::Nothing(_) => tally.count(WriteStatus::Unchanged),
-                Effect::Blanks => tally.blank(path.clone()),
+            match write_effect(existing, content, &frontmatters.each_ref(), &page.content.body)? {
+                Effect::Unchanged(_) => tally.count(WriteStatus::Unchanged),
+                Effect::Blanks => tally.refuse_blank(path.clone()),
                 Effect::Writes(status) => tally.count(status),
             }
         }
         Ok(())
     }
 
-    /// Writes the files of stored pages; what went wrong.
+    /// Writes the files of stored pages. Returns the problems.
     fn write_files(&self, source: &SourceId, changed: &[PageRecord]) -> Vec<String> {
-        let problems = on_all_cores(changed, |record| self.files.agree(source, record).problem);
-        problems.into_iter().flatten().collect()
+        let write = |record: &PageRecord| self.files.update_file(source, record).problem;
+        on_all_cores(changed, write).into_iter().flatten().collect()
     }
 }
 
-/// The directory to import: there, readable, and not in brain's `own` home.
+/// Returns the directory to import. Refuses one that is not readable, or in the home `own`.
 fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     let shown = Path::new(path);
     let dir = shown.canonicalize().map_err(|e| {
@@ -265,20 +272,23 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     }
     if dir.starts_with(own) {
         let message = format!("{path} is inside brain's own home");
-        return Err(Fault::new(FaultCode::Usage, message)
-            .hint("import the directory that your notes came from; to take in the files of a lost store, move its pages/ elsewhere first"));
+        return Err(Fault::new(FaultCode::Usage, message).hint(
+            "import the directory that your notes came from; to take in the files of a lost \
+                 store, move its pages/ elsewhere first",
+        ));
     }
     Ok(dir)
 }
 
-/// One file as a page. `known` finds the provenance of the page that has a slug.
-fn ready(
+/// Reads a file and builds its page. `stored_provenance` finds the provenance of the page at a
+/// slug.
+fn read_page(
     dir: &Path,
     path: &str,
     slug: &Slug,
     now: i64,
-    known: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
-) -> Result<Ready, ImportFailure> {
+    stored_provenance: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
+) -> Result<ImportPage, ImportFailure> {
     let place = dir.join(path);
     let page = || {
         let size = std::fs::metadata(&place).map_err(|e| e.to_string())?.len();
@@ -288,23 +298,23 @@ fn ready(
         let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
         let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
         let uri = format!("file://{}", place.display());
-        let known = match has_claims(&document.frontmatter) {
-            true => known(slug).map_err(|error| error.to_string())?,
+        let previous = match has_claims(&document.frontmatter) {
+            true => stored_provenance(slug).map_err(|error| error.to_string())?,
             false => None,
         };
-        let provenance = IMPORT.of_file(&document.frontmatter, uri, now, known.as_ref());
+        let provenance =
+            IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
-        receive_claims(&mut frontmatters[1], &provenance, None);
+        move_false_claims(&mut frontmatters[1], &provenance, None);
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
-        Ok(Ready { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
+        Ok(ImportPage { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })
 }
 
-/// Gives each file its slug. Files that meet on one slug are reported, all of them, and none is
-/// taken.
-fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<Source> {
+/// Returns the files with their slugs. If several files have the same slug, all of them fail.
+fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<FileWithSlug> {
     let mut named = Vec::with_capacity(files.len());
     for file in files {
         match Slug::from_path(&file.path) {
@@ -316,10 +326,10 @@ fn one_slug_each(files: Vec<MarkdownFile>, tally: &mut Tally) -> Vec<Source> {
     for (file, slug) in &named {
         by_slug.entry(slug).or_default().push(&file.path);
     }
-    let met: Vec<Option<String>> =
-        named.iter().map(|(file, slug)| meets(&file.path, slug, &by_slug[slug])).collect();
-    let mut met = met.into_iter();
-    named.retain(|(file, _)| match met.next().flatten() {
+    let conflicts: Vec<Option<String>> =
+        named.iter().map(|(file, slug)| slug_conflict(&file.path, slug, &by_slug[slug])).collect();
+    let mut conflicts = conflicts.into_iter();
+    named.retain(|(file, _)| match conflicts.next().flatten() {
         None => true,
         Some(reason) => {
             tally.failures.add(file.path.clone(), reason);

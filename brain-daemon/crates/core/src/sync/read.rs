@@ -1,4 +1,4 @@
-//! One file of a source, read and worked out before the writer sees it.
+//! Reads one file of a source and parses it, before the writer gets it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -11,24 +11,24 @@ use crate::write_page::{read_document, read_page};
 use brain_store::files::{RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, NewPage, Provenance};
 
-/// A file that changed this shortly before it was read may change again without its times telling.
+/// A file that changed within this time before it was read may change again with the same times.
 const RACY_NS: i64 = 2_000_000_000;
 
-/// A file that has to be read.
+/// A file to read.
 #[derive(Debug, Clone)]
-pub(super) struct ToRead {
-    /// Its path in the source.
+pub(super) struct FileToRead {
+    /// The path in the source.
     pub(super) path: String,
-    /// Its length when it was looked at.
+    /// The length in the directory walk.
     pub(super) size: u64,
-    /// The slug of its page, or the one it is to get.
+    /// The slug of the page, or of the page to be created.
     pub(super) slug: Slug,
-    /// Whether a page has this path, deleted or not.
-    pub(super) known: bool,
-    /// Its digest when it and its page last agreed, if the page is as it was then: with the same
-    /// one there is nothing to work out.
-    pub(super) recorded: Option<Hash>,
-    /// Where its page comes from, as the record says.
+    /// Whether a page has this path, deleted pages included.
+    pub(super) has_page: bool,
+    /// The digest of the file when it was last equal to its page, if the page is unchanged. A file
+    /// with this digest need not be parsed.
+    pub(super) synced_digest: Option<Hash>,
+    /// The provenance in the record of the page.
     pub(super) provenance: Option<Provenance>,
 }
 
@@ -37,111 +37,110 @@ pub(super) struct ToRead {
 pub(super) struct ReadFile {
     pub(super) path: String,
     pub(super) slug: Slug,
-    /// How it was just before it was read.
+    /// The state of the file just before it was read.
     pub(super) stat: Stat,
-    /// Whether its times prove nothing.
-    racy: bool,
+    /// Whether the file may change without its times changing.
+    is_racy: bool,
     pub(super) digest: Hash,
     pub(super) text: Text,
 }
 
-/// What is in a file.
+/// The content of a file, parsed.
 #[derive(Debug)]
 pub(super) enum Text {
     /// A page.
     Page(Box<NewPage>),
-    /// What was there when it was last taken in.
+    /// The content has not changed since the last sync.
     AsRecorded,
-    /// Nothing that can be a page, and this is why.
-    Bad(String),
-    /// It could not be read.
+    /// The content cannot be a page; the reason.
+    Invalid(String),
+    /// The file cannot be read; the reason.
     Unreadable(String),
-    /// There is no such file any more.
+    /// The file is gone.
     Gone,
 }
 
-/// A file's bytes, and how it was just before.
-pub(super) struct Seen {
+/// The bytes of a file, and its state just before they were read.
+pub(super) struct FileContent {
     pub(super) stat: Stat,
-    pub(super) racy: bool,
-    /// `None` when it is longer than a page may be.
+    pub(super) is_racy: bool,
+    /// `None` if the file is longer than a page may be.
     bytes: Option<Vec<u8>>,
 }
 
-impl Seen {
+impl FileContent {
     pub(super) fn digest(&self) -> Hash {
         self.bytes.as_ref().map_or([0; 32], |bytes| digest(bytes))
     }
 }
 
 impl ReadFile {
-    /// What is noted of the file.
+    /// Returns the row of the file.
     pub(super) fn row(&self, page: Option<u64>, seq: u64, problem: Option<String>) -> FileRecord {
-        row(self.stat, self.racy, self.digest, page, seq, problem)
+        row(self.stat, self.is_racy, self.digest, page, seq, problem)
     }
 }
 
-/// What is noted of a file.
+/// Returns the row of a file.
 pub(super) fn row(
     stat: Stat,
-    racy: bool,
+    is_racy: bool,
     digest: Hash,
     page: Option<u64>,
     seq: u64,
     problem: Option<String>,
 ) -> FileRecord {
-    let mtime_ns = if racy { 0 } else { stat.mtime_ns };
+    let mtime_ns = if is_racy { 0 } else { stat.mtime_ns };
     FileRecord { size: stat.size, mtime_ns, ctime_ns: stat.ctime_ns, digest, page, seq, problem }
 }
 
 /// Reads a file of the source at `root`, at `now`.
-pub(super) fn read_file(root: &Path, file: &ToRead, now: i64) -> ReadFile {
+pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
     let place = root.join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
-    let (stat, racy, digest, text) = match look(root, &file.path) {
-        Ok(Some(seen)) => {
-            let digest = seen.digest();
-            let text = match &seen.bytes {
-                None => Text::Bad(format!(
+    let (stat, is_racy, digest, text) = match read_bytes(root, &file.path) {
+        Ok(Some(content)) => {
+            let digest = content.digest();
+            let text = match &content.bytes {
+                None => Text::Invalid(format!(
                     "it has {} bytes, more than the limit of {MAX_CONTENT}",
-                    seen.stat.size
+                    content.stat.size
                 )),
-                Some(_) if file.recorded == Some(digest) => Text::AsRecorded,
+                Some(_) if file.synced_digest == Some(digest) => Text::AsRecorded,
                 Some(bytes) => page(file, &place, bytes, now),
             };
-            (seen.stat, seen.racy, digest, text)
+            (content.stat, content.is_racy, digest, text)
         }
         Ok(None) => (none, true, [0; 32], Text::Gone),
         Err(e) => (none, true, [0; 32], Text::Unreadable(format!("cannot be read: {e}"))),
     };
-    ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, racy, digest, text }
+    ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
 }
 
-fn page(file: &ToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
-    // The reason is told beside the path.
+fn page(file: &FileToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
+    // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
-        let known = file.provenance.as_ref();
-        let provenance = SYNC.of_file(&document.frontmatter, uri(place), now, known);
+        let previous = file.provenance.as_ref();
+        let provenance = SYNC.provenance_of_file(&document.frontmatter, uri(place), now, previous);
         read_page(&file.slug, document, provenance, &file.path)
     });
     match page {
         Ok(page) => Text::Page(Box::new(page)),
         Err(fault) => {
             let reason = fault.message.strip_prefix("it: ").unwrap_or(&fault.message);
-            Text::Bad(reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned())
+            Text::Invalid(reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned())
         }
     }
 }
 
-/// `source_uri` of what was read from a file.
+/// Returns the `source_uri` of a file.
 pub(super) fn uri(place: &Path) -> String {
     format!("file://{}", place.display())
 }
 
-/// Opens and reads the file at `path` below `root`; `None` when there is none. No link is followed
-/// on the way there, neither one that was there when the directory was read nor one that took a
-/// directory's place since.
-pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
+/// Reads the file at `path` below `root`. Returns `None` if there is none. Follows no symbolic
+/// link, even if one has replaced a directory since the walk.
+pub(super) fn read_bytes(root: &Path, path: &str) -> io::Result<Option<FileContent>> {
     let mut file = match RootDir::open(root)?.open_file(Path::new(path)) {
         Ok(file) => file,
         Err(e) if is_missing(&e) => return Ok(None),
@@ -152,13 +151,13 @@ pub(super) fn look(root: &Path, path: &str) -> io::Result<Option<Seen>> {
         return Ok(None);
     }
     let stat = Stat::of(&meta);
-    // The system's clock, and no other: it is the one that file times are from.
+    // File times come from the system's clock, so no other clock is used here.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
-    let racy = now.saturating_sub(stat.mtime_ns) < RACY_NS;
+    let is_racy = now.saturating_sub(stat.mtime_ns) < RACY_NS;
     let mut bytes = Vec::with_capacity(stat.size.min(MAX_CONTENT as u64) as usize + 1);
     (&mut file).take(MAX_CONTENT as u64 + 1).read_to_end(&mut bytes)?;
     let bytes = (bytes.len() <= MAX_CONTENT).then_some(bytes);
-    Ok(Some(Seen { stat, racy, bytes }))
+    Ok(Some(FileContent { stat, is_racy, bytes }))
 }
 
 #[cfg(test)]
@@ -169,27 +168,27 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn times_of_a_file_that_changed_a_moment_ago_prove_nothing() {
+    fn times_of_a_file_that_just_changed_are_not_stored() {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().join("a.md");
         std::fs::write(&place, "a").unwrap();
-        let to_read = ToRead {
+        let to_read = FileToRead {
             path: "a.md".into(),
             size: 1,
             slug: Slug::parse("a").unwrap(),
-            known: false,
-            recorded: None,
+            has_page: false,
+            synced_digest: None,
             provenance: None,
         };
-        let noted = || read_file(dir.path(), &to_read, 0).row(None, 0, None).mtime_ns;
-        assert_eq!(noted(), 0);
+        let stored_mtime = || read_file(dir.path(), &to_read, 0).row(None, 0, None).mtime_ns;
+        assert_eq!(stored_mtime(), 0);
         let earlier = SystemTime::now() - Duration::from_secs(60);
         File::options().write(true).open(&place).unwrap().set_modified(earlier).unwrap();
-        assert!(noted() > 0);
-        // A clock that is ahead proves nothing either.
+        assert!(stored_mtime() > 0);
+        // A time in the future is not stored either.
         let later = SystemTime::now() + Duration::from_secs(60);
         File::options().write(true).open(&place).unwrap().set_modified(later).unwrap();
-        assert_eq!(noted(), 0);
+        assert_eq!(stored_mtime(), 0);
     }
 
     #[test]
@@ -203,8 +202,8 @@ mod tests {
         std::fs::write(dir.path().join("dir/b"), "b").unwrap();
         std::os::unix::fs::symlink("dir", dir.path().join("linked")).unwrap();
         for name in ["link", "pipe", "none", "a/b", ".", "linked/b", "../a"] {
-            assert!(look(dir.path(), name).unwrap().is_none(), "{name}");
+            assert!(read_bytes(dir.path(), name).unwrap().is_none(), "{name}");
         }
-        assert!(look(dir.path(), "dir/b").unwrap().is_some());
+        assert!(read_bytes(dir.path(), "dir/b").unwrap().is_some());
     }
 }

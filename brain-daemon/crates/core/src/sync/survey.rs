@@ -11,16 +11,16 @@ use super::compare::{Known, covers, is_as_recorded};
 use brain_store::files::{self, MarkdownFile, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
-/// What a walk found, and what is known of that.
+/// The result of a walk, with the rows of its files.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// Files that may not be as they were, and what could not be read.
+    /// Files that may have changed, and paths that cannot be read.
     pub(super) found: ScanReport,
-    /// What is known of those files, and of files that are not there.
+    /// The rows of those files, and of files that are gone.
     pub(super) known: Known,
-    /// All files.
+    /// The number of all files.
     pub(super) files: u64,
-    /// Files that are as they were, and that their pages have taken in.
+    /// The number of files that are unchanged since the last sync.
     pub(super) unchanged: u64,
 }
 
@@ -44,19 +44,19 @@ impl Survey {
             let found = thread::scope(|scope| {
                 // A whole source is worth two threads; a changed file is not.
                 let is_whole = part.is_empty();
-                let mut rows = Ahead::new(read_ahead(scope, rows, is_whole));
-                let mut paths = Ahead::new(read_ahead(scope, paths, is_whole));
+                let mut rows = PeekedRows::new(read_ahead(scope, rows, is_whole));
+                let mut paths = PeekedRows::new(read_ahead(scope, paths, is_whole));
                 let mut problem = None;
                 let found = files::for_each_markdown_file(root, part, None, &mut |file| {
-                    let looked = survey.look(file, &mut rows, &mut paths, full, &inside);
-                    problem = looked.err();
+                    let added = survey.add_file(file, &mut rows, &mut paths, full, &inside);
+                    problem = added.err();
                     problem.is_none()
                 });
                 if let Some(problem) = problem {
                     return Err(problem);
                 }
-                rows.until(None, |path, row| survey.known.add_row(&inside, path, row))?;
-                paths.until(None, |path, page| survey.known.add_page(&inside, path, page))?;
+                rows.advance_to(None, |path, row| survey.known.add_row(&inside, path, row))?;
+                paths.advance_to(None, |path, page| survey.known.add_page(&inside, path, page))?;
                 Ok(found)
             })?;
             survey.found.unreadable.extend(found.unreadable);
@@ -65,25 +65,26 @@ impl Survey {
         Ok(survey)
     }
 
-    fn look(
+    fn add_file(
         &mut self,
         file: MarkdownFile,
-        rows: &mut Ahead<FileRecord, impl Iterator<Item = PathRow<FileRecord>>>,
-        paths: &mut Ahead<u64, impl Iterator<Item = PathRow<u64>>>,
+        rows: &mut PeekedRows<FileRecord, impl Iterator<Item = PathRow<FileRecord>>>,
+        paths: &mut PeekedRows<u64, impl Iterator<Item = PathRow<u64>>>,
         full: bool,
         inside: &impl Fn(&str) -> bool,
     ) -> Result<(), StoreError> {
         self.files += 1;
         let known = &mut self.known;
-        let row = rows.until(Some(&file.path), |path, row| known.add_row(inside, path, row))?;
+        let row =
+            rows.advance_to(Some(&file.path), |path, row| known.add_row(inside, path, row))?;
         let page =
-            paths.until(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
-        let as_it_was = !full
+            paths.advance_to(Some(&file.path), |path, page| known.add_page(inside, path, page))?;
+        let is_unchanged = !full
             && page.is_some()
             && row.as_ref().is_some_and(|row| {
                 row.page == page && row.problem.is_none() && is_as_recorded(row, file.stat)
             });
-        if as_it_was {
+        if is_unchanged {
             self.unchanged += 1;
             return Ok(());
         }
@@ -109,7 +110,7 @@ impl Known {
 }
 
 /// Reads rows on a thread of `scope` if `is_whole`: they are decoded while the walk waits for the
-/// kernel. The thread ends when nobody takes its rows any more.
+/// kernel. The thread ends when the receiver is dropped.
 fn read_ahead<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     mut rows: impl Iterator<Item = PathRow<T>> + Send + 'scope,
@@ -131,20 +132,20 @@ fn read_ahead<'scope, T: Send + 'scope>(
     Box::new(receiver.into_iter().flatten())
 }
 
-/// Rows in the order of their paths, one of them read ahead.
-struct Ahead<T, I> {
+/// Rows in the order of their paths. The next one is read ahead.
+struct PeekedRows<T, I> {
     rows: I,
     next: Option<(String, T)>,
     begun: bool,
 }
 
-impl<T, I: Iterator<Item = PathRow<T>>> Ahead<T, I> {
+impl<T, I: Iterator<Item = PathRow<T>>> PeekedRows<T, I> {
     fn new(rows: I) -> Self {
         Self { rows, next: None, begun: false }
     }
 
-    /// The row at `path`. What stands before it, or everything that is left, is given to `before`.
-    fn until(
+    /// Returns the row at `path`. Passes the rows before it to `before`; without a path, all rows.
+    fn advance_to(
         &mut self,
         path: Option<&str>,
         mut before: impl FnMut(String, T),

@@ -1,25 +1,25 @@
-//! What a sync has done so far, in the words of its reply.
+//! Counts the results of a sync, and builds the report about a source.
 
 use brain_protocol::{Pull, Slug, SourceId, SyncConflict, SyncedSource, WriteStatus};
 
 use super::decide::Verdict;
 use crate::batch::Failures;
 
-/// How many conflicts and warnings a reply names.
+/// The maximum number of conflicts and of warnings in a reply.
 const MAX_CONFLICTS: usize = 1000;
 const MAX_WARNINGS: usize = 20;
 
 /// Counts of what happened in one source.
 pub(super) struct Tally {
-    pub(super) out: SyncedSource,
+    pub(super) report: SyncedSource,
     failures: Failures,
-    /// Files that changed while they were looked at.
-    moving: u64,
+    /// Files that changed during the sync.
+    changing: u64,
 }
 
 impl Tally {
     pub(super) fn new(source: &SourceId, path: String) -> Self {
-        let out = SyncedSource {
+        let report = SyncedSource {
             source_id: source.clone(),
             path,
             status: String::new(),
@@ -38,7 +38,7 @@ impl Tally {
             conflicts: Vec::new(),
             warnings: Vec::new(),
         };
-        Self { out, failures: Failures::default(), moving: 0 }
+        Self { report, failures: Failures::default(), changing: 0 }
     }
 
     pub(super) fn fail(&mut self, path: impl Into<String>, reason: impl Into<String>) {
@@ -46,77 +46,80 @@ impl Tally {
     }
 
     pub(super) fn warn(&mut self, warning: impl Into<String>) {
-        if self.out.warnings.len() < MAX_WARNINGS {
-            self.out.warnings.push(warning.into());
+        if self.report.warnings.len() < MAX_WARNINGS {
+            self.report.warnings.push(warning.into());
         }
     }
 
-    /// Counts what became of a file.
+    /// Counts the decision about a file.
     pub(super) fn count(&mut self, path: &str, slug: &Slug, verdict: &Verdict) {
         match verdict {
-            Verdict::Same { .. } => self.out.unchanged += 1,
-            Verdict::Restore(_) => self.out.restored += 1,
-            Verdict::Ours | Verdict::Gone => {}
-            Verdict::Moving => self.moving += 1,
-            Verdict::Bad { reason, .. } => self.fail(path, reason.clone()),
+            Verdict::Unchanged { .. } => self.report.unchanged += 1,
+            Verdict::Restore(_) => self.report.restored += 1,
+            Verdict::PendingWrite | Verdict::Gone => {}
+            Verdict::Changing => self.changing += 1,
+            Verdict::Refused { reason, .. } => self.fail(path, reason.clone()),
             Verdict::Write { status, conflict, .. } => {
                 match status {
-                    WriteStatus::Created => self.out.added += 1,
-                    WriteStatus::Updated => self.out.updated += 1,
-                    WriteStatus::Restored => self.out.restored += 1,
-                    WriteStatus::Unchanged => self.out.unchanged += 1,
+                    WriteStatus::Created => self.report.added += 1,
+                    WriteStatus::Updated => self.report.updated += 1,
+                    WriteStatus::Restored => self.report.restored += 1,
+                    WriteStatus::Unchanged => self.report.unchanged += 1,
                 }
                 if let Some(kept_version) = *conflict
-                    && self.out.conflicts.len() < MAX_CONFLICTS
+                    && self.report.conflicts.len() < MAX_CONFLICTS
                 {
                     let (slug, path) = (slug.clone(), path.to_owned());
-                    self.out.conflicts.push(SyncConflict { slug, path, kept_version });
+                    self.report.conflicts.push(SyncConflict { slug, path, kept_version });
                 }
             }
         }
     }
 
-    /// The source could not be read.
-    pub(super) fn failed(mut self, problem: String) -> SyncedSource {
-        self.out.status = "failed".into();
-        self.out.problem = Some(problem);
-        self.out
+    /// Returns the report about a source that cannot be read.
+    pub(super) fn into_failure(mut self, problem: String) -> SyncedSource {
+        self.report.status = "failed".into();
+        self.report.problem = Some(problem);
+        self.report
     }
 
-    /// The reply; `dry_run` only words what waits for `--yes`.
-    pub(super) fn done(mut self) -> SyncedSource {
-        if self.moving > 0 {
-            let what =
-                if self.moving == 1 { "1 file".into() } else { format!("{} files", self.moving) };
+    /// Returns the report.
+    pub(super) fn into_report(mut self) -> SyncedSource {
+        if self.changing > 0 {
+            let files = match self.changing {
+                1 => "1 file".into(),
+                count => format!("{count} files"),
+            };
             self.warn(format!(
-                "{what} changed while the sync read them; the next one takes them in"
+                "{files} changed while the sync read them; the next one takes them in"
             ));
         }
-        let mut out = self.out;
-        out.failed = self.failures.named;
-        out.failed_total = self.failures.total;
+        let mut report = self.report;
+        report.failed = self.failures.named;
+        report.failed_total = self.failures.total;
         let mut problems = Vec::new();
-        if out.held_back > 0 {
+        if report.held_back > 0 {
             problems.push(format!(
-                "{} pages have no file any more and wait for your word: brain sync --source {} --yes",
-                out.held_back, out.source_id
+                "{} pages have no file any more and wait for your word: \
+                 brain sync --source {} --yes",
+                report.held_back, report.source_id
             ));
         }
-        if out.pull.status == "failed" {
-            problems
-                .push(format!("git pull: {}", out.pull.message.as_deref().unwrap_or("it failed")));
+        if report.pull.status == "failed" {
+            let message = report.pull.message.as_deref().unwrap_or("it failed");
+            problems.push(format!("git pull: {message}"));
         }
-        if out.failed_total > 0 {
-            let what = if out.failed_total == 1 { "file" } else { "files" };
-            problems.push(format!("{} {what} could not be taken in", out.failed_total));
+        if report.failed_total > 0 {
+            let what = if report.failed_total == 1 { "file" } else { "files" };
+            problems.push(format!("{} {what} could not be taken in", report.failed_total));
         }
-        out.status = match (out.held_back, problems.is_empty()) {
+        report.status = match (report.held_back, problems.is_empty()) {
             (1.., _) => "held_back",
             (0, false) => "partial",
             (0, true) => "done",
         }
         .into();
-        out.problem = (!problems.is_empty()).then(|| problems.join("; "));
-        out
+        report.problem = (!problems.is_empty()).then(|| problems.join("; "));
+        report
     }
 }

@@ -44,17 +44,17 @@ impl TunnelService {
                 "brain tunnel start",
             );
         }
-        let seen = format!("{}: {}", status.state, status.message);
+        let summary = format!("{}: {}", status.state, status.message);
         match status.state.as_str() {
-            "up" => match status.telephone.filter(|said| !said.starts_with("https://")) {
-                Some(said) => unhealthy(
-                    format!("{seen}; the telephone number is {said}"),
+            "up" => match status.telephone.filter(|text| !text.starts_with("https://")) {
+                Some(text) => unhealthy(
+                    format!("{summary}; the telephone number is {text}"),
                     "brain tunnel status",
                 ),
-                None => Ok(TunnelHealth::Healthy(seen)),
+                None => Ok(TunnelHealth::Healthy(summary)),
             },
-            "stopped" => unhealthy(seen, "brain tunnel start"),
-            _ => unhealthy(seen, "brain tunnel status"),
+            "stopped" => unhealthy(summary, "brain tunnel start"),
+            _ => unhealthy(summary, "brain tunnel status"),
         }
     }
 }

@@ -58,13 +58,13 @@ impl RequestLog {
 
     fn newest(&self, failed: bool, limit: usize) -> TunnelRequestsReply {
         let requests = self.requests();
-        let mut wanted = requests.iter().rev().filter(|request| !failed || request.status >= 400);
-        let newest = wanted.by_ref().take(limit).map(shown).collect();
-        TunnelRequestsReply { requests: newest, truncated: wanted.next().is_some() }
+        let mut matching = requests.iter().rev().filter(|request| !failed || request.status >= 400);
+        let newest = matching.by_ref().take(limit).map(to_wire).collect();
+        TunnelRequestsReply { requests: newest, truncated: matching.next().is_some() }
     }
 }
 
-fn shown(request: &PublicRequest) -> TunnelRequest {
+fn to_wire(request: &PublicRequest) -> TunnelRequest {
     TunnelRequest {
         at: rfc3339(request.at),
         method: request.method.clone(),
@@ -91,33 +91,33 @@ impl TunnelService {
     pub(crate) fn replay(&self, request: &TunnelReplay) -> Result<TunnelReplayReply, Fault> {
         let id = JobId(self.ingest.job_number(request.job_id));
         let job = self.store.read_queue()?.job(id.0)?.ok_or_else(|| {
-            Fault::new(FaultCode::UnknownJob, format!("there is no job {id}"))
-                .hint("jobs are kept for 24 hours after they became pages, and 7 days after they failed: `brain jobs list`")
+            Fault::new(FaultCode::UnknownJob, format!("there is no job {id}")).hint(
+                "jobs are kept for 24 hours after they became pages, and 7 days after they \
+                       failed: `brain jobs list`",
+            )
         })?;
-        let content = self.sent(id, &job)?;
-        let there =
+        let content = self.job_content(id, &job)?;
+        let source_exists =
             self.store.sources()?.iter().any(|(source, _)| source.as_str() == job.source.as_str());
-        if !there {
-            let message = format!(
-                "source \"{}\", which {id} was for, is not registered",
-                job.source.as_str()
-            );
-            return Err(Fault::new(FaultCode::UnknownSource, message)
-                .hint("register it again: `brain sources add`, or let its sender send it anew"));
+        if !source_exists {
+            let message = format!("source \"{}\" of {id} is not registered", job.source.as_str());
+            return Err(Fault::new(FaultCode::UnknownSource, message).hint(
+                "register it again: `brain sources add`, or let the sender repeat the request",
+            ));
         }
         // Replays the item as it arrived: same client, same options.
         let (done, answer) = mpsc::channel();
         self.ingest.ingest_again(job, content, move |result| drop(done.send(result)));
         let accepted = answer.recv().map_err(|_| {
-            Fault::new(FaultCode::Stopping, "the daemon ends")
+            Fault::new(FaultCode::Stopping, "the daemon is stopping")
                 .hint("start it again, then replay it")
         })??;
         let message = match accepted.status.as_str() {
             "duplicate" if accepted.job_id == id => {
-                "it counts as taken in already: it waits, or its page has this content; nothing was added"
+                "it is already queued, or its page has this content; nothing was added"
             }
-            "duplicate" => "the same content counts as taken in already; nothing was added",
-            _ => "it was taken in once more, as if its sender had sent it now",
+            "duplicate" => "the same content was ingested already; nothing was added",
+            _ => "it was ingested again, as if its sender had repeated it",
         };
         Ok(TunnelReplayReply {
             job_id: id,
@@ -129,28 +129,28 @@ impl TunnelService {
 
     /// Returns the content of a job: from the queue while it waits or after it failed, else from
     /// its page.
-    fn sent(&self, id: JobId, job: &JobRecord) -> Result<Content, Fault> {
+    fn job_content(&self, id: JobId, job: &JobRecord) -> Result<Content, Fault> {
         if job.state != JobState::Stored {
             return Ok(job.content.clone());
         }
         let reader = self.store.read(Visibility::All)?;
-        let place = job.slug.as_deref().and_then(|slug| {
+        let slug = job.slug.as_deref().and_then(|slug| {
             Some((SourceId::parse(job.source.as_str()).ok()?, Slug::parse(slug).ok()?))
         });
-        let page = match place {
+        let page = match slug {
             Some((source, slug)) => reader.page_even_deleted(&source, &slug)?,
             None => None,
         };
         match page.filter(|page| page.content_hash == job.content_hash) {
             // The frontmatter of the page belongs to brain; the job has the item's own options.
-            Some(page) => Ok(Content { frontmatter: String::new(), body: reader.content(&page)?.body }),
+            Some(page) => {
+                Ok(Content { frontmatter: String::new(), body: reader.content(&page)?.body })
+            }
             None => Err(Fault::new(
                 FaultCode::Conflict,
-                format!(
-                    "{id} cannot be replayed: it became a page, and that page was changed or is gone since"
-                ),
+                format!("{id} cannot be replayed: the page that it became was changed or deleted"),
             )
-            .hint("what was sent is kept only until it is a page; send it again from where it came")),
+            .hint("a request is kept only until it is a page: send it again from its sender")),
         }
     }
 }
@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn request_log_keeps_the_last_thousand() {
-        let ring = RequestLog::default();
+        let log = RequestLog::default();
         for n in 0..1500_u64 {
-            ring.add(PublicRequest {
+            log.add(PublicRequest {
                 at: n as i64,
                 method: "POST".into(),
                 path: "/ingest".into(),
@@ -174,12 +174,12 @@ mod tests {
                 job_id: None,
             });
         }
-        let all = ring.newest(false, 1000);
+        let all = log.newest(false, 1000);
         assert_eq!(
             (all.requests.len(), all.requests[0].took_us, all.truncated),
             (1000, 1499, false)
         );
-        let failed = ring.newest(true, 10);
+        let failed = log.newest(true, 10);
         assert!(failed.truncated && failed.requests.iter().all(|request| request.status == 401));
         assert_eq!(failed.requests[0].took_us, 1497);
     }

@@ -4,21 +4,21 @@ use brain_protocol::{Fault, FaultCode, TunnelSetupReply};
 use serde_json::json;
 
 use super::{TOKEN, WatchdogState, watchdog};
-use crate::steps::{Ended, Failed, Steps, failed, passed, warned};
+use crate::steps::{StepFailure, StepResult, Steps, failed, passed, warned};
 use crate::{Progress, TunnelService};
 use brain_collector::Heartbeat;
 use brain_tunnel::{Kind, Settings, TUNNEL_VERSION, TunnelCheck};
 
 /// Converts a fault into a failed step.
-fn step_of_fault(fault: Fault) -> Failed {
-    Failed {
+fn step_of_fault(fault: Fault) -> StepFailure {
+    StepFailure {
         message: fault.message,
         hint: fault.hint.unwrap_or_else(|| "run `brain doctor`".into()),
     }
 }
 
 /// Converts a check into a failed step.
-fn step_of_report<T>(report: &TunnelCheck) -> Ended<T> {
+fn step_of_report<T>(report: &TunnelCheck) -> StepResult<T> {
     let hint = report.diagnosis.hint.clone();
     failed(
         format!("{}: {}", report.diagnosis.state, report.diagnosis.message),
@@ -35,24 +35,24 @@ impl TunnelService {
     /// # Errors
     /// Only internal defects; failures are reported as steps.
     pub(crate) fn setup(&self, progress: &dyn Progress) -> Result<TunnelSetupReply, Fault> {
-        let mut steps = Steps { clock: &*self.env.clock, taken: Vec::new() };
-        let through = self.tunnel_steps(&mut steps, progress).is_some();
+        let mut steps = Steps { clock: &*self.env.clock, results: Vec::new() };
+        let has_passed = self.tunnel_steps(&mut steps, progress).is_some();
         self.state.wake.notify_one();
         Ok(TunnelSetupReply {
-            status: if through { "passed" } else { "failed" }.into(),
-            steps: steps.taken,
+            status: if has_passed { "passed" } else { "failed" }.into(),
+            steps: steps.results,
         })
     }
 
     fn tunnel_steps(&self, steps: &mut Steps<'_>, progress: &dyn Progress) -> Option<()> {
-        let settings = steps.take("provider", || self.provider())?;
+        let settings = steps.run("provider", || self.provider())?;
         let mut work = self.state.work();
         progress.at(1, 7);
-        steps.take("agent", || self.agent(&mut work, &settings))?;
+        steps.run("agent", || self.agent(&mut work, &settings))?;
         progress.at(2, 7);
-        let report = steps.take("authtoken", || self.authtoken(&mut work, &settings))?;
+        let report = steps.run("authtoken", || self.authtoken(&mut work, &settings))?;
         progress.at(3, 7);
-        let url = steps.take("start", || match &report.diagnosis.url {
+        let url = steps.run("start", || match &report.diagnosis.url {
             Some(url) => passed(
                 url.clone(),
                 format!("the agent has a tunnel to port {} at {url}", settings.forward),
@@ -60,21 +60,21 @@ impl TunnelService {
             None => step_of_report(&report),
         })?;
         progress.at(4, 7);
-        steps.take("reachable", || match report.diagnosis.state {
-            "up" => passed((), format!("{url}/health answers, asked from here")),
+        steps.run("reachable", || match report.diagnosis.state {
+            "up" => passed((), format!("{url}/health answers, requested from here")),
             _ => step_of_report(&report),
         })?;
         progress.at(5, 7);
-        steps.take("telephone", || match self.update_webhook(&mut work) {
-            Ok(said) => passed((), said),
+        steps.run("telephone", || match self.update_webhook(&mut work) {
+            Ok(message) => passed((), message),
             Err(fault) => Err(step_of_fault(fault)),
         })?;
         progress.at(6, 7);
-        steps.take("heartbeat", || self.tunnel_heartbeat(&settings, &url))
+        steps.run("heartbeat", || self.tunnel_heartbeat(&settings, &url))
     }
 
     /// Step 1: the configuration is consistent.
-    fn provider(&self) -> Ended<Settings> {
+    fn provider(&self) -> StepResult<Settings> {
         let settings = self.tunnel_settings().map_err(step_of_fault)?;
         let name = brain_tunnel::agent(&settings).name();
         let public = self.access.http_addresses().public.or_else(|| self.env.config.http.public);
@@ -96,16 +96,17 @@ impl TunnelService {
                 "set tunnel.forward to that port, and restart the daemon",
             );
         }
-        let shown = match &settings.domain {
+        let message = match &settings.domain {
             Some(domain) => format!("{name}, at {domain}, to port {}", settings.forward),
-            None => format!("{name}, at whatever address it gives, to port {}", settings.forward),
+            None => format!("{name}, at a changing address, to port {}", settings.forward),
         };
         match (self.env.config.http_base_url(), &settings.domain) {
             (None, Some(domain)) => warned(
                 settings.clone(),
-                shown,
+                message,
                 format!(
-                    "AI clients that come in by OAuth need http.base_url = \"https://{domain}\" in config.toml"
+                    "AI clients that use OAuth need http.base_url = \"https://{domain}\" in \
+                     config.toml"
                 ),
             ),
             (Some(url), Some(domain))
@@ -113,23 +114,22 @@ impl TunnelService {
             {
                 warned(
                     settings.clone(),
-                    shown,
-                    format!(
-                        "http.base_url is {url}: clients are told that address, not the tunnel's"
-                    ),
+                    message,
+                    format!("http.base_url is {url}: clients get that address, not the tunnel's"),
                 )
             }
             (None, None) => warned(
                 settings,
-                shown,
-                "the address may change, so AI clients that come in by OAuth cannot use it: set tunnel.domain and http.base_url",
+                message,
+                "the address may change, so AI clients with OAuth cannot use it: set tunnel.domain \
+                 and http.base_url",
             ),
-            _ => passed(settings, shown),
+            _ => passed(settings, message),
         }
     }
 
     /// Step 2: the agent is installed.
-    fn agent(&self, work: &mut WatchdogState, settings: &Settings) -> Ended<()> {
+    fn agent(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<()> {
         let starter = self.state.starter();
         let watchdog = work.watchdog(settings);
         let (name, program) = (watchdog.name(), watchdog.program(&*starter));
@@ -138,10 +138,10 @@ impl TunnelService {
             None => {
                 let report = self.run_tunnel_check(work, settings).map_err(step_of_fault)?;
                 match report.adopted {
-                    true => passed((), format!("{name} runs already, started by somebody else")),
+                    true => passed((), format!("{name} runs already, started by another program")),
                     false => failed(
                         format!("there is no program {name} on the daemon's PATH"),
-                        format!("install {name}, or say where it is: tunnel.binary in config.toml"),
+                        format!("install {name}, or set its path: tunnel.binary in config.toml"),
                     ),
                 }
             }
@@ -149,7 +149,7 @@ impl TunnelService {
     }
 
     /// Step 3: the platform accepts the token, which shows when the agent connects.
-    fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> Ended<TunnelCheck> {
+    fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<TunnelCheck> {
         let found = self.tunnel_token().map_err(step_of_fault)?;
         self.set_wanted(work, true).map_err(step_of_fault)?;
         work.watchdog(settings).reset_backoff();
@@ -163,41 +163,39 @@ impl TunnelService {
         match found {
             // Only a session shows that the provider accepts a token.
             _ if !up => {
-                let said = match found {
+                let message = match found {
                     Some(found) => {
-                        format!("whether the token of {} is good is not known", found.origin)
+                        format!("it is unknown whether the token of {} is valid", found.origin)
                     }
-                    None => "brain has no token, and whether the agent has one is not known".into(),
+                    None => {
+                        "brain has no token, and it is unknown whether the agent has one".into()
+                    }
                 };
-                let why = format!("the agent has no session: {}", report.diagnosis.message);
-                warned(report, said, why)
+                let reason = format!("the agent has no session: {}", report.diagnosis.message);
+                warned(report, message, reason)
             }
-            _ if adopted => {
-                passed(report, "the agent was started by somebody else, with a token of its own")
-            }
+            _ if adopted => passed(report, "another program started the agent, with its own token"),
             Some(found) if !report.token_passed => warned(
                 report,
-                format!(
-                    "the agent takes no token from brain: that of {} is not used",
-                    found.origin
-                ),
-                "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and tailscale need none",
+                format!("the agent does not use the token of {}", found.origin),
+                "agents of ngrok 2 have theirs from `ngrok authtoken …`; quick tunnels and \
+                 tailscale need none",
             ),
             Some(found) => {
-                let said = format!("the agent is connected with the token of {}", found.origin);
-                passed(report, said)
+                let message = format!("the agent is connected with the token of {}", found.origin);
+                passed(report, message)
             }
             None if settings.provider == Kind::Ngrok => warned(
                 report,
-                "brain has no token: the agent takes the one of its own configuration",
-                format!("to keep it with brain: put it into {} with mode 600", file.display()),
+                "brain has no token: the agent uses its own configuration",
+                format!("to let brain keep it: put it into {} with mode 600", file.display()),
             ),
-            None => passed(report, "it needs none, or has it in its own configuration"),
+            None => passed(report, "the agent needs no token, or has one in its own configuration"),
         }
     }
 
     /// Step 7: writes the heartbeat that marks a completed setup.
-    fn tunnel_heartbeat(&self, settings: &Settings, url: &str) -> Ended<()> {
+    fn tunnel_heartbeat(&self, settings: &Settings, url: &str) -> StepResult<()> {
         let domain = url.split_once("://").map_or(url, |(_, domain)| domain);
         let details = json!({ "domain": domain, "tier": tier(settings, domain) });
         Heartbeat::new(self.env.home.root(), "tunnel", TUNNEL_VERSION)
@@ -208,7 +206,7 @@ impl TunnelService {
                         .hint("look at that file and its disk"),
                 )
             })?;
-        passed((), "setup_complete stands in integrations/tunnel/heartbeat.jsonl")
+        passed((), "setup_complete is in integrations/tunnel/heartbeat.jsonl")
     }
 }
 

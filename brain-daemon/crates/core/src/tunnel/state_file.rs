@@ -30,12 +30,14 @@ impl TunnelState {
         let path = path(home);
         match std::fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_else(|error| {
-                tracing::warn!(%error, path = %path.display(), "the tunnel's state cannot be read; it begins anew");
+                tracing::warn!(%error, path = %path.display(), "cannot read the tunnel's state; \
+                        using the default");
                 Self::default()
             }),
             Err(error) => {
                 if error.kind() != ErrorKind::NotFound {
-                    tracing::warn!(%error, path = %path.display(), "the tunnel's state cannot be read; it begins anew");
+                    tracing::warn!(%error, path = %path.display(), "cannot read the tunnel's \
+                            state; using the default");
                 }
                 Self::default()
             }
@@ -52,11 +54,11 @@ impl TunnelState {
             if let Some(dir) = path.parent() {
                 std::fs::create_dir_all(dir)?;
             }
-            let is_recent = path.with_extension("new");
-            let mut file = std::fs::File::create(&is_recent)?;
+            let temporary = path.with_extension("new");
+            let mut file = std::fs::File::create(&temporary)?;
             serde_json::to_writer(&mut file, self)?;
             file.sync_all()?;
-            std::fs::rename(&is_recent, &path)
+            std::fs::rename(&temporary, &path)
         };
         write().map_err(|error| {
             let code = match error.kind() {

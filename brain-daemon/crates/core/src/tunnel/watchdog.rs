@@ -59,7 +59,7 @@ impl TunnelService {
         let token = self.tunnel_token()?;
         let starter = self.state.starter();
         let prove = |url: &str| self.prove_address(settings, url);
-        let world = Environment {
+        let environment = Environment {
             net: &*self.env.net,
             starter: &*starter,
             prove: &prove,
@@ -68,7 +68,7 @@ impl TunnelService {
         };
         let watchdog = work.watchdog(settings);
         // A stopping daemon starts nothing.
-        let report = watchdog.check(world, wanted && !self.env.stop.is_cancelled());
+        let report = watchdog.check(environment, wanted && !self.env.stop.is_cancelled());
         let (name, starts) = (watchdog.name(), watchdog.starts());
         if report.started {
             tracing::info!(
@@ -81,12 +81,12 @@ impl TunnelService {
             tracing::warn!("[watchdog] {warning}");
         }
         self.log_diagnosis(work, &report);
-        // Once proved, requests to this host are accepted, so the agent's word is not enough.
+        // Once proved, requests to this host are accepted, so the agent's own report is not enough.
         if let Some(url) = report.diagnosis.url.as_ref().filter(|_| report.diagnosis.state == "up")
         {
             self.save_address(work, settings, url);
         }
-        let telephone = work.webhook_state.shown();
+        let telephone = work.webhook_state.status_text();
         let now = self.env.clock.now();
         *self.state.status() = Some(TunnelStatusReply {
             provider: name.into(),
@@ -115,12 +115,12 @@ impl TunnelService {
         *self.state.proof() = Some(proof.clone());
         // Owners may use an address of their own network; a tailnet has private addresses.
         let public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
-        let asked = proof.ask(&*self.env.net, public);
+        let result = proof.ask(&*self.env.net, public);
         *self.state.proof() = None;
-        asked
+        result
     }
 
-    /// Checks until the tunnel is up, has failed, is unwanted, or `within` has passed.
+    /// Checks until the tunnel is up, has failed, should stop, or `within` has passed.
     ///
     /// # Errors
     /// As [`TunnelService::run_tunnel_check`].
@@ -134,12 +134,12 @@ impl TunnelService {
         loop {
             let report = self.run_tunnel_check(work, settings)?;
             // These states are transient while an agent starts and connects.
-            let going =
+            let is_starting =
                 matches!(report.diagnosis.state, "agent_down" | "not_connected" | "unreachable")
                     && !report.adopted;
-            let given_up =
-                self.env.stop.is_cancelled() || self.state.unwanted.load(Ordering::SeqCst);
-            if !(going || report.started) || began.elapsed() >= within || given_up {
+            let should_stop =
+                self.env.stop.is_cancelled() || self.state.stop_requested.load(Ordering::SeqCst);
+            if !(is_starting || report.started) || began.elapsed() >= within || should_stop {
                 return Ok(report);
             }
             sleep(POLL_INTERVAL);
@@ -149,12 +149,12 @@ impl TunnelService {
     /// Logs the diagnosis if it differs from the last one.
     fn log_diagnosis(&self, work: &mut WatchdogState, report: &TunnelCheck) {
         let diagnosis = &report.diagnosis;
-        let seen = (diagnosis.state.to_owned(), diagnosis.message.clone());
-        if work.last_logged.as_ref() == Some(&seen) {
+        let current = (diagnosis.state.to_owned(), diagnosis.message.clone());
+        if work.last_logged.as_ref() == Some(&current) {
             return;
         }
         if !report.started {
-            let adopted = if report.adopted { " (somebody else started the agent)" } else { "" };
+            let adopted = if report.adopted { " (another program started the agent)" } else { "" };
             let hint = diagnosis.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
             let line =
                 format!("[watchdog] {}: {}{adopted}{hint}", diagnosis.state, diagnosis.message);
@@ -163,10 +163,10 @@ impl TunnelService {
                 _ => tracing::warn!("{line}"),
             }
         }
-        work.last_logged = Some(seen);
+        work.last_logged = Some(current);
     }
 
-    /// Saves the address and logs which clients must be told if it changed.
+    /// Saves the address and logs which clients need the new one.
     fn save_address(&self, work: &mut WatchdogState, settings: &Settings, url: &str) {
         *self.state.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
         let persistent_state = work.persistent_state(&self.env.home);
@@ -188,8 +188,8 @@ impl TunnelService {
         let names: Vec<String> =
             clients.into_iter().map(|client| format!("\"{}\"", client.client_name)).collect();
         let notice = match names.is_empty() {
-            true => "no client is registered that had to be told".to_owned(),
-            false => format!("these clients must be told: {}", names.join(", ")),
+            true => "no registered client needs the new address".to_owned(),
+            false => format!("these clients need the new address: {}", names.join(", ")),
         };
         let fixed = match &settings.domain {
             Some(_) => "",

@@ -34,14 +34,14 @@ pub(super) struct WebhookState {
 
 impl WebhookState {
     /// Returns the text for the status.
-    pub(super) fn shown(&self) -> Option<String> {
+    pub(super) fn status_text(&self) -> Option<String> {
         match &self.failed {
             Some((_, why)) => Some(format!("not changed: {why}")),
             None => self.leads_to.clone(),
         }
     }
 
-    fn failed(&mut self, now: i64, webhook: String, why: String) -> i64 {
+    fn record_failure(&mut self, now: i64, webhook: String, why: String) -> i64 {
         let pause = (MIN_BACKOFF_MS << self.failures.min(20)).min(MAX_BACKOFF_MS);
         self.failures = self.failures.saturating_add(1);
         self.failed = Some((webhook, why));
@@ -79,16 +79,17 @@ impl TunnelService {
             return Some(wait);
         }
         match self.update_webhook(work) {
-            Ok(said) => {
-                tracing::info!("[watchdog] {said}");
+            Ok(message) => {
+                tracing::info!("[watchdog] {message}");
                 None
             }
             Err(fault) => {
                 let hint = fault.hint.as_deref().unwrap_or_default();
                 tracing::warn!(
-                    "[watchdog] the telephone number is not changed: {fault}; {hint}; it is tried again"
+                    "[watchdog] the telephone number is not changed: {fault}; {hint}; retrying \
+                     later"
                 );
-                let pause = work.webhook_state.failed(now, webhook, fault.message);
+                let pause = work.webhook_state.record_failure(now, webhook, fault.message);
                 self.show_webhook(work);
                 Some(pause)
             }
@@ -98,7 +99,7 @@ impl TunnelService {
     /// Adds the webhook to the tunnel's status.
     fn show_webhook(&self, work: &WatchdogState) {
         if let Some(status) = &mut *self.state.status() {
-            status.telephone = work.webhook_state.shown();
+            status.telephone = work.webhook_state.status_text();
         }
     }
 
@@ -123,16 +124,17 @@ impl TunnelService {
             Fault::new(NotSetUp, "there is no token of the telephony account")
                 .hint(format!("put the account's auth token into {} with mode 600", file.display()))
         })?;
-        let led = number_webhook::update_webhook(&*self.env.net, &number, &token.secret, &webhook)
-            .map_err(|said| Fault::new(ServiceFailed, said.message).hint(said.hint))?;
+        let update =
+            number_webhook::update_webhook(&*self.env.net, &number, &token.secret, &webhook)
+                .map_err(|error| Fault::new(ServiceFailed, error.message).hint(error.hint))?;
         work.webhook_state =
             WebhookState { leads_to: Some(webhook.clone()), ..WebhookState::default() };
         self.show_webhook(work);
-        Ok(match led {
+        Ok(match update {
             WebhookUpdate::Unchanged => format!("the telephone number leads to {webhook}"),
             WebhookUpdate::Changed { from } => {
-                let before = if from.is_empty() { "nowhere".to_owned() } else { from };
-                format!("the telephone number leads to {webhook} now; before it led to {before}")
+                let former = if from.is_empty() { "nowhere".to_owned() } else { from };
+                format!("the telephone number now leads to {webhook}; before, it led to {former}")
             }
         })
     }

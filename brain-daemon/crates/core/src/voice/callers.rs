@@ -1,4 +1,4 @@
-//! Callers: normalised numbers for comparison and for pages. No I/O.
+//! Normalises callers' numbers for comparison and for pages. No I/O.
 
 /// Prefixes of names that are not numbers: accounts at the provider and SIP addresses.
 const NAMED: [&str; 2] = ["client:", "sip:"];
@@ -6,17 +6,17 @@ const NAMED: [&str; 2] = ["client:", "sip:"];
 /// UNKNOWN on a keypad.
 const WITHHELD: [&str; 5] = ["+266696687", "+2562533", "+7378742833", "+86282452253", "+8656696"];
 /// Maximum length of a caller's name, in bytes.
-const LONGEST: usize = 256;
+const MAX_NAME_BYTES: usize = 256;
 
 /// Returns whether the list has the caller. Numbers are normalised; names must match exactly.
 pub(super) fn is_among(callers: &[String], from: &str) -> bool {
-    let Some(from) = normal(from) else { return false };
-    callers.iter().any(|caller| normal(caller).as_ref() == Some(&from))
+    let Some(from) = normalize(from) else { return false };
+    callers.iter().any(|caller| normalize(caller).as_ref() == Some(&from))
 }
 
 /// Returns the URI of the caller; `tel:unknown` without a number or name.
 pub(super) fn uri(from: &str) -> String {
-    match normal(from) {
+    match normalize(from) {
         Some(name) if is_named(&name) => name,
         Some(number) => format!("tel:{number}"),
         None => "tel:unknown".into(),
@@ -25,22 +25,22 @@ pub(super) fn uri(from: &str) -> String {
 
 /// Returns an E.164 number (`+` and digits) or a name unchanged. `None` for withheld callers and
 /// anything else.
-fn normal(from: &str) -> Option<String> {
+fn normalize(from: &str) -> Option<String> {
     let from = from.trim();
     if is_named(from) {
-        let fits =
-            from.len() <= LONGEST && !from.contains(|c: char| c.is_control() || c.is_whitespace());
-        return fits.then(|| from.to_owned());
+        let is_valid = from.len() <= MAX_NAME_BYTES
+            && !from.contains(|c: char| c.is_control() || c.is_whitespace());
+        return is_valid.then(|| from.to_owned());
     }
     // `+49 (0)151 …`: the zero is only dialled without the country code.
     let from =
         if from.starts_with(['+', '0']) { from.replacen("(0)", "", 1) } else { from.to_owned() };
-    let between = |c: char| c.is_whitespace() || matches!(c, '-' | '(' | ')' | '/' | '.');
-    let number: String = from.chars().filter(|c| !between(*c)).collect();
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '-' | '(' | ')' | '/' | '.');
+    let number: String = from.chars().filter(|c| !is_separator(*c)).collect();
     let number = number.strip_prefix("00").map_or(number.clone(), |rest| format!("+{rest}"));
     let digits = number.strip_prefix('+').unwrap_or(&number);
     let is_number =
-        (1..=LONGEST).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        (1..=MAX_NAME_BYTES).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     (is_number && !WITHHELD.contains(&number.as_str())).then_some(number)
 }
 
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_known_however_it_is_written() {
+    fn number_matches_in_every_notation() {
         for written in [
             "+49 151 123-456",
             "+49151123456",
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_known_to_the_letter() {
+    fn name_matches_exactly() {
         let callers = ["client:ann".to_owned(), "sip:ann@example.org".into()];
         assert!(is_among(&callers, "client:ann") && is_among(&callers, "sip:ann@example.org"));
         for stranger in [
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_withholds_their_number_is_nobody() {
+    fn withheld_numbers_match_nobody() {
         for withheld in WITHHELD {
             assert!(!is_among(&[withheld.to_owned()], withheld), "{withheld}");
             assert_eq!(uri(withheld), "tel:unknown");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_call_is_from_is_an_address() {
+    fn caller_uri_is_valid() {
         let long = format!("sip:{}", "x".repeat(300));
         for (from, expected) in [
             ("+49151123456", "tel:+49151123456"),

@@ -1,22 +1,22 @@
-//! Interprets a turn of a call and decides the next step. Stateless, no I/O.
+//! Interprets a turn of a call and decides on the next action. No I/O.
 //!
-//! The request carries what was asked before.
+//! The module has no state: each turn carries the former request to the caller.
 
 use brain_protocol::{VoiceAction, VoiceEvent, VoiceReply, VoiceTurn};
 
 use super::phrases::Phrases;
 
 /// Consecutive silences after which a call ends.
-const SILENCES: u32 = 2;
+const MAX_SILENCES: u32 = 2;
 
-/// State: a note was requested.
+/// The former request was for a note.
 const NOTE: &str = "note";
-/// State: a question was requested.
+/// The former request was for a question.
 const QUESTION: &str = "question";
 
 /// The action for a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Move {
+pub(super) enum TurnAction {
     /// Only speak.
     Say(VoiceReply),
     /// Save a note.
@@ -28,23 +28,27 @@ pub(super) enum Move {
 /// Decides the action for a turn. Unknown callers can only leave a message.
 pub(super) fn next(
     turn: &VoiceTurn,
-    known: bool,
+    is_known: bool,
     greeting: Option<&str>,
     phrases: &Phrases,
-) -> Move {
+) -> TurnAction {
     match &turn.event {
-        VoiceEvent::Incoming if known => {
-            Move::Say(listen(&[greeting.unwrap_or(phrases.greeting), phrases.menu], None, 0))
+        VoiceEvent::Incoming if is_known => {
+            TurnAction::Say(listen(&[greeting.unwrap_or(phrases.greeting), phrases.menu], None, 0))
         }
-        VoiceEvent::Incoming => Move::Say(message(phrases)),
-        VoiceEvent::Speech { .. } | VoiceEvent::Digits(_) if !known => Move::Say(message(phrases)),
+        VoiceEvent::Incoming => TurnAction::Say(ask_for_message(phrases)),
+        VoiceEvent::Speech { .. } | VoiceEvent::Digits(_) if !is_known => {
+            TurnAction::Say(ask_for_message(phrases))
+        }
         VoiceEvent::Speech { text, .. } => speech(turn, text, phrases),
         VoiceEvent::Digits(keys) => digits(turn, keys, phrases),
-        VoiceEvent::Silence if known => Move::Say(unheard(turn, phrases.silence, phrases)),
-        VoiceEvent::Silence => Move::Say(end(&[phrases.goodbye])),
-        VoiceEvent::Recording { .. } => Move::Say(end(&[phrases.thanks, phrases.goodbye])),
+        VoiceEvent::Silence if is_known => {
+            TurnAction::Say(ask_again(turn, phrases.silence, phrases))
+        }
+        VoiceEvent::Silence => TurnAction::Say(end(&[phrases.goodbye])),
+        VoiceEvent::Recording { .. } => TurnAction::Say(end(&[phrases.thanks, phrases.goodbye])),
         VoiceEvent::Transcription { .. } | VoiceEvent::Ended(_) => {
-            Move::Say(VoiceReply { say: Vec::new(), then: VoiceAction::Nothing })
+            TurnAction::Say(VoiceReply { say: Vec::new(), then: VoiceAction::Nothing })
         }
     }
 }
@@ -55,8 +59,8 @@ pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> VoiceReply
     let Some(turn) = turn else { return end(&[phrases.sorry, phrases.goodbye]) };
     match turn.event {
         VoiceEvent::Speech { .. } => match next(turn, true, None, phrases) {
-            Move::Search(_) => more(vec![phrases.sorry.into()], phrases),
-            Move::Say(_) | Move::Note(_) => {
+            TurnAction::Search(_) => ask_for_more(vec![phrases.sorry.into()], phrases),
+            TurnAction::Say(_) | TurnAction::Note(_) => {
                 VoiceReply { say: vec![phrases.record.into()], then: VoiceAction::Record }
             }
         },
@@ -68,7 +72,7 @@ pub(super) fn apology(turn: Option<&VoiceTurn>, phrases: &Phrases) -> VoiceReply
 }
 
 /// Speaks these sentences and asks for more.
-pub(super) fn more(mut say: Vec<String>, phrases: &Phrases) -> VoiceReply {
+pub(super) fn ask_for_more(mut say: Vec<String>, phrases: &Phrases) -> VoiceReply {
     say.push(phrases.more.into());
     VoiceReply { say, then: VoiceAction::Listen { asked: None, silences: 0 } }
 }
@@ -85,85 +89,85 @@ fn end(say: &[&str]) -> VoiceReply {
     }
 }
 
-fn message(phrases: &Phrases) -> VoiceReply {
+fn ask_for_message(phrases: &Phrases) -> VoiceReply {
     VoiceReply { say: vec![phrases.message.into()], then: VoiceAction::Record }
 }
 
-/// Asks again, or ends the call.
-fn unheard(turn: &VoiceTurn, why: &str, phrases: &Phrases) -> VoiceReply {
+/// Asks again, or ends the call after too many silences.
+fn ask_again(turn: &VoiceTurn, reason: &str, phrases: &Phrases) -> VoiceReply {
     let silences = turn.silences.saturating_add(1);
-    if silences >= SILENCES {
-        return end(&[why, phrases.goodbye]);
+    if silences >= MAX_SILENCES {
+        return end(&[reason, phrases.goodbye]);
     }
     let (asked, question) = match turn.asked.as_deref() {
         Some(NOTE) => (Some(NOTE), phrases.note),
         Some(QUESTION) => (Some(QUESTION), phrases.question),
         _ => (None, phrases.menu),
     };
-    listen(&[why, question], asked, silences)
+    listen(&[reason, question], asked, silences)
 }
 
-fn digits(turn: &VoiceTurn, keys: &str, phrases: &Phrases) -> Move {
-    Move::Say(match keys {
+fn digits(turn: &VoiceTurn, keys: &str, phrases: &Phrases) -> TurnAction {
+    TurnAction::Say(match keys {
         "1" => listen(&[phrases.note], Some(NOTE), 0),
         "2" => listen(&[phrases.question], Some(QUESTION), 0),
         "0" | "9" => end(&[phrases.goodbye]),
-        _ => unheard(turn, phrases.pardon, phrases),
+        _ => ask_again(turn, phrases.pardon, phrases),
     })
 }
 
-fn speech(turn: &VoiceTurn, text: &str, phrases: &Phrases) -> Move {
-    let heard = words(text);
+fn speech(turn: &VoiceTurn, text: &str, phrases: &Phrases) -> TurnAction {
+    let normalized = normalize(text);
     if !text.contains(char::is_alphanumeric) {
-        return Move::Say(unheard(turn, phrases.pardon, phrases));
+        return TurnAction::Say(ask_again(turn, phrases.pardon, phrases));
     }
-    if phrases.enough.contains(&heard.as_str()) {
-        return Move::Say(end(&[phrases.goodbye]));
+    if phrases.end_phrases.contains(&normalized.as_str()) {
+        return TurnAction::Say(end(&[phrases.goodbye]));
     }
-    if phrases.again.contains(&heard.as_str()) {
-        return Move::Say(listen(&[phrases.menu], None, 0));
+    if phrases.menu_phrases.contains(&normalized.as_str()) {
+        return TurnAction::Say(listen(&[phrases.menu], None, 0));
     }
     match turn.asked.as_deref() {
-        Some(NOTE) => return Move::Note(text.trim().into()),
-        Some(QUESTION) => return Move::Search(text.trim().into()),
+        Some(NOTE) => return TurnAction::Note(text.trim().into()),
+        Some(QUESTION) => return TurnAction::Search(text.trim().into()),
         _ => {}
     }
-    if let Some(rest) = behind(text, phrases.notes) {
+    if let Some(rest) = text_after_prefix(text, phrases.note_prefixes) {
         return match rest {
-            "" => Move::Say(listen(&[phrases.note], Some(NOTE), 0)),
-            rest => Move::Note(rest.into()),
+            "" => TurnAction::Say(listen(&[phrases.note], Some(NOTE), 0)),
+            rest => TurnAction::Note(rest.into()),
         };
     }
-    if let Some(rest) = behind(text, phrases.asks) {
+    if let Some(rest) = text_after_prefix(text, phrases.question_prefixes) {
         return match rest {
-            "" => Move::Say(listen(&[phrases.question], Some(QUESTION), 0)),
-            rest => Move::Search(rest.into()),
+            "" => TurnAction::Say(listen(&[phrases.question], Some(QUESTION), 0)),
+            rest => TurnAction::Search(rest.into()),
         };
     }
-    let first = heard.split(' ').next().unwrap_or_default();
+    let first = normalized.split(' ').next().unwrap_or_default();
     if text.trim_end().ends_with('?') || phrases.interrogatives.contains(&first) {
-        return Move::Search(text.trim().into());
+        return TurnAction::Search(text.trim().into());
     }
-    Move::Note(text.trim().into())
+    TurnAction::Note(text.trim().into())
 }
 
 /// Normalises speech for comparison: lower case, no punctuation, single spaces.
-pub(super) fn words(text: &str) -> String {
+pub(super) fn normalize(text: &str) -> String {
     let plain = text.replace('\u{2019}', "'").to_lowercase();
     let letters = plain.split(|c: char| !c.is_alphanumeric() && c != '\'');
     letters.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the text after the first matching prefix, as it was spoken.
-fn behind<'a>(text: &'a str, beginnings: &[&str]) -> Option<&'a str> {
-    beginnings.iter().find_map(|beginning| {
+fn text_after_prefix<'a>(text: &'a str, prefixes: &[&str]) -> Option<&'a str> {
+    prefixes.iter().find_map(|prefix| {
         let mut rest = text;
-        for word in beginning.split(' ') {
+        for word in prefix.split(' ') {
             let from = rest.find(char::is_alphanumeric)?;
             let tail = rest.get(from..)?;
             let end = tail.find(|c: char| !c.is_alphanumeric() && !matches!(c, '\'' | '\u{2019}'));
             let (first, more) = tail.split_at(end.unwrap_or(tail.len()));
-            if words(first) != word {
+            if normalize(first) != word {
                 return None;
             }
             rest = more;
@@ -195,23 +199,25 @@ mod tests {
     }
 
     /// Formats an action on one line.
-    fn told(found: Move) -> String {
+    fn describe(found: TurnAction) -> String {
         match found {
-            Move::Note(text) => format!("note: {text}"),
-            Move::Search(text) => format!("search: {text}"),
-            Move::Say(VoiceReply { then: VoiceAction::Listen { asked, silences }, .. }) => {
+            TurnAction::Note(text) => format!("note: {text}"),
+            TurnAction::Search(text) => format!("search: {text}"),
+            TurnAction::Say(VoiceReply {
+                then: VoiceAction::Listen { asked, silences }, ..
+            }) => {
                 format!("listen {} {silences}", asked.as_deref().unwrap_or("-"))
             }
-            Move::Say(spoken) => format!("{:?}", spoken.then),
+            TurnAction::Say(spoken) => format!("{:?}", spoken.then),
         }
     }
 
-    fn said(text: &str, asked: Option<&str>) -> String {
-        told(next(&turn(speech(text), asked, 1), true, None, english()))
+    fn action(text: &str, asked: Option<&str>) -> String {
+        describe(next(&turn(speech(text), asked, 1), true, None, english()))
     }
 
     #[test]
-    fn what_a_known_caller_says_is_noted_or_searched() {
+    fn speech_is_noted_or_searched() {
         for (text, expected) in [
             ("Note.", "listen note 0"),
             ("Take a note", "listen note 0"),
@@ -233,24 +239,24 @@ mod tests {
             ("Yes please.", "listen - 0"),
             ("…", "HangUp"),
         ] {
-            assert_eq!(said(text, None), expected, "{text}");
+            assert_eq!(action(text, None), expected, "{text}");
         }
     }
 
     #[test]
-    fn what_was_asked_for_is_what_comes() {
-        assert_eq!(said("What a nice day", Some("note")), "note: What a nice day");
-        assert_eq!(said("Buy milk", Some("question")), "search: Buy milk");
-        assert_eq!(said("Note that", Some("note")), "note: Note that");
-        assert_eq!(said("Never mind.", Some("note")), "listen - 0");
-        assert_eq!(said("Goodbye", Some("question")), "HangUp");
-        assert_eq!(said("Buy milk", Some("something else")), "note: Buy milk");
+    fn former_request_decides_the_action() {
+        assert_eq!(action("What a nice day", Some("note")), "note: What a nice day");
+        assert_eq!(action("Buy milk", Some("question")), "search: Buy milk");
+        assert_eq!(action("Note that", Some("note")), "note: Note that");
+        assert_eq!(action("Never mind.", Some("note")), "listen - 0");
+        assert_eq!(action("Goodbye", Some("question")), "HangUp");
+        assert_eq!(action("Buy milk", Some("something else")), "note: Buy milk");
     }
 
     #[test]
-    fn keys_choose() {
+    fn keys_select_an_action() {
         let pressed = |keys: &str, silences| {
-            told(next(
+            describe(next(
                 &turn(VoiceEvent::Digits(keys.into()), Some("note"), silences),
                 true,
                 None,
@@ -266,8 +272,8 @@ mod tests {
 
     #[test]
     fn two_silences_end_a_call() {
-        let silent = |asked, silences, known| {
-            told(next(&turn(VoiceEvent::Silence, asked, silences), known, None, english()))
+        let silent = |asked, silences, is_known| {
+            describe(next(&turn(VoiceEvent::Silence, asked, silences), is_known, None, english()))
         };
         assert_eq!(silent(None, 0, true), "listen - 1");
         assert_eq!(silent(Some("question"), 0, true), "listen question 1");
@@ -277,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_known_leaves_a_message() {
+    fn unknown_caller_leaves_a_message() {
         for event in [
             VoiceEvent::Incoming,
             speech("What is the code?"),
@@ -286,37 +292,37 @@ mod tests {
         ] {
             let asked = Some("question");
             assert_eq!(
-                told(next(&turn(event, asked, 0), false, Some("Hello you"), english())),
+                describe(next(&turn(event, asked, 0), false, Some("Hello you"), english())),
                 "Record"
             );
         }
         let recorded =
             VoiceEvent::Recording { id: "RE1".into(), url: "https://x".into(), seconds: 3 };
-        assert_eq!(told(next(&turn(recorded, None, 0), false, None, english())), "HangUp");
+        assert_eq!(describe(next(&turn(recorded, None, 0), false, None, english())), "HangUp");
     }
 
     #[test]
-    fn a_call_begins_with_the_greeting_and_what_there_is_to_choose() {
+    fn call_begins_with_greeting_and_menu() {
         let greeted = |greeting| match next(
             &turn(VoiceEvent::Incoming, None, 0),
             true,
             greeting,
             english(),
         ) {
-            Move::Say(spoken) => spoken.say,
+            TurnAction::Say(spoken) => spoken.say,
             other => panic!("{other:?}"),
         };
         assert_eq!(greeted(Some("Ahoy.")), ["Ahoy.", english().menu]);
         assert_eq!(greeted(None), [english().greeting, english().menu]);
         let german = Phrases::of("de-DE");
-        let noted = |text: &str| told(next(&turn(speech(text), None, 0), true, None, german));
+        let noted = |text: &str| describe(next(&turn(speech(text), None, 0), true, None, german));
         assert_eq!(noted("Notiere: Milch kaufen"), "note: Milch kaufen");
         assert_eq!(noted("Wie heißt das Boot"), "search: Wie heißt das Boot");
         assert_eq!(noted("Auf Wiederhören."), "HangUp");
     }
 
     #[test]
-    fn when_something_fails_nothing_that_was_said_is_lost() {
+    fn failed_note_can_be_recorded() {
         let failed = |event, asked| apology(Some(&turn(event, asked, 0)), english());
         assert_eq!(failed(speech("x"), None).then, VoiceAction::Record);
         assert_eq!(failed(speech("What is it?"), Some("note")).then, VoiceAction::Record);

@@ -1,4 +1,4 @@
-//! VoiceReply phrases and recognised words by language. No I/O.
+//! Spoken phrases and recognised words by language. No I/O.
 
 /// Phrases and words of one language. Words are in lower case, without punctuation.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,15 +36,15 @@ pub(super) struct Phrases {
     /// A failure after which the provider can record the note.
     pub(super) record: &'static str,
     /// Prefixes of a note, longest first.
-    pub(super) notes: &'static [&'static str],
+    pub(super) note_prefixes: &'static [&'static str],
     /// Prefixes of an announced question, longest first.
-    pub(super) asks: &'static [&'static str],
-    /// Prefixes of a bare question.
+    pub(super) question_prefixes: &'static [&'static str],
+    /// First words of a question.
     pub(super) interrogatives: &'static [&'static str],
     /// Complete utterances of callers who are finished.
-    pub(super) enough: &'static [&'static str],
+    pub(super) end_phrases: &'static [&'static str],
     /// Complete utterances of callers who want more or something else.
-    pub(super) again: &'static [&'static str],
+    pub(super) menu_phrases: &'static [&'static str],
 }
 
 static ENGLISH: Phrases = Phrases {
@@ -63,8 +63,9 @@ static ENGLISH: Phrases = Phrases {
     thanks: "Thank you for your message.",
     goodbye: "Goodbye.",
     sorry: "Sorry, this does not work at the moment. Please try again later.",
-    record: "Sorry, I cannot note this at the moment. Please say it once more after the tone, and it is recorded.",
-    notes: &[
+    record: "Sorry, I cannot note this at the moment. Please say it once more after the tone, and \
+             it is recorded.",
+    note_prefixes: &[
         "please take a note",
         "take a note",
         "make a note",
@@ -77,7 +78,7 @@ static ENGLISH: Phrases = Phrases {
         "note",
         "remember",
     ],
-    asks: &[
+    question_prefixes: &[
         "i have a question",
         "i've got a question",
         "search for",
@@ -92,7 +93,7 @@ static ENGLISH: Phrases = Phrases {
         "who", "who's", "what", "what's", "where", "where's", "when", "why", "how", "which",
         "whose", "is", "are", "was", "were", "does", "did", "can",
     ],
-    enough: &[
+    end_phrases: &[
         "no",
         "no thanks",
         "no thank you",
@@ -110,13 +111,14 @@ static ENGLISH: Phrases = Phrases {
         "done",
         "i'm done",
     ],
-    again: &["yes", "yes please", "cancel", "never mind", "nevermind", "menu", "back"],
+    menu_phrases: &["yes", "yes please", "cancel", "never mind", "nevermind", "menu", "back"],
 };
 
 static GERMAN: Phrases = Phrases {
     language: "de",
     greeting: "Hallo, hier ist dein Gedächtnis.",
-    menu: "Sag Notiz, oder drücke die 1, um etwas zu notieren. Sag Frage, oder drücke die 2, um etwas zu fragen.",
+    menu: "Sag Notiz, oder drücke die 1, um etwas zu notieren. Sag Frage, oder drücke die 2, um \
+           etwas zu fragen.",
     note: "Was soll ich notieren?",
     question: "Was möchtest du wissen?",
     noted: "Notiert.",
@@ -125,12 +127,14 @@ static GERMAN: Phrases = Phrases {
     nothing: "Dazu habe ich nichts gefunden. Sag Notiz, wenn du es notieren möchtest.",
     pardon: "Das habe ich nicht verstanden.",
     silence: "Ich habe nichts gehört.",
-    message: "Guten Tag. Gerade ist niemand zu erreichen. Bitte hinterlassen Sie eine Nachricht nach dem Ton.",
+    message: "Guten Tag. Gerade ist niemand zu erreichen. Bitte hinterlassen Sie eine Nachricht \
+              nach dem Ton.",
     thanks: "Vielen Dank für Ihre Nachricht.",
     goodbye: "Auf Wiederhören.",
     sorry: "Das geht im Moment leider nicht. Bitte versuchen Sie es später noch einmal.",
-    record: "Das kann ich im Moment leider nicht notieren. Bitte sag es nach dem Ton noch einmal, dann wird es aufgenommen.",
-    notes: &[
+    record: "Das kann ich im Moment leider nicht notieren. Bitte sag es nach dem Ton noch einmal, \
+             dann wird es aufgenommen.",
+    note_prefixes: &[
         "bitte notiere",
         "neue notiz",
         "eine notiz",
@@ -140,7 +144,7 @@ static GERMAN: Phrases = Phrases {
         "schreib auf",
         "notiz",
     ],
-    asks: &[
+    question_prefixes: &[
         "ich habe eine frage",
         "eine frage",
         "suche nach",
@@ -153,7 +157,7 @@ static GERMAN: Phrases = Phrases {
         "wer", "wem", "wen", "wessen", "was", "wo", "wohin", "woher", "wann", "warum", "wieso",
         "weshalb", "wie", "welche", "welcher", "welches", "ist", "sind", "war", "hat", "gibt",
     ],
-    enough: &[
+    end_phrases: &[
         "nein",
         "nein danke",
         "nichts",
@@ -169,14 +173,14 @@ static GERMAN: Phrases = Phrases {
         "auflegen",
         "stopp",
     ],
-    again: &["ja", "ja bitte", "abbrechen", "zurück", "menü"],
+    menu_phrases: &["ja", "ja bitte", "abbrechen", "zurück", "menü"],
 };
 
 impl Phrases {
     /// Returns the phrases of a provider's language tag (`de-DE`); English if there are none.
     pub(super) fn of(language: &str) -> &'static Self {
-        let begins = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
-        [&GERMAN].into_iter().find(|phrases| phrases.language == begins).unwrap_or(&ENGLISH)
+        let prefix = language.split('-').next().unwrap_or_default().to_ascii_lowercase();
+        [&GERMAN].into_iter().find(|phrases| phrases.language == prefix).unwrap_or(&ENGLISH)
     }
 }
 
@@ -185,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_language_is_known_by_its_beginning() {
+    fn language_matches_by_prefix() {
         for (tag, language) in [
             ("de-DE", "de"),
             ("DE", "de"),
@@ -199,9 +203,9 @@ mod tests {
     }
 
     #[test]
-    fn longer_beginnings_come_before_shorter_ones_that_they_begin_with() {
+    fn longer_prefixes_come_first() {
         for phrases in [&ENGLISH, &GERMAN] {
-            for list in [phrases.notes, phrases.asks] {
+            for list in [phrases.note_prefixes, phrases.question_prefixes] {
                 for (at, first) in list.iter().enumerate() {
                     let hidden = list
                         .iter()
@@ -210,15 +214,16 @@ mod tests {
                     assert_eq!(hidden, None, "{first}");
                 }
             }
-            for text in
-                [phrases.notes, phrases.asks, phrases.interrogatives, phrases.enough, phrases.again]
-                    .concat()
+            for text in [
+                phrases.note_prefixes,
+                phrases.question_prefixes,
+                phrases.interrogatives,
+                phrases.end_phrases,
+                phrases.menu_phrases,
+            ]
+            .concat()
             {
-                assert_eq!(
-                    text,
-                    super::super::dialogue::words(text),
-                    "as what is heard is compared"
-                );
+                assert_eq!(text, super::super::dialogue::normalize(text), "phrases are normalised");
             }
         }
     }

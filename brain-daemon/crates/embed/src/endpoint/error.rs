@@ -55,8 +55,8 @@ impl EndpointLabel {
 
     /// Handles a request without a complete response.
     pub(super) fn unreachable(&self, trouble: &NetError) -> NextStep {
-        let hint = "is it running? check embedding.base_url and the network; search goes on with \
-                    full text";
+        let hint = "is it running? check embedding.base_url and the network; search uses full text \
+                    meanwhile";
         let fault =
             self.fault(EmbedErrorKind::Later(None), &format!("does not answer: {trouble}"), hint);
         match trouble {
@@ -69,8 +69,8 @@ impl EndpointLabel {
 
     /// Returns the error for an invalid response.
     pub(super) fn invalid_response(&self, what: &str) -> EmbedError {
-        let hint = "check that embedding.base_url is an endpoint of the openai shape, and \
-                    embedding.model one for vectors";
+        let hint = "check that embedding.base_url is an endpoint with OpenAI's API, and \
+                    embedding.model an embedding model";
         self.fault(
             EmbedErrorKind::Later(None),
             &format!("does not answer with vectors: its answer {what}"),
@@ -86,19 +86,19 @@ impl EndpointLabel {
 
     /// Returns the error for work that the caller stopped.
     pub(super) fn stopped(&self) -> EmbedError {
-        self.fault(EmbedErrorKind::Stopped, "was not waited for", "it is asked again later")
+        self.fault(EmbedErrorKind::Stopped, "was stopped", "the request is repeated later")
     }
 
     /// Handles a status other than 200.
     pub(super) fn refusal(&self, answer: &HttpResponse) -> NextStep {
         use EmbedErrorKind::{Later, Refused, Text};
         let (status, wait) = (answer.status, retry_after(answer));
-        let said = String::from_utf8_lossy(&answer.body).to_lowercase();
+        let body = String::from_utf8_lossy(&answer.body).to_lowercase();
         let problem = problem(&answer.body);
-        let told = if problem.is_empty() { String::new() } else { format!(" ({problem})") };
-        let what = format!("answers with status {status}{told}");
+        let suffix = if problem.is_empty() { String::new() } else { format!(" ({problem})") };
+        let what = format!("answers with status {status}{suffix}");
         let fault = |why, hint: &str| self.fault(why, &what, hint);
-        let spent = said.contains("insufficient_quota") || said.contains("credit balance");
+        let has_no_credit = body.contains("insufficient_quota") || body.contains("credit balance");
         match status {
             401 | 403 if !self.has_key => NextStep::Fail(fault(
                 Refused,
@@ -114,7 +114,7 @@ impl EndpointLabel {
                 Later(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
-            400 | 429 if spent => NextStep::Fail(fault(
+            400 | 429 if has_no_credit => NextStep::Fail(fault(
                 Later(Some(CREDIT_RETRY_SECONDS)),
                 "the account has no credit: add some",
             )),
@@ -123,24 +123,24 @@ impl EndpointLabel {
                 "check embedding.base_url, and that it has this model (`ollama pull NAME` for \
                  Ollama)",
             )),
-            408 => NextStep::Retry(wait, fault(Later(wait), "it is asked again later")),
+            408 => NextStep::Retry(wait, fault(Later(wait), "the request is repeated later")),
             429 => NextStep::Retry(
                 wait,
-                fault(Later(wait), "it limits how often it is asked; it is asked again later"),
+                fault(Later(wait), "it limits the rate of requests; the request is repeated later"),
             ),
             // Some servers answer 500 when a text is too long.
             400 | 413 | 422 | 500
-                if status == 413 || TOO_LONG.iter().any(|words| said.contains(words)) =>
+                if status == 413 || TOO_LONG.iter().any(|words| body.contains(words)) =>
             {
-                NextStep::Split(fault(Text, "it takes shorter texts only: another model may do"))
+                NextStep::Split(fault(Text, "it accepts only shorter texts: use another model"))
             }
             500.. => NextStep::Retry(
                 wait,
-                fault(Later(wait), "look at the service's own log; it is asked again later"),
+                fault(Later(wait), "check the log of the service; the request is repeated later"),
             ),
             _ => NextStep::Fail(fault(
                 Refused,
-                "it does not take such a request: check embedding.model and embedding.dimensions",
+                "it refuses the request: check embedding.model and embedding.dimensions",
             )),
         }
     }

@@ -1,4 +1,4 @@
-//! An endpoint over a mock link: requests, retries, messages, and where the key appears.
+//! An endpoint over a mock client: requests, retries, messages, and where the key appears.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use super::*;
 use brain_base::clock::SystemClock;
-use brain_fakes::{KEY, Net};
+use brain_fakes::{FakeNetwork, KEY};
 use brain_net::HttpResponse;
 
 fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpResponse, NetError> {
@@ -14,7 +14,7 @@ fn answer(status: u16, body: &Value, headers: &[(&str, &str)]) -> Result<HttpRes
     Ok(HttpResponse { status, headers, body: body.to_string().into_bytes(), from: None })
 }
 
-/// A vector a text, by its length, last text first.
+/// Answers with one vector a text, made from its length, in reverse order.
 fn vectors(body: &Value) -> Result<HttpResponse, NetError> {
     let texts = body["input"].as_array().unwrap();
     let rows = texts.iter().enumerate().rev().map(
@@ -24,15 +24,15 @@ fn vectors(body: &Value) -> Result<HttpResponse, NetError> {
     answer(200, &json!({ "object": "list", "data": data, "usage": { "prompt_tokens": 9 } }), &[])
 }
 
-struct Lab {
-    net: Net,
+struct Fixture {
+    net: FakeNetwork,
     dir: TempDir,
     settings: EndpointSettings,
     key: Option<&'static str>,
     price: u64,
 }
 
-impl Lab {
+impl Fixture {
     fn new(
         answers: impl Fn(usize, &Value) -> Result<HttpResponse, NetError> + Send + Sync + 'static,
     ) -> Self {
@@ -43,7 +43,7 @@ impl Lab {
             document_prefix: "d: ".into(),
             dimensions: None,
         };
-        let net = Net::new(move |sent| answers(sent.before, &sent.body));
+        let net = FakeNetwork::new(move |sent| answers(sent.index, &sent.body));
         let dir = tempfile::tempdir().unwrap();
         Self { net, dir, settings, key: Some(KEY), price: 0 }
     }
@@ -58,7 +58,7 @@ impl Lab {
         let price = Price { input: self.price, output: 0 };
         let mut endpoint =
             Endpoint::open(self.settings.clone(), &self.net, find, price, self.ledger()).unwrap();
-        // Nobody waits in a test.
+        // Retries need no pause in tests.
         for policy in &mut endpoint.policy {
             policy.pause = Duration::from_millis(1);
         }
@@ -66,12 +66,12 @@ impl Lab {
     }
 
     fn sent(&self) -> Vec<Value> {
-        self.net.sent().into_iter().map(|sent| sent.body).collect()
+        self.net.requests().into_iter().map(|sent| sent.body).collect()
     }
 
-    /// What the last request had to show.
+    /// Returns the authorization of the last request.
     fn authorization(&self) -> Option<String> {
-        self.net.sent().pop().unwrap().authorization
+        self.net.requests().pop().unwrap().authorization
     }
 
     fn embed(&self, texts: &[&str], purpose: Purpose) -> Result<Vec<Vec<f32>>, EmbedError> {
@@ -81,15 +81,18 @@ impl Lab {
 
     fn fails(&self, texts: &[&str]) -> EmbedError {
         let fault = self.embed(texts, Purpose::Document).unwrap_err();
-        let told = format!("{fault:?} {fault}");
-        assert!(!told.contains(KEY) && !texts.iter().any(|text| told.contains(text)), "{told}");
+        let message = format!("{fault:?} {fault}");
+        assert!(
+            !message.contains(KEY) && !texts.iter().any(|text| message.contains(text)),
+            "{message}"
+        );
         fault
     }
 }
 
 #[test]
 fn requests_follow_the_configuration_and_keep_order() {
-    let lab = Lab::new(|_, body| vectors(body));
+    let lab = Fixture::new(|_, body| vectors(body));
     let made = lab.embed(&["a", "bb", ""], Purpose::Document).unwrap();
     assert_eq!(made.len(), 3);
     for (vector, length) in made.iter().zip([4.0_f32, 5.0, 3.0]) {
@@ -104,7 +107,7 @@ fn requests_follow_the_configuration_and_keep_order() {
     lab.embed(&["why"], Purpose::Query).unwrap();
     assert_eq!(lab.sent()[1]["input"], json!(["q: why"]));
 
-    let mut own = Lab::new(|_, body| vectors(body));
+    let mut own = Fixture::new(|_, body| vectors(body));
     (own.key, own.settings.dimensions, own.settings.document_prefix) =
         (None, Some(2), String::new());
     own.embed(&[" "], Purpose::Document).unwrap();
@@ -121,7 +124,7 @@ fn requests_follow_the_configuration_and_keep_order() {
 
 #[test]
 fn many_texts_are_sent_in_batches() {
-    let lab = Lab::new(|_, body| vectors(body));
+    let lab = Fixture::new(|_, body| vectors(body));
     let short: Vec<&str> = vec!["x"; MAX_BATCH_TEXTS + 1];
     assert_eq!(lab.embed(&short, Purpose::Document).unwrap().len(), MAX_BATCH_TEXTS + 1);
     let long = "x".repeat(MAX_BATCH_BYTES / 3);
@@ -136,7 +139,7 @@ fn many_texts_are_sent_in_batches() {
 
 #[test]
 fn a_space_is_requested_once_and_keeps_its_length() {
-    let lab = Lab::new(|before, _| {
+    let lab = Fixture::new(|before, _| {
         let length = if before < 2 { 3 } else { 4 };
         answer(200, &json!({ "data": [{ "index": 0, "embedding": vec![1; length] }] }), &[])
     });
@@ -148,14 +151,14 @@ fn a_space_is_requested_once_and_keeps_its_length() {
     endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap();
     let fault = endpoint.embed(&["a".into()], Purpose::Document, &|| true).unwrap_err();
     assert!(fault.message.contains("4 numbers where 3 were expected"), "{fault}");
-    // What is asked in another way is another space.
-    let mut other = Lab::new(|_, body| vectors(body));
+    // Another configuration gives another space.
+    let mut other = Fixture::new(|_, body| vectors(body));
     other.settings.query_prefix = "other: ".into();
     other.settings.dimensions = Some(3);
     let other = other.open().space().unwrap();
     assert_ne!(other.identity, space.identity);
-    for told in [&space.identity, &other.identity] {
-        assert!(!told.contains(KEY));
+    for message in [&space.identity, &other.identity] {
+        assert!(!message.contains(KEY));
     }
 }
 
@@ -167,15 +170,15 @@ fn only_temporary_errors_are_retried() {
         2 => Err(NetError::ConnectionBroken("x".into())),
         _ => vectors(body),
     };
-    let lab = Lab::new(later);
+    let lab = Fixture::new(later);
     assert!(lab.embed(&["text"], Purpose::Document).is_ok());
     assert_eq!(lab.sent().len(), 4);
 
-    let limited = Lab::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
+    let limited = Fixture::new(|_, _| answer(429, &json!({}), &[("retry-after", "3600")]));
     assert_eq!(limited.fails(&["a text"]).kind, EmbedErrorKind::Later(Some(3600)));
     assert_eq!(limited.sent().len(), 1, "an hour is not waited for");
 
-    let down = Lab::new(|_, _| Err(NetError::ConnectionRefused));
+    let down = Fixture::new(|_, _| Err(NetError::ConnectionRefused));
     assert_eq!(down.fails(&["a text"]).kind, EmbedErrorKind::Later(None));
     assert_eq!(down.sent().len(), 6);
 
@@ -207,20 +210,20 @@ fn only_temporary_errors_are_retried() {
             "insufficient_quota",
         ),
     ] {
-        let lab = Lab::new(move |_, _| answer(status, &body, &[]));
+        let lab = Fixture::new(move |_, _| answer(status, &body, &[]));
         let fault = lab.fails(&["a text that is secret"]);
         assert_eq!(fault.kind, why, "{fault}");
         assert!(fault.message.contains(what) && fault.hint.is_some(), "{fault:?}");
         assert_eq!(lab.sent().len(), 1, "{status}");
     }
-    let mut unkeyed = Lab::new(|_, _| answer(401, &json!({}), &[]));
+    let mut unkeyed = Fixture::new(|_, _| answer(401, &json!({}), &[]));
     unkeyed.key = None;
     assert!(unkeyed.fails(&["x y"]).hint.unwrap().contains("secrets/embedding-api-key"));
 }
 
 #[test]
 fn large_batches_are_split_and_long_texts_truncated() {
-    let lab = Lab::new(|_, body| {
+    let lab = Fixture::new(|_, body| {
         let texts = body["input"].as_array().unwrap();
         let bytes: usize = texts.iter().map(|text| text.as_str().unwrap().len()).sum();
         match bytes {
@@ -243,7 +246,7 @@ fn large_batches_are_split_and_long_texts_truncated() {
     let lengths: Vec<i32> = vectors.iter().map(|v| (v[0] / v[1]).round() as i32).collect();
     assert_eq!(lengths, [393, 303, 250, 13]);
 
-    let never = Lab::new(|_, _| answer(413, &json!({}), &[]));
+    let never = Fixture::new(|_, _| answer(413, &json!({}), &[]));
     assert_eq!(never.fails(&[&"x ".repeat(500)]).kind, EmbedErrorKind::Text);
     assert!(never.sent().len() < 8);
 }
@@ -251,14 +254,14 @@ fn large_batches_are_split_and_long_texts_truncated() {
 #[test]
 fn an_invalid_response_is_an_error() {
     for body in ["<html></html>", "", "{\"data\":[{\"embedding\":[1,2", "{}", "{\"data\":[]}"] {
-        let lab = Lab::new(move |_, _| {
+        let lab = Fixture::new(move |_, _| {
             Ok(HttpResponse { status: 200, headers: Vec::new(), body: body.into(), from: None })
         });
         let fault = lab.fails(&["a text"]);
         assert_eq!(fault.kind, EmbedErrorKind::Later(None), "{body}");
         assert!(fault.message.contains("does not answer with vectors"), "{fault}");
     }
-    let mut endless = Lab::new(|_, _| {
+    let mut endless = Fixture::new(|_, _| {
         Ok(HttpResponse {
             status: 200,
             headers: Vec::new(),
@@ -272,9 +275,9 @@ fn an_invalid_response_is_an_error() {
 
 #[test]
 fn a_stopped_call_ends_early() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let lab = Lab::new(|_, body| vectors(body));
-    let looked = Arc::clone(&asked);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let lab = Fixture::new(|_, body| vectors(body));
+    let looked = Arc::clone(&calls);
     let should_continue = move || looked.fetch_add(1, Ordering::SeqCst) < 2;
     let fault = lab.open().embed(&["a".into()], Purpose::Document, &should_continue).unwrap_err();
     assert_eq!(fault.kind, EmbedErrorKind::Stopped);
@@ -284,7 +287,7 @@ fn a_stopped_call_ends_early() {
 
 #[test]
 fn a_paid_call_is_in_the_ledger_before_it_is_made() {
-    let mut lab = Lab::new(|_, body| vectors(body));
+    let mut lab = Fixture::new(|_, body| vectors(body));
     lab.price = 20_000;
     lab.embed(&["text"], Purpose::Document).unwrap();
     let costs = lab.ledger().read(None, None, 10).unwrap();
@@ -295,14 +298,14 @@ fn a_paid_call_is_in_the_ledger_before_it_is_made() {
     );
     assert_eq!(call.spent.tokens_in, 9);
 
-    let mut refused = Lab::new(|_, _| answer(401, &json!({}), &[]));
+    let mut refused = Fixture::new(|_, _| answer(401, &json!({}), &[]));
     refused.price = 20_000;
     refused.fails(&["a text"]);
     let costs = refused.ledger().read(None, None, 10).unwrap();
     assert_eq!(costs.total.actual, 0, "what was refused costs nothing");
 
-    // What cannot be entered is not sent.
-    let mut full = Lab::new(|_, body| vectors(body));
+    // A call that cannot be recorded is not sent.
+    let mut full = Fixture::new(|_, body| vectors(body));
     full.price = 20_000;
     std::fs::create_dir(full.dir.path().join("costs.jsonl")).unwrap();
     assert_eq!(full.fails(&["a text"]).kind, EmbedErrorKind::Budget);

@@ -142,7 +142,7 @@ impl Engine {
 
     /// See [`Embedder::coverage`](crate::Embedder::coverage).
     pub(super) fn coverage(&self, text: &str) -> f32 {
-        text::read(&self.tokenizer, &text::prepared(&self.card, "", text))
+        text::read(&self.tokenizer, &text::prepare(&self.card, "", text))
     }
 
     /// Runs batches in parallel and passes their vectors to `take`.
@@ -368,7 +368,7 @@ fn catch_panic<T>(card: &ModelCard, work: impl FnOnce() -> T) -> Result<T, Embed
 }
 
 fn stopped() -> EmbedError {
-    EmbedError { kind: EmbedErrorKind::Stopped, message: "it was told to stop".into(), hint: None }
+    EmbedError { kind: EmbedErrorKind::Stopped, message: "the work was stopped".into(), hint: None }
 }
 
 fn busy(error: &std::io::Error) -> EmbedError {

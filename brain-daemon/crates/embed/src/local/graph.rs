@@ -84,7 +84,7 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
     let mut builder = Builder {
         tensors: Tensors::open(path)?,
         graph: Graph::default(),
-        memory: room(shape),
+        memory: reserve_memory(shape),
         shape,
     };
     builder.inputs()?;
@@ -99,7 +99,7 @@ pub(super) fn build(path: &Path, shape: &Shape) -> Result<BuiltGraph, EmbedError
 }
 
 /// Reserves memory for all tensors at once: growing would hold it twice.
-fn room(shape: &Shape) -> Vec<u8> {
+fn reserve_memory(shape: &Shape) -> Vec<u8> {
     let of = |tensor: &[usize]| tensor.iter().product::<usize>() * 4 + ALIGN;
     let before: usize = embeddings(shape).iter().map(|(_, tensor)| of(tensor)).sum();
     let each: usize = layer(shape, 0).iter().map(|(_, tensor)| of(tensor)).sum();
@@ -127,7 +127,7 @@ impl Builder<'_> {
     }
 
     /// Copies a tensor of the file.
-    fn same(&mut self, name: &str, shape: &[usize]) -> Result<(), EmbedError> {
+    fn copy_tensor(&mut self, name: &str, shape: &[usize]) -> Result<(), EmbedError> {
         self.begin(name, shape);
         let memory = &mut self.memory;
         self.tensors.each(name, shape, |part| {
@@ -136,9 +136,14 @@ impl Builder<'_> {
     }
 
     /// Copies a matrix of the file transposed: from one row per output to one row per input.
-    fn turned(&mut self, name: &str, rows: usize, columns: usize) -> Result<(), EmbedError> {
+    fn copy_transposed(
+        &mut self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<(), EmbedError> {
         let numbers = self.tensors.read(name, &[rows, columns])?;
-        self.put(name, &[columns, rows], turn(&numbers, columns, 0..rows));
+        self.put(name, &[columns, rows], transpose_rows(&numbers, columns, 0..rows));
         Ok(())
     }
 
@@ -149,7 +154,7 @@ impl Builder<'_> {
         self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, PLACES, &[Ok("tokens")]);
         let [words, places, types, scale, shift] = embeddings(shape);
-        self.same(words.0, &words.1)?;
+        self.copy_tensor(words.0, &words.1)?;
         // Every token has the first type: its row is added to the positions.
         let kinds = self.tensors.read(types.0, &types.1)?;
         let rows = self.tensors.read(places.0, &places.1)?;
@@ -159,8 +164,8 @@ impl Builder<'_> {
             .zip(kinds.iter().take(shape.hidden).cycle())
             .map(|(place, kind)| place + kind);
         self.put(places.0, &[shape.positions - shape.first_position, shape.hidden], sum);
-        self.same(scale.0, &scale.1)?;
-        self.same(shift.0, &shift.1)?;
+        self.copy_tensor(scale.0, &scale.1)?;
+        self.copy_tensor(shift.0, &shift.1)?;
         self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
         self.graph.run("Gather", &[places.0, PLACES], "places_of_words", &[]);
         self.norm(["words", "places_of_words"], "embeddings.LayerNorm", "embedded");
@@ -170,9 +175,14 @@ impl Builder<'_> {
     /// Adds the layer norm of a sum.
     fn norm(&mut self, sum: [&str; 2], name: &str, output: &str) {
         let (scale, shift) = (format!("{name}.weight"), format!("{name}.bias"));
-        let told = [("epsilon", Attribute::Float(self.shape.epsilon))];
+        let attributes = [("epsilon", Attribute::Float(self.shape.epsilon))];
         let [one, other] = sum;
-        self.graph.run_more("SkipLayerNormalization", &[one, other, &scale, &shift], output, &told);
+        self.graph.run_extended(
+            "SkipLayerNormalization",
+            &[one, other, &scale, &shift],
+            output,
+            &attributes,
+        );
     }
 
     /// Adds a matrix product with bias. The runtime fuses both.
@@ -193,30 +203,35 @@ impl Builder<'_> {
         // Texts and tokens keep their axes; then each head's three vectors, adjacent.
         self.graph.numbers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
         self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
-        let told = [("num_heads", Attribute::Int(heads as u64))];
-        self.graph.run_more("MultiHeadAttention", &[&split, "", "", "", MASK], &seen, &told);
+        let attributes = [("num_heads", Attribute::Int(heads as u64))];
+        self.graph.run_extended(
+            "MultiHeadAttention",
+            &[&split, "", "", "", MASK],
+            &seen,
+            &attributes,
+        );
 
         let (out, norm) = (named("attention.output.dense"), named("attention.output.LayerNorm"));
-        self.turned(&format!("{out}.weight"), hidden, hidden)?;
-        self.same(&format!("{out}.bias"), &[hidden])?;
+        self.copy_transposed(&format!("{out}.weight"), hidden, hidden)?;
+        self.copy_tensor(&format!("{out}.bias"), &[hidden])?;
         self.norms(&norm)?;
         self.dense(&seen, &out, &named("attended"));
         self.norm([input, &named("attended")], &norm, &named("middle"));
 
         let (up, down) = (named("intermediate.dense"), named("output.dense"));
-        self.turned(&format!("{up}.weight"), inner, hidden)?;
-        self.same(&format!("{up}.bias"), &[inner])?;
-        self.turned(&format!("{down}.weight"), hidden, inner)?;
-        self.same(&format!("{down}.bias"), &[hidden])?;
+        self.copy_transposed(&format!("{up}.weight"), inner, hidden)?;
+        self.copy_tensor(&format!("{up}.bias"), &[inner])?;
+        self.copy_transposed(&format!("{down}.weight"), hidden, inner)?;
+        self.copy_tensor(&format!("{down}.bias"), &[hidden])?;
         let norm = named("output.LayerNorm");
         self.norms(&norm)?;
         self.dense(&named("middle"), &up, &named("wide"));
-        let (what, told): (_, &[_]) = match self.shape.activation {
+        let (what, attributes): (_, &[_]) = match self.shape.activation {
             Activation::Gelu => ("Gelu", &[]),
             Activation::GeluTanh => ("Gelu", &[("approximate", Attribute::Text("tanh"))]),
             Activation::Relu => ("Relu", &[]),
         };
-        self.graph.run(what, &[&named("wide")], &named("active"), told);
+        self.graph.run(what, &[&named("wide")], &named("active"), attributes);
         self.dense(&named("active"), &down, &named("narrow"));
         self.norm([&named("middle"), &named("narrow")], &norm, &named("end"));
         Ok(named("end"))
@@ -224,8 +239,8 @@ impl Builder<'_> {
 
     fn norms(&mut self, name: &str) -> Result<(), EmbedError> {
         let hidden = [self.shape.hidden];
-        self.same(&format!("{name}.weight"), &hidden)?;
-        self.same(&format!("{name}.bias"), &hidden)
+        self.copy_tensor(&format!("{name}.weight"), &hidden)?;
+        self.copy_tensor(&format!("{name}.bias"), &hidden)
     }
 
     /// Joins the three matrices of an attention block and their biases: by head, the columns of
@@ -247,7 +262,7 @@ impl Builder<'_> {
         self.put(
             &format!("{name}.weight"),
             &[hidden, 3 * hidden],
-            turn(&matrix, hidden, order.clone()),
+            transpose_rows(&matrix, hidden, order.clone()),
         );
         self.put(
             &format!("{name}.bias"),
@@ -259,7 +274,7 @@ impl Builder<'_> {
 }
 
 /// Transposes these rows of a matrix with `columns` columns, in this order.
-fn turn(
+fn transpose_rows(
     numbers: &[f32],
     columns: usize,
     rows: impl Iterator<Item = usize> + Clone,

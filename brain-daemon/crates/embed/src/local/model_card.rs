@@ -202,7 +202,7 @@ impl ModelCard {
         {
             return Err(damaged(
                 &pooling_file,
-                "leaves prompts out of the vector, which brain cannot do",
+                "excludes prompts from the vector, which brain does not support",
             ));
         }
         let written = pooling.as_ref().and_then(|pooling| pooling.word_embedding_dimension);
@@ -239,14 +239,7 @@ fn find(directory: &Path) -> Result<(PathBuf, bool), EmbedError> {
 fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
     let Some(bytes) = read_small_file(path, MAX_SETTINGS_BYTES)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| {
-        damaged(
-            path,
-            format_args!(
-                "is not what it should be, at line {}: {}",
-                error.line(),
-                category(&error)
-            ),
-        )
+        damaged(path, format_args!("is invalid, at line {}: {}", error.line(), category(&error)))
     })
 }
 
@@ -254,8 +247,8 @@ fn settings<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, EmbedError> {
 fn category(error: &serde_json::Error) -> &'static str {
     match error.classify() {
         serde_json::error::Category::Eof => "it ends too early",
-        serde_json::error::Category::Data => "a value is of another type",
-        _ => "it is no JSON",
+        serde_json::error::Category::Data => "a value has another type",
+        _ => "it is not JSON",
     }
 }
 
@@ -268,7 +261,7 @@ pub(super) fn read_small_file(path: &Path, max_bytes: u64) -> Result<Option<Vec<
             return Ok(None);
         }
         Err(error) => return Err(unreadable(path, &error)),
-        Ok(found) if !found.is_file() => return Err(damaged(path, "is no file")),
+        Ok(found) if !found.is_file() => return Err(damaged(path, "is not a file")),
         Ok(_) => {}
     }
     let mut bytes = Vec::new();
@@ -286,7 +279,10 @@ fn modules(path: &Path) -> Result<(), EmbedError> {
     for module in modules {
         let part = module.r#type.rsplit('.').next().unwrap_or_default();
         if !["Transformer", "Pooling", "Normalize"].contains(&part) {
-            return Err(damaged(path, format_args!("names a part that brain cannot run: {part}")));
+            return Err(damaged(
+                path,
+                format_args!("has a module that brain does not support: {part}"),
+            ));
         }
     }
     Ok(())
@@ -310,10 +306,7 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
         }
     };
     if !matches!(config.position_embedding_type.as_deref(), None | Some("absolute")) {
-        return Err(damaged(
-            path,
-            "asks for places relative to one another, which brain cannot do",
-        ));
+        return Err(damaged(path, "needs relative positions, which brain does not support"));
     }
     let within = |name: &str, value: Option<usize>, max: usize| match value {
         Some(value) if (1..=max).contains(&value) => Ok(value),
@@ -337,26 +330,29 @@ fn shape(path: &Path, config: &Config) -> Result<Shape, EmbedError> {
             Some(other) => {
                 return Err(damaged(
                     path,
-                    format_args!("has a hidden_act that brain cannot do: {other:?}"),
+                    format_args!("has a hidden_act that brain does not support: {other:?}"),
                 ));
             }
         },
     };
     if !shape.hidden.is_multiple_of(shape.heads) {
-        return Err(damaged(path, "has a hidden_size that is no multiple of num_attention_heads"));
+        return Err(damaged(
+            path,
+            "has a hidden_size that is not a multiple of num_attention_heads",
+        ));
     }
     if shape.positions < shape.first_position.saturating_add(8) {
-        return Err(damaged(path, "has a max_position_embeddings that leaves no place for a text"));
+        return Err(damaged(path, "has a max_position_embeddings that is too small for a text"));
     }
     if !(shape.epsilon.is_finite() && shape.epsilon >= 0.0) {
-        return Err(damaged(path, "has a layer_norm_eps that is no positive number"));
+        return Err(damaged(path, "has a layer_norm_eps that is not a positive number"));
     }
     Ok(shape)
 }
 
 impl PoolingConfig {
     fn mode(&self, path: &Path) -> Result<Pooling, EmbedError> {
-        let asked: Vec<&str> = match &self.pooling_mode {
+        let modes: Vec<&str> = match &self.pooling_mode {
             Some(mode) => vec![mode],
             None => self
                 .modes
@@ -365,12 +361,12 @@ impl PoolingConfig {
                 .filter_map(|(name, _)| name.strip_prefix("pooling_mode_"))
                 .collect(),
         };
-        match *asked {
+        match *modes {
             ["mean" | "mean_tokens"] => Ok(Pooling::Mean),
             ["cls" | "cls_token"] => Ok(Pooling::First),
             _ => Err(damaged(
                 path,
-                format_args!("asks for a pooling that brain cannot do: {asked:?}"),
+                format_args!("needs a pooling that brain does not support: {modes:?}"),
             )),
         }
     }

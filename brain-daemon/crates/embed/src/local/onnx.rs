@@ -144,41 +144,43 @@ impl Graph {
     /// Adds an operator of ONNX's own set.
     pub(super) fn run(
         &mut self,
-        what: &str,
+        operator: &str,
         inputs: &[&str],
         output: &str,
-        told: &[(&str, Attribute)],
+        attributes: &[(&str, Attribute)],
     ) {
-        self.node(what, "", inputs, output, told);
+        self.node(operator, "", inputs, output, attributes);
     }
 
     /// Adds an operator of the second set.
-    pub(super) fn run_more(
+    pub(super) fn run_extended(
         &mut self,
-        what: &str,
+        operator: &str,
         inputs: &[&str],
         output: &str,
-        told: &[(&str, Attribute)],
+        attributes: &[(&str, Attribute)],
     ) {
-        self.node(what, MORE, inputs, output, told);
+        self.node(operator, MORE, inputs, output, attributes);
     }
 
     fn node(
         &mut self,
-        what: &str,
+        operator: &str,
         set: &str,
         inputs: &[&str],
         output: &str,
-        told: &[(&str, Attribute)],
+        attributes: &[(&str, Attribute)],
     ) {
         let mut node = Message::default();
         for input in inputs {
             node = node.bytes(1, input.as_bytes());
         }
-        // Named after its output, so that errors of the runtime tell where.
-        node =
-            node.bytes(2, output.as_bytes()).bytes(3, output.as_bytes()).bytes(4, what.as_bytes());
-        for (name, value) in told {
+        // The node has the name of its output, which errors of the runtime contain.
+        node = node
+            .bytes(2, output.as_bytes())
+            .bytes(3, output.as_bytes())
+            .bytes(4, operator.as_bytes());
+        for (name, value) in attributes {
             let attribute = Message::default().bytes(1, name.as_bytes());
             let attribute = match value {
                 Attribute::Float(value) => attribute.float(2, *value).number(20, 1),
@@ -209,8 +211,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_encoding_is_that_of_protocol_buffers() {
-        // The example of the format's own description: field 1, number 150; field 2, text
+    fn the_encoding_follows_protocol_buffers() {
+        // The example of the format's documentation: field 1, number 150; field 2, text
         // "testing".
         assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
         assert_eq!(Message::default().bytes(2, b"testing").0, b"\x12\x07testing");

@@ -69,17 +69,17 @@ type FileStamp = (u64, u64, u64, i64, i64);
 enum CheckResult {
     /// The tokenizer loads within limits.
     Loads,
-    /// The file is no tokenizer.
+    /// The file is not a tokenizer.
     Invalid,
     /// The check exceeded a limit.
     ExceedsLimits,
 }
 
 impl CheckResult {
-    fn told(self, path: &Path) -> Result<(), EmbedError> {
+    fn into_result(self, path: &Path) -> Result<(), EmbedError> {
         match self {
             Self::Loads => Ok(()),
-            Self::Invalid => Err(damaged(path, "is no tokenizer that brain can run")),
+            Self::Invalid => Err(damaged(path, "is not a tokenizer that brain can run")),
             Self::ExceedsLimits => Err(damaged(
                 path,
                 "takes more than 1 GB of memory or 30 s of processor time to load, so it is not \
@@ -97,7 +97,7 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
     }
     let before = stamp(path);
     if let Some(finding) = before.and_then(|stamp| known(path, stamp)) {
-        return finding.told(path);
+        return finding.into_result(path);
     }
     let mut command = Command::new(OWN_PROGRAM);
     command.arg(COMMAND).arg(path).env_clear();
@@ -105,7 +105,7 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
     let Ok(mut child) = command.spawn() else {
         return Err(damaged(path, "could not be checked: no process can be started for it"));
     };
-    let Some(status) = ended(&mut child, should_continue) else {
+    let Some(status) = wait_for_exit(&mut child, should_continue) else {
         return match should_continue() {
             true => Err(damaged(path, "does not load within two minutes, so it is not used")),
             false => Ok(()),
@@ -127,7 +127,7 @@ pub(super) fn check(path: &Path, should_continue: &dyn Fn() -> bool) -> Result<(
         let mut checked = CHECKED.lock();
         checked.get_or_insert_default().insert(path.to_owned(), (stamp, finding));
     }
-    finding.told(path)
+    finding.into_result(path)
 }
 
 /// Returns the result for the file at `path`, if the file is unchanged.
@@ -143,7 +143,7 @@ fn stamp(path: &Path) -> Option<FileStamp> {
 }
 
 /// Waits for the check; `None` when it was stopped.
-fn ended(child: &mut Child, should_continue: &dyn Fn() -> bool) -> Option<ExitStatus> {
+fn wait_for_exit(child: &mut Child, should_continue: &dyn Fn() -> bool) -> Option<ExitStatus> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(2);
     loop {

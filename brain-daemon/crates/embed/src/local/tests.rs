@@ -11,8 +11,7 @@ use super::onnx::{Graph, Kind};
 use super::{Local, inspect};
 use crate::{EmbedErrorKind, Embedder, Purpose};
 
-/// A tokenizer of three words, and the vectors that a graph gives them: what is unknown, "boat" and
-/// "sea".
+/// A tokenizer of three words, and their vectors in the graph: unknown words, "boat" and "sea".
 const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
 
 fn tokenizer(dir: &Path) {
@@ -24,7 +23,7 @@ fn tokenizer(dir: &Path) {
     fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
 }
 
-/// A graph that looks words up in a table, and asks for what published ones ask for.
+/// A graph that looks up words in a table, with the inputs of published models.
 fn graph(output: &str, more: &[&str]) -> Vec<u8> {
     let mut graph = Graph::default();
     for name in [TOKENS, MASK].iter().chain(more) {
@@ -116,7 +115,7 @@ fn a_changed_graph_is_reloaded_as_another_space() {
     fs::write(dir.path().join("model.onnx"), graph(OUTPUT, &[])).unwrap();
     let local = Local::new(dir.path().to_owned(), 1);
     let before = local.space().unwrap();
-    assert!(!local.is_loaded(), "what a model is can be told without it");
+    assert!(!local.is_loaded(), "facts need no loaded model");
     local.embed(&["boat".into()], Purpose::Query, &|| true).unwrap();
     local.unload_if_idle(Duration::from_secs(3600));
     assert!(local.is_loaded(), "it was used a moment ago");

@@ -34,7 +34,7 @@ pub(super) struct Tokens {
 pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
     let path = &card.tokenizer;
     let bytes = read_small_file(path, MAX_TOKENIZER_BYTES)?.ok_or_else(|| missing(path))?;
-    let refused = |_| damaged(path, "is no tokenizer that brain can run");
+    let refused = |_| damaged(path, "is not a tokenizer that brain can run");
     let mut tokenizer = Tokenizer::from_bytes(&bytes).map_err(refused)?;
     // The file has the settings of its last use.
     let truncation =
@@ -44,7 +44,7 @@ pub(super) fn tokenizer(card: &ModelCard) -> Result<Tokenizer, EmbedError> {
 }
 
 /// Prepares a text for the model.
-pub(super) fn prepared(card: &ModelCard, prefix: &str, text: &str) -> String {
+pub(super) fn prepare(card: &ModelCard, prefix: &str, text: &str) -> String {
     let text = text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or(text).trim();
     let text = format!("{prefix}{text}");
     if card.lower_case { text.to_lowercase() } else { text }
@@ -94,7 +94,7 @@ pub(super) fn tokens(
     text: &str,
     known: Option<usize>,
 ) -> Result<Vec<i32>, EmbedError> {
-    let text = prepared(card, prefix, text);
+    let text = prepare(card, prefix, text);
     let refused = |_| EmbedError {
         kind: EmbedErrorKind::Text,
         message: "the model's tokenizer cannot take a text apart".into(),

@@ -187,10 +187,10 @@ impl Rows {
     /// there.
     pub(super) fn remove(&mut self, page: u64) -> bool {
         let Some(slot) = self.by_page.remove(&page) else { return false };
-        let gone = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
+        let removed = self.slots.get_mut(slot as usize).map(std::mem::take).unwrap_or_default();
         self.free.push(slot);
         // From last to first, so that a moved row is never one to remove.
-        let mut rows = gone.rows;
+        let mut rows = removed.rows;
         rows.sort_unstable_by(|a, b| b.cmp(a));
         for row in rows {
             self.swap_remove(row as usize);

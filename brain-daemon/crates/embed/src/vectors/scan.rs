@@ -115,7 +115,7 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
             .iter()
             .enumerate()
             .filter(|(_, difference)| (from..to).contains(*difference));
-        out.extend(nearer.map(|(row, _)| row).filter(|row| best.may(*row)));
+        out.extend(nearer.map(|(row, _)| row).filter(|row| best.is_visible(*row)));
         from = to;
     }
     out
@@ -146,7 +146,7 @@ struct TopPages<'a> {
     limit: usize,
     admits: &'a dyn Fn(u64) -> bool,
     /// State of each slot.
-    known: Vec<SlotState>,
+    slot_states: Vec<SlotState>,
     /// Found slots with their best windows.
     found: Vec<(u32, NearPage)>,
     /// Pages below this cosine cannot be among the best.
@@ -172,21 +172,21 @@ impl<'a> TopPages<'a> {
             rows,
             limit,
             admits,
-            known: vec![SlotState::Nothing; rows.slots()],
+            slot_states: vec![SlotState::Nothing; rows.slots()],
             found: Vec::with_capacity(MORE * limit),
             bar: f32::NEG_INFINITY,
         }
     }
 
     /// Whether the page of a row is visible. Checked once per page.
-    fn may(&mut self, row: usize) -> bool {
+    fn is_visible(&mut self, row: usize) -> bool {
         let Some(owner) = self.rows.owners.get(row) else { return false };
-        let Some(known) = self.known.get_mut(owner.slot as usize) else { return false };
-        if matches!(known, SlotState::Nothing) {
+        let Some(state) = self.slot_states.get_mut(owner.slot as usize) else { return false };
+        if matches!(state, SlotState::Nothing) {
             let admitted = (self.admits)(self.rows.page(owner.slot));
-            *known = if admitted { SlotState::Open } else { SlotState::Hidden };
+            *state = if admitted { SlotState::Open } else { SlotState::Hidden };
         }
-        !matches!(known, SlotState::Hidden)
+        !matches!(state, SlotState::Hidden)
     }
 
     #[inline(always)]
@@ -198,18 +198,18 @@ impl<'a> TopPages<'a> {
 
     #[inline(never)]
     fn take(&mut self, row: usize, cosine: f32) {
-        if !self.may(row) {
+        if !self.is_visible(row) {
             return;
         }
         let Some(owner) = self.rows.owners.get(row).copied() else { return };
-        let Some(known) = self.known.get_mut(owner.slot as usize) else { return };
+        let Some(state) = self.slot_states.get_mut(owner.slot as usize) else { return };
         let near = NearPage {
             page: self.rows.page(owner.slot),
             cosine,
             start: owner.start,
             end: owner.end,
         };
-        if let SlotState::Found(at) = *known
+        if let SlotState::Found(at) = *state
             && let Some((_, old)) = self.found.get_mut(at as usize)
         {
             // Of equally near windows, the first.
@@ -218,7 +218,7 @@ impl<'a> TopPages<'a> {
             }
             return;
         }
-        *known = SlotState::Found(self.found.len() as u32);
+        *state = SlotState::Found(self.found.len() as u32);
         self.found.push((owner.slot, near));
         if self.found.len() >= MORE * self.limit {
             self.prune();
@@ -234,13 +234,13 @@ impl<'a> TopPages<'a> {
             self.found.select_nth_unstable_by(self.limit - 1, |a, b| order(&a.1, &b.1));
         self.bar = least.1.cosine;
         for (slot, _) in self.found.drain(self.limit..) {
-            if let Some(known) = self.known.get_mut(slot as usize) {
-                *known = SlotState::Open;
+            if let Some(state) = self.slot_states.get_mut(slot as usize) {
+                *state = SlotState::Open;
             }
         }
         for (at, (slot, _)) in (0_u32..).zip(&self.found) {
-            if let Some(known) = self.known.get_mut(*slot as usize) {
-                *known = SlotState::Found(at);
+            if let Some(state) = self.slot_states.get_mut(*slot as usize) {
+                *state = SlotState::Found(at);
             }
         }
     }

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Numbers that look random and are the same each time.
-struct Dice(u64);
+/// A deterministic random number generator.
+struct RandomNumbers(u64);
 
-impl Dice {
+impl RandomNumbers {
     fn next(&mut self) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
 
-    /// Between -1 and 1, most near 0.
+    /// Returns a number between -1 and 1, usually near 0.
     fn number(&mut self) -> f32 {
         let sum: u64 = (0..4).map(|_| self.next() % 10_000).sum();
         sum as f32 / 20_000.0 - 1.0
@@ -57,7 +57,7 @@ fn only_file(dir: &Path) -> PathBuf {
 /// Three pages of different sizes, on the disk.
 fn three(dir: &Path) -> Vectors {
     let vectors = open(dir);
-    let mut dice = Dice(7);
+    let mut dice = RandomNumbers(7);
     for page in 1..=3 {
         let windows: Vec<WindowVector> =
             (0..page as u32).map(|n| window(n, &dice.vector(8))).collect();
@@ -99,7 +99,7 @@ fn visible_pages_are_found_by_their_nearest_window() {
     assert_eq!((vectors.between(5, 9), vectors.between(5, 77)), (None, None));
     assert_eq!(vectors.size().pages, 4);
     let wrong = vectors.put(5, key(5), &[window(0, &[1.0])]).unwrap_err();
-    assert_eq!(wrong.to_string(), "a vector of 1 numbers came, where 3 were expected");
+    assert_eq!(wrong.to_string(), "a vector has 1 numbers, and 3 were expected");
     vectors.remove(5);
     assert_eq!(vectors.search(&x, 1, &all)[0].page, 1);
 }
@@ -108,7 +108,7 @@ fn visible_pages_are_found_by_their_nearest_window() {
 fn the_exact_search_agrees_with_its_definition() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 48).unwrap().0;
-    let mut dice = Dice(1);
+    let mut dice = RandomNumbers(1);
     let mut all = Vec::new();
     for page in 0..1500_u64 {
         let windows: Vec<WindowVector> =
@@ -141,13 +141,13 @@ fn the_exact_search_agrees_with_its_definition() {
 fn a_search_with_sketches_agrees_with_a_full_scan() {
     const PAGES: u64 = 6000;
     let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // So few windows that a thousand candidates are a part, and not all.
+    // Enough windows that a thousand candidates are only a part.
     let sketched = Vectors::open_with(dir.path(), "s", "m", 96, 3000).unwrap().0;
     let exact = Vectors::open(other.path(), "s", "m", 96).unwrap().0;
-    let mut dice = Dice(3);
+    let mut dice = RandomNumbers(3);
     let middle = dice.vector(96);
     let topics: Vec<Vec<f32>> = (0..60).map(|_| dice.vector(96)).collect();
-    let text = |dice: &mut Dice| {
+    let text = |dice: &mut RandomNumbers| {
         let (a, b) = (dice.next() as usize % 60, dice.next() as usize % 60);
         unit(
             (0..96)
@@ -170,7 +170,7 @@ fn a_search_with_sketches_agrees_with_a_full_scan() {
     let mut kept = 0;
     for turn in 0..50_u64 {
         let query = text(&mut dice);
-        // At times only few may be seen, as of a foreign source.
+        // Sometimes only a few pages are visible.
         let admits = |page: u64| turn % 2 == 0 || page % 50 == 1;
         let wanted = exact.search(&query, 10, &admits);
         assert_eq!(wanted.len(), 10);
@@ -206,7 +206,7 @@ fn a_file_truncated_anywhere_is_recovered() {
     let whole_of_it = contents(&three(dir.path()));
     let file = only_file(dir.path());
     let bytes = fs::read(&file).unwrap();
-    // Where a record ends nothing is missing that can be known.
+    // A cut at the end of a record cannot be detected.
     let mut ends = vec![record::header("", "", 0).len()];
     let mut rest = &bytes[ends[0]..];
     while let Some((_, size)) = record::next(&mut rest, 8, &mut Vec::new()).unwrap() {
@@ -218,8 +218,11 @@ fn a_file_truncated_anywhere_is_recovered() {
         let (vectors, lost) = Vectors::open(dir.path(), "store", "model", 8).unwrap();
         let there = contents(&vectors);
         assert_eq!(there, whole_of_it[..there.len()], "at {length}");
-        assert!(vectors.seen() <= 10 * there.len() as u64, "nothing is promised that is not there");
-        assert!(lost.is_some() || ends.contains(&length), "at {length}: what is cut off is told");
+        assert!(
+            vectors.seen() <= 10 * there.len() as u64,
+            "the last change covers only pages in the file"
+        );
+        assert!(lost.is_some() || ends.contains(&length), "at {length}: the lost end is reported");
         // The file is continued.
         vectors.put(9, key(9), &[window(1, &[0.5; 8])]).unwrap();
         vectors.flush(99).unwrap();
@@ -259,7 +262,7 @@ fn files_of_another_store_or_format_are_replaced() {
     fs::write(&file, bytes).unwrap();
     let (_, lost) = Vectors::open(dir.path(), "another store", "model", 8).unwrap();
     assert!(lost.unwrap().contains("format 7"));
-    // A model of its own has a file of its own, until that is all there is.
+    // Each model has a separate file, until the others are removed.
     let (next, lost) = Vectors::open(dir.path(), "another store", "next model", 4).unwrap();
     assert_eq!(lost, None);
     next.flush(1).unwrap();
@@ -280,7 +283,7 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
     let error = vectors.flush(50).unwrap_err().to_string();
     assert!(error.contains("No space left") && error.contains(".vec"), "{error}");
     assert_eq!(vectors.key(4), Some(key(4)), "it is found all the same");
-    // Written anew, and there is still no room.
+    // The rewrite fails, too: the disk is still full.
     let unfinished = file.with_extension("unfinished");
     symlink("/dev/full", &unfinished).unwrap();
     assert!(vectors.flush(51).is_err());
@@ -298,7 +301,7 @@ fn a_flush_to_a_full_disk_is_repeated_later() {
 fn many_changes_do_not_grow_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let vectors = Vectors::open(dir.path(), "s", "m", 1024).unwrap().0;
-    let mut dice = Dice(5);
+    let mut dice = RandomNumbers(5);
     let vector = dice.vector(1024);
     let mut largest = 0;
     for turn in 0..60_u64 {
@@ -359,15 +362,16 @@ fn changes_during_a_rewrite_are_in_the_file() {
 
 const CHURNED: &str = "BRAIN_TEST_VECTORS_TO_CHURN";
 
-/// Not a test by itself: what [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
+/// The child process that [`a_kill_at_any_moment_leaves_a_valid_file`] kills.
 #[test]
 #[ignore = "runs until it is killed"]
 fn changes_vectors_until_killed() {
     let Some(dir) = std::env::var_os(CHURNED) else { return };
     let vectors = open(Path::new(&dir));
-    let mut dice = Dice(11);
+    let mut dice = RandomNumbers(11);
     for turn in vectors.seen() + 1.. {
-        // All pages of a turn have that turn's key, so a file of any moment can be judged.
+        // All pages of a turn have the key of that turn, which makes any state of the file
+        // checkable.
         for page in 0..40 {
             vectors.put(page, key(turn), &[window(turn as u32, &dice.vector(8))]).unwrap();
         }
@@ -390,7 +394,7 @@ fn a_kill_at_any_moment_leaves_a_valid_file() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // Until it is at work: the file changes.
+        // Waits until the child writes: the file changes.
         let began = Instant::now();
         let changed = || {
             let files =

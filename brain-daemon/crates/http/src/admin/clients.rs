@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Refusals;
+use super::AdminErrors;
 use super::words::{self, GrantWords, ScopeWords, SourceWords, Words};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
@@ -55,7 +55,7 @@ struct NewClient {
     public: Option<bool>,
 }
 
-/// Changes to a client. Absent members stay.
+/// Changes to a client. Absent members change nothing.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Changes {
@@ -77,7 +77,7 @@ struct Changes {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct ClientFilter {
     /// Also revoked ones.
     #[serde(default)]
     #[param(required = false)]
@@ -86,7 +86,7 @@ struct Which {
 
 /// Registers a client.
 ///
-/// The secret is in this answer and nowhere else.
+/// Only this answer contains the secret.
 #[utoipa::path(
     post,
     path = "/admin/api/register-client",
@@ -96,7 +96,7 @@ struct Which {
         absent."),
     responses(
         (status = 201, description = "The client, with its secret", body = ClientRegisterReply),
-        Refusals
+        AdminErrors
     )
 )]
 async fn register(
@@ -104,7 +104,7 @@ async fn register(
     Owner(caller): Owner,
     JsonObject(new): JsonObject<NewClient>,
 ) -> Result<(StatusCode, Json<ClientRegisterReply>), HttpError> {
-    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let scopes = words::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = ClientRegister {
         name: new.name,
         scopes,
@@ -123,35 +123,35 @@ async fn register(
     path = "/admin/api/clients",
     tag = "admin",
     security(("bearer" = [])),
-    params(Which),
+    params(ClientFilter),
     responses(
         (status = 200, description = "Clients, without their secrets", body = Clients),
-        Refusals
+        AdminErrors
     )
 )]
 async fn list(
     State(app): State<AppState>,
     Owner(caller): Owner,
-    StrictQuery(which): StrictQuery<Which>,
+    StrictQuery(filter): StrictQuery<ClientFilter>,
 ) -> Result<Json<Clients>, HttpError> {
-    let request = ClientList { all: which.all };
+    let request = ClientList { all: filter.all };
     app.ask(caller, request).await.map(Json)
 }
 
-/// Changes what a client is granted.
+/// Changes the grant of a client.
 ///
-/// Its existing tokens change at once.
+/// The change applies to its existing tokens at once.
 #[utoipa::path(
     patch,
     path = "/admin/api/clients/{id}",
     tag = "admin",
     security(("bearer" = [])),
     params(
-        ("id" = String, Path, description = "The client's id, or its name when only one has it")
+        ("id" = String, Path, description = "The client's id, or its name if it is unique")
     ),
     request_body(content = Option<Changes>, description = "At most 64 KiB. Members that are null \
         are absent."),
-    responses((status = 200, description = "The client now", body = ClientReply), Refusals)
+    responses((status = 200, description = "The client now", body = ClientReply), AdminErrors)
 )]
 async fn update(
     State(app): State<AppState>,
@@ -175,9 +175,9 @@ async fn update(
     tag = "admin",
     security(("bearer" = [])),
     params(
-        ("id" = String, Path, description = "The client's id, or its name when only one has it")
+        ("id" = String, Path, description = "The client's id, or its name if it is unique")
     ),
-    responses((status = 200, description = "The client now", body = ClientReply), Refusals)
+    responses((status = 200, description = "The client now", body = ClientReply), AdminErrors)
 )]
 async fn revoke(
     State(app): State<AppState>,

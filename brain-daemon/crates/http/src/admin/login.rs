@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Refusals;
+use super::AdminErrors;
 use crate::body::JsonObject;
 use crate::session_store::{Purpose, SESSION_MS};
 use crate::{AppState, HttpError, client_address, dispatch, session};
@@ -36,14 +36,14 @@ struct Login {
 struct SessionInfo {
     /// The value of `X-Brain-Csrf` for requests that change something. It is returned only here.
     csrf_token: String,
-    /// Until when it lasts.
+    /// When it expires.
     expires_at: String,
 }
 
 /// An existing session.
 #[derive(Serialize, ToSchema)]
 struct SessionState {
-    /// Until when it lasts.
+    /// When it expires.
     expires_at: String,
 }
 
@@ -63,7 +63,7 @@ struct SessionState {
             body = SessionInfo,
             headers(("Set-Cookie" = String))
         ),
-        Refusals
+        AdminErrors
     )
 )]
 async fn login(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
@@ -74,21 +74,22 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
     let JsonObject(Login { token }) = JsonObject::from_request(request, &app).await?;
     let now = app.brain.now();
     if !app.brain.access.is_admin_token(token.expose()) {
-        app.failures.logins.count(from, "", now).map_err(session::too_often)?;
+        app.failures.logins.count(from, "", now).map_err(session::too_many_tokens)?;
         let fault =
             Fault::new(FaultCode::InvalidToken, "this is not the admin token of this brain")
                 .hint("`brain token admin` shows it on a terminal");
-        let told = HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, told));
+        let challenge =
+            HeaderValue::from_static(r#"Bearer realm="brain admin", error="invalid_token""#);
+        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
     }
     dispatch::set_caller("admin");
-    let name = app.sessions.open(Purpose::Admin, &token, now)?;
+    let id = app.sessions.open(Purpose::Admin, &token, now)?;
     let info = SessionInfo {
-        csrf_token: session::admin_csrf_token(&app, &name)?,
+        csrf_token: session::admin_csrf_token(&app, &id)?,
         expires_at: rfc3339(now + SESSION_MS),
     };
     let mut response = Json(info).into_response();
-    give(&app, &mut response, &name);
+    set_session_cookie(&app, &mut response, &id);
     Ok(response)
 }
 
@@ -100,19 +101,19 @@ async fn login(State(app): State<AppState>, request: Request) -> Result<Response
     path = "/admin/api/session",
     tag = "admin",
     security(("session" = [])),
-    responses((status = 200, description = "The session", body = SessionState), Refusals)
+    responses((status = 200, description = "The session", body = SessionState), AdminErrors)
 )]
 async fn shown(
     State(app): State<AppState>,
     headers: HeaderMap,
 ) -> Result<Json<SessionState>, HttpError> {
-    let Some((_, until)) = session::session(&app, &headers, Purpose::Admin) else {
+    let Some((_, expires_at)) = session::session(&app, &headers, Purpose::Admin) else {
         let fault = Fault::new(FaultCode::InvalidToken, "there is no session")
             .hint("sign in at /admin/login");
-        let told = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
-        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, told));
+        let challenge = HeaderValue::from_static(r#"Bearer realm="brain admin""#);
+        return Err(HttpError::from(fault).with(WWW_AUTHENTICATE, challenge));
     };
-    Ok(Json(SessionState { expires_at: rfc3339(until) }))
+    Ok(Json(SessionState { expires_at: rfc3339(expires_at) }))
 }
 
 /// Signs out: ends the session of this browser.
@@ -121,23 +122,23 @@ async fn shown(
     path = "/admin/logout",
     tag = "admin",
     security(("session" = [])),
-    responses((status = 204, description = "Signed out"), Refusals)
+    responses((status = 204, description = "Signed out"), AdminErrors)
 )]
 async fn logout(
     State(app): State<AppState>,
     session::Owner(_): session::Owner,
     headers: HeaderMap,
 ) -> Response {
-    if let Some(name) = session::cookie_of(&app, &headers, Purpose::Admin) {
-        app.sessions.close(name);
+    if let Some(id) = session::cookie_of(&app, &headers, Purpose::Admin) {
+        app.sessions.close(id);
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    give(&app, &mut response, "");
+    set_session_cookie(&app, &mut response, "");
     response
 }
 
-fn give(app: &AppState, response: &mut Response, name: &str) {
-    if let Some(cookie) = session::set_cookie(app, Purpose::Admin, name) {
+fn set_session_cookie(app: &AppState, response: &mut Response, id: &str) {
+    if let Some(cookie) = session::set_cookie(app, Purpose::Admin, id) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
 }

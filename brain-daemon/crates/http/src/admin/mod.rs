@@ -27,33 +27,34 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// The error responses of administration, for the OpenAPI document.
-pub(super) struct Refusals;
+pub(super) struct AdminErrors;
 
-impl utoipa::IntoResponses for Refusals {
+impl utoipa::IntoResponses for AdminErrors {
     fn responses() -> std::collections::BTreeMap<String, RefOr<Response>> {
-        let told = [
-            ("400", "Not what is asked for; the message names the field"),
-            ("401", "Not the owner: no admin token, or not any more"),
-            ("403", "The token is good for less, or the seal of the session is missing"),
-            ("404", "There is no such thing"),
-            ("409", "Something else is there already"),
+        let errors = [
+            ("400", "Invalid request; the message names the field"),
+            ("401", "No valid admin token and no session"),
+            ("403", "The token lacks the scope, or the CSRF token is missing"),
+            ("404", "Not found"),
+            ("409", "Conflict with something that exists"),
             ("413", "The body is too large"),
             ("415", "The body is not JSON"),
-            ("429", "Too many tries"),
+            ("429", "Too many attempts"),
             ("500", "A defect, or the store failed"),
-            ("503", "Not now: the disk is full, or the daemon is stopping"),
-            ("504", "It took too long"),
+            ("503", "The disk is full, or the daemon is stopping"),
+            ("504", "Timeout"),
         ];
-        told.into_iter()
-            .map(|(status, what)| (status.to_owned(), RefOr::T(response(status, what))))
-            .collect()
+        let entry = |(status, description): (&str, &str)| {
+            (status.to_owned(), RefOr::T(response(status, description)))
+        };
+        errors.into_iter().map(entry).collect()
     }
 }
 
-fn response(status: &str, what: &str) -> Response {
+fn response(status: &str, description: &str) -> Response {
     let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
     let mut response =
-        ResponseBuilder::new().description(what).content("application/json", body).build();
+        ResponseBuilder::new().description(description).content("application/json", body).build();
     let field = match status {
         "401" => Some((WWW_AUTHENTICATE, Type::String)),
         "429" => Some((RETRY_AFTER, Type::Integer)),

@@ -13,15 +13,15 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Refusals;
+use super::AdminErrors;
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
 use crate::{AppState, HttpError};
 
 /// The default number of rows.
-const LIMIT: u32 = 100;
+const DEFAULT_LIMIT: u32 = 100;
 /// The maximum number of rows.
-const MOST: u32 = 1000;
+const MAX_LIMIT: u32 = 1000;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -61,7 +61,7 @@ impl ToSchema for Instant {}
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct WhichCalls {
+struct CallFilter {
     /// Only calls at or after this day or instant (`YYYY-MM-DD` or RFC 3339).
     #[param(nullable = false, inline, value_type = Option<Instant>)]
     since: Option<String>,
@@ -84,11 +84,11 @@ struct WhichCalls {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct WhichJobs {
+struct JobFilter {
     /// Only items in this state.
     #[param(nullable = false, inline)]
     state: Option<JobState>,
-    /// How many, the newest first; 100 when absent.
+    /// The maximum number, newest first; 100 if absent.
     #[param(minimum = 1, maximum = 1000, nullable = false)]
     limit: Option<u32>,
     /// The `next` of the previous answer.
@@ -98,9 +98,10 @@ struct WhichJobs {
 
 /// Selects items to retry.
 #[derive(Deserialize, ToSchema)]
+#[schema(as = Again)]
 #[serde(deny_unknown_fields)]
-struct Again {
-    /// One item; all that failed if absent.
+struct RetryRequest {
+    /// One item; all failed items if absent.
     #[schema(pattern = "^job_[0-9]{1,19}$")]
     job_id: Option<String>,
 }
@@ -113,16 +114,16 @@ struct Again {
     path = "/admin/api/audit",
     tag = "admin",
     security(("bearer" = [])),
-    params(WhichCalls),
-    responses((status = 200, description = "Calls, the newest first", body = Audit), Refusals)
+    params(CallFilter),
+    responses((status = 200, description = "Calls, the newest first", body = Audit), AdminErrors)
 )]
 async fn audit(
     State(app): State<AppState>,
     Owner(caller): Owner,
-    StrictQuery(which): StrictQuery<WhichCalls>,
+    StrictQuery(filter): StrictQuery<CallFilter>,
 ) -> Result<Json<Audit>, HttpError> {
-    let WhichCalls { since, until, client, failed, limit } = which;
-    let limit = rows(limit)?;
+    let CallFilter { since, until, client, failed, limit } = filter;
+    let limit = checked_limit(limit)?;
     let request = AuditList { since, until, client, failed, limit };
     app.ask(caller, request).await.map(Json)
 }
@@ -133,17 +134,17 @@ async fn audit(
     path = "/admin/api/jobs",
     tag = "admin",
     security(("bearer" = [])),
-    params(WhichJobs),
-    responses((status = 200, description = "Items, the newest first", body = Jobs), Refusals)
+    params(JobFilter),
+    responses((status = 200, description = "Items, the newest first", body = Jobs), AdminErrors)
 )]
 async fn jobs(
     State(app): State<AppState>,
     Owner(caller): Owner,
-    StrictQuery(which): StrictQuery<WhichJobs>,
+    StrictQuery(filter): StrictQuery<JobFilter>,
 ) -> Result<Json<Jobs>, HttpError> {
-    let after = which.after.as_deref().map(job_id).transpose()?;
-    let limit = rows(which.limit)?;
-    let request = JobList { state: which.state, limit, after };
+    let after = filter.after.as_deref().map(job_id).transpose()?;
+    let limit = checked_limit(filter.limit)?;
+    let request = JobList { state: filter.state, limit, after };
     app.ask(caller, request).await.map(Json)
 }
 
@@ -154,7 +155,7 @@ async fn jobs(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The item's id", pattern = "^job_[0-9]{1,19}$")),
-    responses((status = 200, description = "The item", body = IngestJob), Refusals)
+    responses((status = 200, description = "The item", body = IngestJob), AdminErrors)
 )]
 async fn job(
     State(app): State<AppState>,
@@ -172,17 +173,20 @@ async fn job(
     tag = "admin",
     security(("bearer" = [])),
     request_body(
-        content = Option<Again>,
-        description = "At most 64 KiB. No body: all that failed."
+        content = Option<RetryRequest>,
+        description = "At most 64 KiB. Without a body, all failed items are retried."
     ),
-    responses((status = 200, description = "How many wait anew", body = JobRetryReply), Refusals)
+    responses(
+        (status = 200, description = "How many items are queued again", body = JobRetryReply),
+        AdminErrors
+    )
 )]
 async fn retry(
     State(app): State<AppState>,
     Owner(caller): Owner,
-    JsonObject(again): JsonObject<Again>,
+    JsonObject(request): JsonObject<RetryRequest>,
 ) -> Result<Json<JobRetryReply>, HttpError> {
-    let id = again.job_id.as_deref().map(job_id).transpose()?;
+    let id = request.job_id.as_deref().map(job_id).transpose()?;
     app.ask(caller, JobRetry { id }).await.map(Json)
 }
 
@@ -192,7 +196,7 @@ async fn retry(
     path = "/admin/api/status",
     tag = "admin",
     security(("bearer" = [])),
-    responses((status = 200, description = "The daemon", body = StatusReply), Refusals)
+    responses((status = 200, description = "The daemon", body = StatusReply), AdminErrors)
 )]
 async fn status(
     State(app): State<AppState>,
@@ -206,10 +210,13 @@ fn job_id(text: &str) -> Result<JobId, Fault> {
 }
 
 /// Checks the requested number of rows.
-fn rows(limit: Option<u32>) -> Result<u32, Fault> {
-    let limit = limit.unwrap_or(LIMIT);
-    if (1..=MOST).contains(&limit) {
+fn checked_limit(limit: Option<u32>) -> Result<u32, Fault> {
+    let limit = limit.unwrap_or(DEFAULT_LIMIT);
+    if (1..=MAX_LIMIT).contains(&limit) {
         return Ok(limit);
     }
-    Err(Fault::new(FaultCode::InvalidRequest, format!("limit is {limit}; it may be 1 to {MOST}")))
+    Err(Fault::new(
+        FaultCode::InvalidRequest,
+        format!("limit is {limit}; the allowed values are 1 to {MAX_LIMIT}"),
+    ))
 }

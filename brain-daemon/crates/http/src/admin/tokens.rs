@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Refusals;
+use super::AdminErrors;
 use super::words::{self, ScopeWords, SourceWords, Words};
 use crate::body::{JsonObject, StrictQuery};
 use crate::session::Owner;
@@ -50,7 +50,7 @@ struct NewToken {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Which {
+struct TokenFilter {
     /// Also expired and revoked ones, and the tokens of clients.
     #[serde(default)]
     #[param(required = false)]
@@ -59,7 +59,7 @@ struct Which {
 
 /// Creates a token for a program that sends only a bearer token.
 ///
-/// The token is in this answer and nowhere else.
+/// Only this answer contains the token.
 #[utoipa::path(
     post,
     path = "/admin/api/tokens",
@@ -67,31 +67,29 @@ struct Which {
     security(("bearer" = [])),
     request_body(content = NewToken, description = "At most 64 KiB. Members that are null are \
         absent."),
-    responses((status = 201, description = "The token", body = TokenCreateReply), Refusals)
+    responses((status = 201, description = "The token", body = TokenCreateReply), AdminErrors)
 )]
 async fn create(
     State(app): State<AppState>,
     Owner(caller): Owner,
     JsonObject(new): JsonObject<NewToken>,
 ) -> Result<(StatusCode, Json<TokenCreateReply>), HttpError> {
-    let scopes = words::needed_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
+    let scopes = words::required_scopes(new.scope.as_ref(), new.scopes.as_ref())?;
     let request = TokenCreate {
         name: new.name,
         scopes,
         sources: words::sources(new.sources)?.unwrap_or_default(),
         expires_in: lifetime(new.expires_in, new.never_expires == Some(true))?,
     };
-    app.ask(caller, request).await.map(|made| (StatusCode::CREATED, Json(made)))
+    app.ask(caller, request).await.map(|token| (StatusCode::CREATED, Json(token)))
 }
 
 /// Returns the lifetime in seconds; 0 for a token that never expires.
 fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     let invalid = |message| Fault::new(FaultCode::InvalidRequest, message);
     match (seconds, never) {
-        (Some(_), true) => Err(invalid("\"expires_in\" and \"never_expires\" do not go together")),
-        (Some(0), false) => {
-            Err(invalid("\"expires_in\" is 0; a token lives a minute to ten years"))
-        }
+        (Some(_), true) => Err(invalid("\"expires_in\" and \"never_expires\" exclude each other")),
+        (Some(0), false) => Err(invalid("\"expires_in\" is 0; it must be a minute to ten years")),
         (None, true) => Ok(Some(0)),
         (seconds, false) => Ok(seconds),
     }
@@ -103,15 +101,15 @@ fn lifetime(seconds: Option<u64>, never: bool) -> Result<Option<u64>, Fault> {
     path = "/admin/api/tokens",
     tag = "admin",
     security(("bearer" = [])),
-    params(Which),
-    responses((status = 200, description = "Tokens by name and id", body = Tokens), Refusals)
+    params(TokenFilter),
+    responses((status = 200, description = "Tokens by name and id", body = Tokens), AdminErrors)
 )]
 async fn list(
     State(app): State<AppState>,
     Owner(caller): Owner,
-    StrictQuery(which): StrictQuery<Which>,
+    StrictQuery(filter): StrictQuery<TokenFilter>,
 ) -> Result<Json<Tokens>, HttpError> {
-    let request = TokenList { all: which.all };
+    let request = TokenList { all: filter.all };
     app.ask(caller, request).await.map(Json)
 }
 
@@ -122,7 +120,7 @@ async fn list(
     tag = "admin",
     security(("bearer" = [])),
     params(("id" = String, Path, description = "The token's id, or its name")),
-    responses((status = 200, description = "The token now", body = TokenRevokeReply), Refusals)
+    responses((status = 200, description = "The token now", body = TokenRevokeReply), AdminErrors)
 )]
 async fn revoke(
     State(app): State<AppState>,

@@ -11,9 +11,9 @@ pub(super) struct Words(pub(super) Vec<String>);
 
 impl<'de> Deserialize<'de> for Words {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
+        struct WordsVisitor;
 
-        impl<'de> Visitor<'de> for Read {
+        impl<'de> Visitor<'de> for WordsVisitor {
             type Value = Words;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -34,32 +34,32 @@ impl<'de> Deserialize<'de> for Words {
             }
         }
 
-        deserializer.deserialize_any(Read)
+        deserializer.deserialize_any(WordsVisitor)
     }
 }
 
 /// Returns the schema of at least `min` words that match the pattern `word`.
-fn several(word: &str, least: usize) -> RefOr<Schema> {
+fn list_schema(word: &str, min: usize) -> RefOr<Schema> {
     let text =
         |pattern: String| ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern));
-    let some = format!("{word}([ ,\\t]+{word})*[ ,\\t]*");
+    let words = format!("{word}([ ,\\t]+{word})*[ ,\\t]*");
     let joined =
-        if least == 0 { format!("^[ ,\\t]*({some})?$") } else { format!("^[ ,\\t]*{some}$") };
+        if min == 0 { format!("^[ ,\\t]*({words})?$") } else { format!("^[ ,\\t]*{words}$") };
     OneOfBuilder::new()
-        .item(text(joined).description(Some("With spaces or commas between them.")))
-        .item(ArrayBuilder::new().items(text(format!("^{word}$"))).min_items(Some(least)))
+        .item(text(joined).description(Some("Separated by spaces or commas.")))
+        .item(ArrayBuilder::new().items(text(format!("^{word}$"))).min_items(Some(min)))
         .into()
 }
 
 /// Defines the schema of a list.
 macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident: $word:expr, $least:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident: $word:expr, $min:expr;)*) => {$(
         $(#[$doc])*
         pub(super) struct $name;
 
         impl utoipa::PartialSchema for $name {
             fn schema() -> RefOr<Schema> {
-                several($word, $least)
+                list_schema($word, $min)
             }
         }
 
@@ -76,7 +76,7 @@ words! {
     GrantWords: "(authorization_code|client_credentials|refresh_token)", 0;
 }
 
-/// Parses the requested scopes, which have two names.
+/// Parses the requested scopes, which can be in the member `scope` or `scopes`.
 ///
 /// # Errors
 /// [`FaultCode::InvalidRequest`] if both are present and differ, [`FaultCode::InvalidScope`] if a
@@ -91,7 +91,7 @@ pub(super) fn scopes(
             if word.contains([' ', ',', '\t']) || word.is_empty() {
                 return Err(invalid_scope(format!(
                     "{:?} is not a scope: there are read, write and admin",
-                    cut(word)
+                    shorten(word)
                 )));
             }
         }
@@ -111,11 +111,11 @@ pub(super) fn scopes(
 ///
 /// # Errors
 /// Like [`scopes`], and [`FaultCode::InvalidScope`] if there are none.
-pub(super) fn needed_scopes(
+pub(super) fn required_scopes(
     scope: Option<&Words>,
-    under_other_name: Option<&Words>,
+    alias: Option<&Words>,
 ) -> Result<Scopes, Fault> {
-    scopes(scope, under_other_name)?.ok_or_else(|| {
+    scopes(scope, alias)?.ok_or_else(|| {
         Fault::new(FaultCode::InvalidScope, "\"scope\" is missing")
             .hint("there are read, write and admin")
     })
@@ -144,7 +144,7 @@ pub(super) fn grant_types(words: Option<Words>) -> Result<Vec<GrantType>, Fault>
             let known: Vec<&str> = GrantType::ALL.iter().map(|kind| kind.as_str()).collect();
             Fault::new(
                 FaultCode::InvalidRequest,
-                format!("\"grant_types\": there is no {:?}", cut(&word)),
+                format!("\"grant_types\": there is no {:?}", shorten(&word)),
             )
             .hint(format!("there are {}", known.join(", ")))
         })
@@ -157,7 +157,7 @@ fn invalid_scope(message: String) -> Fault {
 }
 
 /// Shortens a word for a message.
-fn cut(word: &str) -> String {
+fn shorten(word: &str) -> String {
     word.chars().take(40).collect()
 }
 

@@ -1,4 +1,4 @@
-//! Responses of OAuth endpoints: no_store JSON, and errors (RFC 6749 section 5.2).
+//! Responses of OAuth endpoints: JSON that is not cached, and errors (RFC 6749 section 5.2).
 
 use axum::http::header::{CACHE_CONTROL, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -12,10 +12,10 @@ use brain_access::{OAuthError, OAuthFault};
 /// The body of an error response of an OAuth endpoint.
 #[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
 pub(super) struct OAuthErrorBody {
-    /// For programs.
+    /// The code, for programs.
     #[schema(example = "invalid_request")]
     error: String,
-    /// For people: what happened, and what to do.
+    /// The description, for people.
     error_description: String,
 }
 
@@ -38,19 +38,19 @@ impl OAuthErrorResponse {
         Self { status, error, description: description.into(), retry_after: None }
     }
 
-    /// Creates 400 `invalid_request`.
+    /// Creates the error 400 `invalid_request`.
     pub(super) fn invalid(description: impl Into<String>) -> Self {
         OAuthFault::new(OAuthError::InvalidRequest, description).into()
     }
 
-    /// Returns whether it may be a guess: a wrong client, secret, code or token.
+    /// Returns whether the request may be a guess: it has a wrong client, secret, code or token.
     pub(super) fn is_failed_guess(&self) -> bool {
         [OAuthError::InvalidClient, OAuthError::InvalidGrant]
             .iter()
-            .any(|wrong| wrong.as_str() == self.error)
+            .any(|error| error.as_str() == self.error)
     }
 
-    /// Replaces 401, for which browsers ask for a password, by 400.
+    /// Replaces status 401 by 400, because browsers ask for a password after 401.
     pub(super) fn for_browser(mut self) -> Self {
         if self.status == StatusCode::UNAUTHORIZED {
             self.status = StatusCode::BAD_REQUEST;
@@ -73,12 +73,12 @@ impl OAuthErrorResponse {
         &self.description
     }
 
-    /// Returns after how many seconds to try again.
+    /// Returns the seconds to wait before the next attempt.
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.retry_after
     }
 
-    /// Creates 429 after too many failures.
+    /// Creates the error 429 after too many failures.
     pub(super) fn rate_limited(seconds: u64) -> Self {
         let description =
             format!("too many failures from your address; try again in {seconds} seconds");
@@ -90,7 +90,7 @@ impl OAuthErrorResponse {
 }
 
 /// Returns the status of an error (RFC 6749 section 5.2).
-fn status(error: OAuthError) -> StatusCode {
+fn status_of(error: OAuthError) -> StatusCode {
     match error {
         OAuthError::InvalidClient => StatusCode::UNAUTHORIZED,
         OAuthError::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
@@ -100,7 +100,7 @@ fn status(error: OAuthError) -> StatusCode {
 
 impl From<OAuthFault> for OAuthErrorResponse {
     fn from(fault: OAuthFault) -> Self {
-        Self::new(status(fault.error), fault.error.as_str(), fault.description)
+        Self::new(status_of(fault.error), fault.error.as_str(), fault.description)
     }
 }
 
@@ -113,7 +113,7 @@ impl From<BodyError> for OAuthErrorResponse {
 impl From<HttpError> for OAuthErrorResponse {
     fn from(_: HttpError) -> Self {
         let description =
-            "a defect in brain ended this request; the log of the daemon has the place";
+            "a defect in brain ended this request; the log of the daemon has the details";
         OAuthFault::new(OAuthError::ServerError, description).into()
     }
 }

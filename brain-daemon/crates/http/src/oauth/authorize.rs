@@ -3,8 +3,8 @@
 //! RFC 6749 section 4.1, RFC 7636, RFC 8707, RFC 9207, RFC 9700.
 //!
 //! The browser is redirected only after the client and its redirect URI were verified. A grant
-//! needs the owner: the admin token on the page, or the session that it opened, which exists only
-//! over HTTPS. A CSRF token binds the page to the browser and the request.
+//! needs the owner: the admin token on the page, or a session that the token opened. Sessions exist
+//! only over HTTPS. A CSRF token binds the page to the browser and the request.
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -34,14 +34,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a form whose parameters are read one by one")]
 struct Decision {
-    /// From the page.
+    /// The client's request, as the page contains it.
     request: String,
-    /// From the page.
+    /// The CSRF token of the page.
     seal: String,
     /// `approve`, `deny` or `sign_out`.
     #[schema(example = "approve", pattern = "^(approve|deny|sign_out)$")]
     decision: String,
-    /// `all` that is asked for, or less: `write`, `read`.
+    /// `all` requested scopes, or fewer: `write`, `read`.
     #[schema(required = false, pattern = "^(all|write|read)$")]
     grant: String,
     /// Required without a session. Sessions exist only over HTTPS.
@@ -49,17 +49,17 @@ struct Decision {
     admin_token: String,
 }
 
-/// Shows what a client asks for.
+/// Shows the consent page.
 ///
-/// For browsers: the answer is a page, unless `Accept` asks for JSON.
+/// For browsers: the answer is a page, unless `Accept` requests JSON.
 #[utoipa::path(
     get,
     path = "/authorize",
     tag = "oauth",
     params(
         ("response_type" = String, Query, pattern = "^code$", description = "`code`"),
-        ("client_id" = String, Query, description = "Who asks"),
-        ("redirect_uri" = String, Query, description = "Where the browser goes afterwards"),
+        ("client_id" = String, Query, description = "The client's id"),
+        ("redirect_uri" = String, Query, description = "The address to redirect to"),
         (
             "code_challenge" = String,
             Query,
@@ -67,8 +67,8 @@ struct Decision {
             description = "RFC 7636"
         ),
         ("code_challenge_method" = String, Query, pattern = "^S256$", description = "`S256`"),
-        ("scope" = inline(Option<String>), Query, description = "What is asked for"),
-        ("state" = inline(Option<String>), Query, description = "Comes back as it is"),
+        ("scope" = inline(Option<String>), Query, description = "The requested scopes"),
+        ("state" = inline(Option<String>), Query, description = "Returned unchanged"),
         ("resource" = inline(Option<String>), Query, description = "RFC 8707")
     ),
     responses(
@@ -83,7 +83,7 @@ struct Decision {
             description = "Back to the client, with an error",
             headers(("Location" = String))
         ),
-        (status = 400, description = "Client or redirect URI are wrong: no redirect", content(
+        (status = 400, description = "Invalid client or redirect URI: no redirect", content(
             (String = "text/html"), (OAuthErrorBody = "application/json")
         )),
         (status = 500, description = "`server_error`", content(
@@ -95,16 +95,16 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let as_json = wants_json(&parts.headers);
     let query = parts.uri.query().unwrap_or_default();
-    let shown = async {
-        let asked = parse_request(&Form::parse(query.as_bytes())?);
-        let consent = consent(&app, asked.clone()).await?;
+    let answer = async {
+        let authorize = parse_request(&Form::parse(query.as_bytes())?);
+        let consent = consent(&app, authorize.clone()).await?;
         let browser = Browser::of(&app, &parts.headers)?;
-        browser.show(&app, StatusCode::OK, &asked, &consent, None)
+        browser.show(&app, StatusCode::OK, &authorize, &consent, None)
     };
-    shown.await.unwrap_or_else(|stop| stop.into_response(as_json))
+    answer.await.unwrap_or_else(|refusal| refusal.into_response(as_json))
 }
 
-/// Does what the owner decided.
+/// Carries out the owner's decision.
 ///
 /// Only for the page that `GET` shows. After 10 wrong admin tokens from one address in a minute,
 /// further wrong ones are answered with 429.
@@ -123,10 +123,10 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
             description = "Back to the client, with a code or an error",
             headers(("Location" = String))
         ),
-        (status = 400, description = "Client or address are not right, or the form is not", content(
+        (status = 400, description = "Invalid client, address or form", content(
             (String = "text/html"), (OAuthErrorBody = "application/json")
         )),
-        (status = 403, description = "Not the owner, or not from the page", content(
+        (status = 403, description = "Wrong admin token, or not from the page", content(
             (String = "text/html"), (OAuthErrorBody = "application/json")
         )),
         (status = 413, description = "The body is too large", content(
@@ -146,46 +146,47 @@ async fn ask(State(app): State<AppState>, request: Request) -> Response {
 async fn decide(State(app): State<AppState>, request: Request) -> Response {
     let (headers, from) = (request.headers().clone(), client_address::of_request(&app, &request));
     let as_json = wants_json(&headers);
-    let decided = async {
+    let answer = async {
         let form = Form::read(request).await?;
         let encoded = form.get("request").unwrap_or_default();
         let browser = Browser::of(&app, &headers)?;
-        let sealed = app.sessions.is_csrf_token(
-            &browser.name,
+        let is_from_page = app.sessions.is_csrf_token(
+            &browser.cookie,
             encoded,
             form.get("seal").unwrap_or_default(),
         );
-        if !session::is_same_origin(&app, &headers) || !sealed.map_err(HttpError::from)? {
+        if !session::is_same_origin(&app, &headers) || !is_from_page.map_err(HttpError::from)? {
             return Err(AuthorizeRefusal::Page(OAuthErrorResponse::new(
                 StatusCode::FORBIDDEN,
                 OAuthError::AccessDenied.as_str(),
-                "this did not come from the consent page that this browser was shown; begin again \
-                    at the client, and let the browser keep cookies",
+                "this did not come from the consent page in this browser; begin again at the \
+                    client, and let the browser keep cookies",
             )));
         }
-        let asked = parse_request(&Form::parse(encoded.as_bytes())?);
+        let authorize = parse_request(&Form::parse(encoded.as_bytes())?);
         match form.get("decision") {
             Some("deny") => {
-                let refused = asked.clone();
-                let address = app.block(move |brain| brain.access.deny(&refused)).await??;
+                let address = app.block(move |brain| brain.access.deny(&authorize)).await??;
                 Ok(see_other(&address)?)
             }
             Some("sign_out") => {
-                app.sessions.close(&browser.name);
-                let consent = consent(&app, asked.clone()).await?;
-                Browser::new(&app)?.show(&app, StatusCode::OK, &asked, &consent, None)
+                app.sessions.close(&browser.cookie);
+                let consent = consent(&app, authorize.clone()).await?;
+                Browser::new(&app)?.show(&app, StatusCode::OK, &authorize, &consent, None)
             }
             Some("approve") => {
-                let consent = consent(&app, asked.clone()).await?;
+                let consent = consent(&app, authorize.clone()).await?;
                 let scopes = consent_page::chosen_scopes(consent.scopes, form.get("grant"))
                     .ok_or_else(|| {
-                        OAuthErrorResponse::invalid("this is more than was asked for, or no scope")
+                        OAuthErrorResponse::invalid(
+                            "the grant exceeds the requested scopes, or is not a scope",
+                        )
                     })?;
                 if browser.signed_in {
-                    return approve(&app, asked, scopes).await;
+                    return approve(&app, authorize, scopes).await;
                 }
-                let given = form.secret("admin_token").unwrap_or(Secret::new(""));
-                if !app.brain.access.is_admin_token(given.expose()) {
+                let token = form.secret("admin_token").unwrap_or(Secret::new(""));
+                if !app.brain.access.is_admin_token(token.expose()) {
                     let now = app.brain.now();
                     app.failures
                         .logins
@@ -195,18 +196,18 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
                     return browser.show(
                         &app,
                         StatusCode::FORBIDDEN,
-                        &asked,
+                        &authorize,
                         &consent,
                         Some(problem),
                     );
                 }
-                let mut response = approve(&app, asked, scopes).await?;
-                if session::keeps_consent(&app) {
-                    let opened = app
+                let mut response = approve(&app, authorize, scopes).await?;
+                if session::uses_consent_cookies(&app) {
+                    let session_id = app
                         .sessions
-                        .open(Purpose::Consent, &given, app.brain.now())
+                        .open(Purpose::Consent, &token, app.brain.now())
                         .map_err(HttpError::from)?;
-                    set_consent_cookie(&app, &mut response, &opened);
+                    set_consent_cookie(&app, &mut response, &session_id);
                 }
                 Ok(response)
             }
@@ -216,7 +217,7 @@ async fn decide(State(app): State<AppState>, request: Request) -> Response {
             }
         }
     };
-    decided.await.unwrap_or_else(|stop: AuthorizeRefusal| stop.into_response(as_json))
+    answer.await.unwrap_or_else(|refusal: AuthorizeRefusal| refusal.into_response(as_json))
 }
 
 /// Why a request fails.
@@ -266,7 +267,7 @@ impl From<HttpError> for AuthorizeRefusal {
 impl From<AuthorizeError> for AuthorizeRefusal {
     fn from(error: AuthorizeError) -> Self {
         match error {
-            AuthorizeError::Shown(fault) => fault.into(),
+            AuthorizeError::Page(fault) => fault.into(),
             AuthorizeError::Redirect(uri) => Self::Redirect(uri),
         }
     }
@@ -274,8 +275,8 @@ impl From<AuthorizeError> for AuthorizeRefusal {
 
 /// A browser that may be the owner's.
 struct Browser {
-    /// The value of its cookie.
-    name: String,
+    /// The value of the consent cookie.
+    cookie: String,
     /// Whether the cookie is a session of the owner.
     signed_in: bool,
 }
@@ -283,19 +284,19 @@ struct Browser {
 impl Browser {
     /// Returns the browser that sent a request.
     fn of(app: &AppState, headers: &HeaderMap) -> Result<Self, AuthorizeRefusal> {
-        if let Some((name, _)) = session::session(app, headers, Purpose::Consent) {
-            return Ok(Self { name: name.to_owned(), signed_in: true });
+        if let Some((id, _)) = session::session(app, headers, Purpose::Consent) {
+            return Ok(Self { cookie: id.to_owned(), signed_in: true });
         }
         match session::cookie_of(app, headers, Purpose::Consent) {
             // Not a session, but sufficient to recognize the browser.
-            Some(name) if name.len() == 43 => Ok(Self { name: name.to_owned(), signed_in: false }),
+            Some(id) if id.len() == 43 => Ok(Self { cookie: id.to_owned(), signed_in: false }),
             _ => Self::new(app),
         }
     }
 
     /// Returns a new browser.
     fn new(app: &AppState) -> Result<Self, AuthorizeRefusal> {
-        Ok(Self { name: app.sessions.random_id().map_err(HttpError::from)?, signed_in: false })
+        Ok(Self { cookie: app.sessions.random_id().map_err(HttpError::from)?, signed_in: false })
     }
 
     /// Returns the consent page for this browser.
@@ -303,17 +304,17 @@ impl Browser {
         &self,
         app: &AppState,
         status: StatusCode,
-        asked: &AuthorizeRequest,
+        authorize: &AuthorizeRequest,
         consent: &Consent,
         problem: Option<&str>,
     ) -> Result<Response, AuthorizeRefusal> {
-        let request = encode_request(asked);
-        let seal = app.sessions.csrf_token(&self.name, &request).map_err(HttpError::from)?;
+        let request = encode_request(authorize);
+        let seal = app.sessions.csrf_token(&self.cookie, &request).map_err(HttpError::from)?;
         let signed_in = self.signed_in;
         let page = ConsentPage { request: &request, consent, seal: &seal, signed_in, problem };
         let mut response = consent_page::consent(status, &page);
         if !self.signed_in {
-            set_consent_cookie(app, &mut response, &self.name);
+            set_consent_cookie(app, &mut response, &self.cookie);
         }
         Ok(response)
     }
@@ -325,28 +326,28 @@ fn set_consent_cookie(app: &AppState, response: &mut Response, name: &str) {
     }
 }
 
-async fn consent(app: &AppState, asked: AuthorizeRequest) -> Result<Consent, AuthorizeRefusal> {
-    Ok(app.block(move |brain| brain.access.consent(&asked)).await??)
+async fn consent(app: &AppState, authorize: AuthorizeRequest) -> Result<Consent, AuthorizeRefusal> {
+    Ok(app.block(move |brain| brain.access.consent(&authorize)).await??)
 }
 
 async fn approve(
     app: &AppState,
-    asked: AuthorizeRequest,
+    authorize: AuthorizeRequest,
     scopes: Scopes,
 ) -> Result<Response, AuthorizeRefusal> {
     permit(&session::owner_caller(), CONSENT).map_err(HttpError::from)?;
-    let address = app.block(move |brain| brain.access.approve(&asked, scopes)).await??;
+    let address = app.block(move |brain| brain.access.approve(&authorize, scopes)).await??;
     dispatch::set_caller("admin");
     Ok(see_other(&address)?)
 }
 
-/// Redirects to the client. With 303, the browser does not send the form to it (RFC 9700 section
-/// 4.12).
+/// Redirects to the client. After 303, the browser does not send the form to the client (RFC 9700
+/// section 4.12).
 fn see_other(address: &str) -> Result<Response, OAuthErrorResponse> {
     let location = HeaderValue::from_str(address).map_err(|_| {
         OAuthErrorResponse::from(OAuthFault::new(
             OAuthError::ServerError,
-            "the client's address is no header",
+            "the redirect address is not a valid header value",
         ))
     })?;
     let headers = [
@@ -359,13 +360,13 @@ fn see_other(address: &str) -> Result<Response, OAuthErrorResponse> {
 
 /// Returns whether the request comes from a program rather than a person.
 fn wants_json(headers: &HeaderMap) -> bool {
-    let accepted = |kind| {
+    let accepts = |kind| {
         headers
             .get_all(ACCEPT)
             .iter()
             .any(|line| line.to_str().is_ok_and(|line| line.contains(kind)))
     };
-    accepted("application/json") && !accepted("text/html")
+    accepts("application/json") && !accepts("text/html")
 }
 
 fn parse_request(form: &Form) -> AuthorizeRequest {
@@ -383,7 +384,7 @@ fn parse_request(form: &Form) -> AuthorizeRequest {
 
 /// Encodes the request as one ASCII text, which no browser changes in a form.
 fn encode_request(request: &AuthorizeRequest) -> String {
-    let one = [
+    let single = [
         ("response_type", &request.response_type),
         ("client_id", &request.client_id),
         ("redirect_uri", &request.redirect_uri),
@@ -393,7 +394,7 @@ fn encode_request(request: &AuthorizeRequest) -> String {
         ("code_challenge_method", &request.code_challenge_method),
     ];
     let mut text = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in one {
+    for (name, value) in single {
         if let Some(value) = value {
             text.append_pair(name, value);
         }

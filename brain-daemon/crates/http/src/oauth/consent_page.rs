@@ -19,7 +19,7 @@ static STYLE: LazyLock<Style> = LazyLock::new(|| Style::new(include_str!("consen
 pub(super) struct ConsentPage<'a> {
     /// The client's request, as one ASCII text.
     pub(super) request: &'a str,
-    /// What the owner is asked to grant.
+    /// The request for the owner's consent.
     pub(super) consent: &'a Consent,
     /// The CSRF token that binds the form to this browser and this request.
     pub(super) seal: &'a str,
@@ -54,7 +54,7 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
                     }
                 }
             }
-            (owner(page.signed_in))
+            (token_field(page.signed_in))
             div class="buttons" {
                 button class="yes" name="decision" value="approve" { "Allow" }
                 button name="decision" value="deny" formnovalidate { "Refuse" }
@@ -67,7 +67,7 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
         }
     };
     // The form must send its origin, which browsers leave out with `no-referrer`.
-    respond(status, "A client asks for your brain", body, "same-origin")
+    respond(status, "A client requests access", body, "same-origin")
 }
 
 /// Warns of a redirect to a local program, or to a host that is not the client's.
@@ -77,19 +77,20 @@ fn redirect_notice(consent: &Consent) -> Markup {
     html! {
         @if consent.loopback {
             p class="notice" {
-                "You are led to a program on the computer you sit at. Any program there could be "
-                "the one that listens. Go on only if you started this yourself, just now."
+                "You will be redirected to a program on this computer. Any program on it could "
+                "receive the access. Continue only if you started this yourself just now."
             }
         } @else if is_other_host {
             p class="notice" {
-                "You are led to another host than the one that asks. Go on only if you know both."
+                "You will be redirected to another host than the client's. Continue only if you "
+                "know both."
             }
         }
     }
 }
 
 /// Asks for the admin token, unless the browser has a session.
-fn owner(signed_in: bool) -> Markup {
+fn token_field(signed_in: bool) -> Markup {
     html! {
         @if signed_in {
             p { "You are signed in as the owner." }
@@ -107,40 +108,40 @@ fn owner(signed_in: bool) -> Markup {
 /// Returns the page for a request that is refused without a redirect.
 pub(super) fn refusal(status: StatusCode, error: &str, description: &str) -> Response {
     let body = html! {
-        h1 { "This cannot go on" }
+        h1 { "The request cannot continue" }
         p class="notice" role="alert" { (Name(description)) }
         p {
-            "You were not sent back to the program that brought you here, because brain cannot "
-            "tell whether it is the right one. Close this page and begin again there."
+            "You were not redirected to the program that opened this page, because brain cannot "
+            "verify it. Close this page and begin again in that program."
         }
         p { code { (Name(error)) } }
     };
-    respond(status, "This cannot go on", body, "no-referrer")
+    respond(status, "The request cannot continue", body, "no-referrer")
 }
 
 fn respond(status: StatusCode, title: &str, body: Markup, referrer: &'static str) -> Response {
     html::Page { status, style: &STYLE, title, head: html! {}, body, referrer }.into_response()
 }
 
-/// Returns what the owner must know: term and value.
+/// Returns the facts for the owner's decision: term and value.
 fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
-    let known = match consent.registered_by.as_str() {
+    let registration = match consent.registered_by.as_str() {
         "admin" => "registered by you",
-        "metadata" => "known by the address of its document; the name is its own word",
-        _ => "registered itself: nobody has checked its name",
+        "metadata" => "identified by the address of its document, which claims this name",
+        _ => "registered itself; nobody has checked its name",
     };
     let client = html! {
-        bdi { (Name(&consent.client_name)) } ", " (known) br;
+        bdi { (Name(&consent.client_name)) } ", " (registration) br;
         code { (Name(&consent.client_id)) }
     };
     let sources = match consent.sources.join(", ") {
-        none if none.is_empty() => "all of them".to_owned(),
+        none if none.is_empty() => "all".to_owned(),
         sources => sources,
     };
     let mut facts = vec![
-        ("Who asks", client),
-        ("You go on to", html! { strong { (Name(&consent.redirect_host)) } }),
-        ("Sources that it sees", html! { (Name(&sources)) }),
+        ("Client", client),
+        ("Redirects to", html! { strong { (Name(&consent.redirect_host)) } }),
+        ("Sources", html! { (Name(&sources)) }),
     ];
     if let Some(resource) = &consent.resource {
         facts.push(("For", html! { code { (Name(resource)) } }));
@@ -148,18 +149,18 @@ fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
     facts
 }
 
-/// Returns what the owner can grant, as values and labels: all that is requested, or less.
+/// Returns the owner's choices as values and labels: all requested scopes, or fewer.
 fn choices(requested: Scopes) -> Vec<(&'static str, &'static str)> {
     let label = |scope| match scope {
-        Scope::Read => "read and search all it sees",
+        Scope::Read => "read and search pages",
         Scope::Write => "read and search, and also write, change and delete pages",
         Scope::Admin => {
             "do everything: read, write, and administer this brain with its clients and tokens"
         }
     };
-    let less = Scope::ALL.into_iter().rev().filter(|scope| *scope < requested.highest());
+    let lower = Scope::ALL.into_iter().rev().filter(|scope| *scope < requested.highest());
     let all = ("all", label(requested.highest()));
-    std::iter::once(all).chain(less.map(|scope| (scope.as_str(), label(scope)))).collect()
+    std::iter::once(all).chain(lower.map(|scope| (scope.as_str(), label(scope)))).collect()
 }
 
 /// Returns the scopes of a value of [`choices`]; `None` if it is not one of them.
@@ -210,14 +211,14 @@ mod tests {
             "no &amp; no",
             "value=\"a=b&amp;c\"",
             "nobody has checked its name",
-            "the computer you sit at",
+            "a program on this computer",
             "type=\"password\"",
         ] {
             assert!(html.contains(expected), "{expected}");
         }
         let signed_in = text(&Consent { loopback: false, ..request() }, true).await;
         assert!(!signed_in.contains("type=\"password\"") && signed_in.contains("sign_out"));
-        assert!(!signed_in.contains("the computer you sit at"));
+        assert!(!signed_in.contains("a program on this computer"));
     }
 
     #[tokio::test]
@@ -231,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_with_a_document_is_shown_with_its_host() {
-        let claimed = Consent {
+        let described = Consent {
             client_id: "https://evil.example/client.json".into(),
             client_host: Some("evil.example".into()),
             client_name: "Claude".into(),
@@ -240,23 +241,26 @@ mod tests {
             loopback: false,
             ..request()
         };
-        let html = text(&claimed, false).await;
+        let html = text(&described, false).await;
         for expected in [
             "<h1>May <bdi>Claude</bdi> of <strong>evil.example</strong> use your brain?</h1>",
-            "the name is its own word",
+            "which claims this name",
             "<code>https://evil.example/client.json</code>",
             "<strong>elsewhere.example</strong>",
-            "another host than the one that asks",
+            "redirected to another host",
         ] {
             assert!(html.contains(expected), "{expected} in {html}");
         }
         let own =
-            text(&Consent { redirect_host: "evil.example".into(), ..claimed.clone() }, false).await;
-        assert!(!own.contains("another host"));
-        let program =
-            text(&Consent { redirect_host: "localhost".into(), loopback: true, ..claimed }, false)
+            text(&Consent { redirect_host: "evil.example".into(), ..described.clone() }, false)
                 .await;
-        assert!(program.contains("the computer you sit at") && !program.contains("another host"));
+        assert!(!own.contains("to another host"));
+        let program = text(
+            &Consent { redirect_host: "localhost".into(), loopback: true, ..described },
+            false,
+        )
+        .await;
+        assert!(program.contains("on this computer") && !program.contains("another host"));
     }
 
     #[test]

@@ -18,19 +18,16 @@ const MAX_PARAMETERS: usize = 64;
 /// The parameter that may be repeated.
 const REPEATABLE: &str = "resource";
 
-/// Parses the parameters of a form or a query.
-///
-/// # Errors
-/// `invalid_request` if a parameter is repeated or not UTF-8, or if there are more than 64.
+/// The parameters of a form or a query.
 pub(super) struct Form(Vec<(String, String)>);
 
 impl Form {
-    /// The parameters of a form or a query.
+    /// Parses the parameters of a form or a query.
     ///
     /// # Errors
-    /// `invalid_request` when one is there twice, or is not text, or when there are more than 64.
+    /// `invalid_request` if a parameter is repeated or not UTF-8, or if there are more than 64.
     pub(super) fn parse(encoded: &[u8]) -> Result<Self, OAuthFault> {
-        let invalid = |what: String| OAuthFault::new(OAuthError::InvalidRequest, what);
+        let invalid = |message: String| OAuthFault::new(OAuthError::InvalidRequest, message);
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (name, value) in form_urlencoded::parse(encoded) {
             if pairs.len() == MAX_PARAMETERS {
@@ -41,7 +38,7 @@ impl Form {
             }
             if name != REPEATABLE && pairs.iter().any(|(known, _)| *known == name) {
                 let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
-                return Err(invalid(format!("the parameter \"{shown}\" is there more than once")));
+                return Err(invalid(format!("the parameter \"{shown}\" is repeated")));
             }
             pairs.push((name.into_owned(), value.into_owned()));
         }
@@ -57,8 +54,8 @@ impl Form {
         let (parts, body) = request.into_parts();
         if parts.uri.query().is_some_and(|query| !query.is_empty()) {
             return Err(OAuthErrorResponse::invalid(
-                "parameters go into the body, never into the address, where logs and histories \
-                    keep them",
+                "send the parameters in the body: logs and browser histories keep parameters in \
+                    the URL",
             ));
         }
         let kind = body::media_type(&parts.headers);
@@ -102,14 +99,14 @@ impl Form {
 /// Returns the client's credentials, from HTTP Basic or from the form (RFC 6749 section 2.3.1).
 ///
 /// # Errors
-/// `invalid_client` if there are none, or by an unsupported method; `invalid_request` if both
+/// `invalid_client` without credentials, or for an unsupported method; `invalid_request` if both
 /// methods are used.
 pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credentials, OAuthFault> {
-    let invalid = |what: &str| OAuthFault::new(OAuthError::InvalidRequest, what);
-    let unknown = |what: &str| OAuthFault::new(OAuthError::InvalidClient, what);
+    let invalid = |message: &str| OAuthFault::new(OAuthError::InvalidRequest, message);
+    let unknown = |message: &str| OAuthFault::new(OAuthError::InvalidClient, message);
     if form.get("client_assertion").is_some() || form.get("client_assertion_type").is_some() {
         return Err(unknown(
-            "clients authenticate by their secret, or are public; assertions are not offered",
+            "clients authenticate with a secret, or are public; assertions are not supported",
         ));
     }
     let mut lines = headers.get_all(AUTHORIZATION).iter();
@@ -125,12 +122,12 @@ pub(super) fn credentials(headers: &HeaderMap, form: &Form) -> Result<Credential
         basic(line).ok_or_else(|| unknown("the Authorization header is not HTTP Basic"))?;
     if form.get("client_secret").is_some() {
         return Err(invalid(
-            "the client authenticates in two ways; send the secret by one of them",
+            "the client authenticates in two ways; send the secret in one of them",
         ));
     }
     if form.get("client_id").is_some_and(|named| named != client_id) {
         return Err(invalid(
-            "client_id is another one in the form than in the Authorization header",
+            "client_id in the form differs from the one in the Authorization header",
         ));
     }
     Ok(Credentials { client_id, secret: Some(secret) })
@@ -145,12 +142,12 @@ fn basic(line: &HeaderValue) -> Option<(String, Secret)> {
     }
     let joined = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
     let (id, secret) = joined.split_once(':')?;
-    let id = decoded(id)?;
-    (!id.is_empty()).then_some((id, Secret::new(decoded(secret)?)))
+    let id = decode(id)?;
+    (!id.is_empty()).then_some((id, Secret::new(decode(secret)?)))
 }
 
 /// Decodes one value of a form.
-fn decoded(text: &str) -> Option<String> {
+fn decode(text: &str) -> Option<String> {
     // Parsed as the value of a nameless parameter. A `&` would begin another parameter, so it must
     // be encoded.
     if text.contains('&') {

@@ -33,7 +33,7 @@ struct ServerMetadata {
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
-    /// Only when clients may register themselves.
+    /// Only if clients can register themselves.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String)]
     registration_endpoint: Option<String>,
@@ -68,11 +68,11 @@ fn offered_scopes() -> Vec<&'static str> {
 fn server_metadata(app: &AppState) -> Json<ServerMetadata> {
     let issuer = app.brain.access.issuer();
     let at = |path: &str| format!("{issuer}{path}");
-    let open = app.brain.config().http.dynamic_registration;
+    let is_open = app.brain.config().http.dynamic_registration;
     Json(ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),
-        registration_endpoint: open.then(|| at("/register")),
+        registration_endpoint: is_open.then(|| at("/register")),
         revocation_endpoint: at("/revoke"),
         scopes_supported: offered_scopes(),
         response_types_supported: vec!["code"],
@@ -98,7 +98,7 @@ fn resource_metadata(app: &AppState, path: &str) -> Json<ResourceMetadata> {
     })
 }
 
-/// About the authorization server.
+/// Returns the metadata of the authorization server.
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-authorization-server",
@@ -106,7 +106,7 @@ fn resource_metadata(app: &AppState, path: &str) -> Json<ResourceMetadata> {
     responses(
         (
             status = 200,
-            description = "Where everything is, and what is offered (RFC 8414)",
+            description = "The endpoints and the supported features (RFC 8414)",
             body = ServerMetadata
         )
     )
@@ -115,7 +115,7 @@ async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
     server_metadata(&app)
 }
 
-/// The same, where clients of `/mcp` look for it.
+/// Returns the same metadata at the path where clients of `/mcp` look for it.
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-authorization-server/mcp",
@@ -123,7 +123,7 @@ async fn server(State(app): State<AppState>) -> Json<ServerMetadata> {
     responses(
         (
             status = 200,
-            description = "Where everything is, and what is offered (RFC 8414)",
+            description = "The endpoints and the supported features (RFC 8414)",
             body = ServerMetadata
         )
     )
@@ -132,7 +132,7 @@ async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
     server_metadata(&app)
 }
 
-/// About this service as what tokens are good for.
+/// Returns the metadata of this service as a protected resource.
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-protected-resource",
@@ -140,7 +140,7 @@ async fn server_for_mcp(State(app): State<AppState>) -> Json<ServerMetadata> {
     responses(
         (
             status = 200,
-            description = "Who gives out tokens for this service (RFC 9728)",
+            description = "The authorization server of this service (RFC 9728)",
             body = ResourceMetadata
         )
     )
@@ -149,7 +149,7 @@ async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
     resource_metadata(&app, "")
 }
 
-/// About `/mcp` as what tokens are good for.
+/// Returns the metadata of `/mcp` as a protected resource.
 #[utoipa::path(
     get,
     path = "/.well-known/oauth-protected-resource/mcp",
@@ -157,7 +157,7 @@ async fn resource(State(app): State<AppState>) -> Json<ResourceMetadata> {
     responses(
         (
             status = 200,
-            description = "Who gives out tokens for this service (RFC 9728)",
+            description = "The authorization server of this service (RFC 9728)",
             body = ResourceMetadata
         )
     )

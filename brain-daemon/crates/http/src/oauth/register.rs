@@ -23,12 +23,12 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it is the schema of a body whose members are read one by one")]
 struct ClientMetadata {
-    /// `https`, or this very machine by `http`; 2000 bytes at most each.
+    /// With `https`, or with `http` on this machine; at most 2000 bytes each.
     #[schema(min_items = 1, max_items = 10)]
     redirect_uris: Vec<String>,
     #[schema(max_length = 120)]
     client_name: Option<String>,
-    /// What it may ask for, with spaces between them.
+    /// The scopes that it can request, separated by spaces.
     scope: Option<String>,
     grant_types: Option<Vec<String>>,
     /// The client gets `none`. `client_secret_post` and `client_secret_basic` are accepted, too.
@@ -67,7 +67,7 @@ impl ClientInformation {
 /// Registers a client at its own request.
 ///
 /// Off unless `http.dynamic_registration` is `true`. Such a client is public, and can only ask the
-/// owner for consent. 50 registrations in an hour from one address are too many.
+/// owner for consent. At most 50 registrations an hour from one address are accepted.
 #[utoipa::path(
     post,
     path = "/register",
@@ -78,7 +78,7 @@ impl ClientInformation {
         (status = 400, description = "RFC 7591 section 3.2.2", body = OAuthErrorBody),
         (
             status = 403,
-            description = "Clients may not register themselves here",
+            description = "Dynamic registration is off",
             body = OAuthErrorBody
         ),
         (status = 413, description = "The body is too large", body = OAuthErrorBody),
@@ -97,9 +97,9 @@ async fn register(
     request: Request,
 ) -> Result<Response, OAuthErrorResponse> {
     if !app.brain.config().http.dynamic_registration {
-        let description = "clients do not register themselves here; ask the owner of this brain to \
-            register this one with `brain clients register`, or to set http.dynamic_registration \
-            to true";
+        let description = "clients cannot register themselves here; ask the owner of this brain to \
+            register this client with `brain clients register`, or to set \
+            http.dynamic_registration to true";
         return Err(OAuthErrorResponse::new(
             StatusCode::FORBIDDEN,
             OAuthError::AccessDenied.as_str(),

@@ -104,7 +104,7 @@ struct RevokeForm {
     client_secret: String,
 }
 
-/// Tokens for a client's secret, for a code or for a refresh token.
+/// Issues tokens for a client's secret, a code or a refresh token.
 ///
 /// After 50 failures of one address for one client in 15 minutes, or 500 for all clients, further
 /// failures are answered with 429.
@@ -116,14 +116,14 @@ struct RevokeForm {
     request_body(
         content = TokenForm,
         content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB. Nothing may be there twice, and nothing in the address."
+        description = "At most 64 KiB. No parameter may be repeated, and none may be in the URL."
     ),
     responses(
         (status = 200, description = "Tokens", body = TokenAnswer),
         (status = 400, description = "RFC 6749 section 5.2", body = OAuthErrorBody),
         (
             status = 401,
-            description = "`invalid_client`: unknown, or its secret is wrong",
+            description = "`invalid_client`: unknown client, or wrong secret",
             body = OAuthErrorBody,
             headers(("WWW-Authenticate" = String))
         ),
@@ -144,13 +144,14 @@ async fn token(
 ) -> Result<Response, OAuthErrorResponse> {
     let (from, headers) = (client_address::of_request(&app, &request), request.headers().clone());
     let form = Form::read(request).await?;
-    let offer = offer(&form)?;
+    let grant = parse_grant(&form)?;
     let resource = form.resources();
-    let who = credentials(&headers, &form)?;
-    let client = who.client_id.clone();
+    let credentials = credentials(&headers, &form)?;
+    let client = credentials.client_id.clone();
     let issued = count_failures(&app, from, &client, async {
-        let issued =
-            app.block(move |brain| brain.access.exchange(&who, &offer, &resource)).await??;
+        let issued = app
+            .block(move |brain| brain.access.exchange(&credentials, &grant, &resource))
+            .await??;
         dispatch::set_caller(&client);
         Ok(issued)
     });
@@ -158,8 +159,8 @@ async fn token(
 }
 
 /// Parses the grant that a client presents.
-fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
-    let needed = |name: &str| {
+fn parse_grant(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
+    let required = |name: &str| {
         form.secret(name).ok_or_else(|| {
             OAuthFault::new(OAuthError::InvalidRequest, format!("{name} is missing"))
         })
@@ -172,12 +173,12 @@ fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
             AuthorizationGrant::ClientCredentials { scope: form.text("scope") }
         }
         Some(GrantType::AuthorizationCode) => AuthorizationGrant::Code {
-            code: needed("code")?,
+            code: required("code")?,
             redirect_uri: form.text("redirect_uri"),
             verifier: form.secret("code_verifier"),
         },
         Some(GrantType::RefreshToken) => AuthorizationGrant::Refresh {
-            token: needed("refresh_token")?,
+            token: required("refresh_token")?,
             scope: form.text("scope"),
         },
         None => {
@@ -190,7 +191,7 @@ fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
 
 /// Revokes a token.
 ///
-/// Unknown tokens are no error: they are invalid already.
+/// An unknown token is no error, because it is invalid already.
 #[utoipa::path(
     post,
     path = "/revoke",
@@ -199,14 +200,14 @@ fn offer(form: &Form) -> Result<AuthorizationGrant, OAuthFault> {
     request_body(
         content = RevokeForm,
         content_type = "application/x-www-form-urlencoded",
-        description = "At most 64 KiB. Nothing may be there twice, and nothing in the address."
+        description = "At most 64 KiB. No parameter may be repeated, and none may be in the URL."
     ),
     responses(
-        (status = 200, description = "The token is worth nothing now"),
+        (status = 200, description = "The token is invalid now"),
         (status = 400, description = "RFC 7009 section 2.2.1", body = OAuthErrorBody),
         (
             status = 401,
-            description = "`invalid_client`: unknown, or its secret is wrong",
+            description = "`invalid_client`: unknown client, or wrong secret",
             body = OAuthErrorBody,
             headers(("WWW-Authenticate" = String))
         ),
@@ -229,14 +230,14 @@ async fn revoke(
     let form = Form::read(request).await?;
     let token =
         form.secret("token").ok_or_else(|| OAuthErrorResponse::invalid("token is missing"))?;
-    let who = credentials(&headers, &form)?;
-    let client = who.client_id.clone();
-    let done = count_failures(&app, from, &client, async {
-        app.block(move |brain| brain.access.revoke(&who, &token)).await??;
+    let credentials = credentials(&headers, &form)?;
+    let client = credentials.client_id.clone();
+    let revoked = count_failures(&app, from, &client, async {
+        app.block(move |brain| brain.access.revoke(&credentials, &token)).await??;
         dispatch::set_caller(&client);
         Ok(())
     });
-    done.await?;
+    revoked.await?;
     Ok(no_store(StatusCode::OK, ()))
 }
 

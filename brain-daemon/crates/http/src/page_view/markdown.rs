@@ -1,9 +1,9 @@
-//! Renders markdown as HTML in which nothing acts.
+//! Renders markdown as inert HTML.
 //!
 //! Raw HTML is shown as text, images are their descriptions, and links lead to pages or the web.
 //! The parser emits tags one by one, so no template can hold them; [`Writer`] takes only constant
-//! names of elements and escapes everything else. No HTML from outside is cleaned anywhere, so
-//! there is nothing for a sanitizer to do. No I/O.
+//! names of elements and escapes everything else. No sanitizer is needed, because raw HTML is never
+//! written. No I/O.
 
 use std::ops::ControlFlow;
 

@@ -20,36 +20,36 @@ use brain_protocol::{Fault, FaultCode, Get, Links, Page, PageRef, Search, Secret
 use super::session_store::Purpose;
 use super::{AppState, HttpError, body, client_address, dispatch, session};
 use brain_base::caller::Caller;
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 
 /// The path.
 pub(super) const PATH: &str = "/page/{*name}";
 /// The query of a URL that was reloaded, so that it is reloaded only once.
-const RELOADED: &str = "again";
+const RELOADED_QUERY: &str = "again";
 /// The number of pages that are suggested for a missing one.
 const MAX_SUGGESTIONS: u32 = 5;
 
 /// Returns the routes. The OpenAPI document leaves out pages for browsers.
 pub(super) fn routes() -> Router<AppState> {
-    Router::new().route(PATH, get(shown).post(sign_in))
+    Router::new().route(PATH, get(show_page).post(sign_in))
 }
 
-async fn shown(
+async fn show_page(
     State(app): State<AppState>,
     Path(name): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, HttpError> {
-    let Some(caller) = session::reader(&app, &headers) else {
+    let Some(caller) = session::session_owner(&app, &headers) else {
         // Browsers send the session's cookie with links of this page, not with links of other
         // sites.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(match from_elsewhere && uri.query().is_none() {
-            true => templates::reload(&format!("{}?{RELOADED}", page_path(&name))),
+            true => templates::reload(&format!("{}?{RELOADED_QUERY}", page_path(&name))),
             false => templates::sign_in(StatusCode::UNAUTHORIZED, &page_path(&name), None),
         });
     };
-    app.block(move |brain| show(brain, &caller, &name)).await?.map_err(HttpError::from)
+    app.block(move |brain| page_response(brain, &caller, &name)).await?.map_err(HttpError::from)
 }
 
 /// Opens a session with the admin token and redirects to the page.
@@ -63,38 +63,38 @@ async fn sign_in(
         return Err(session::csrf_error("open the page itself"));
     }
     let (parts, content) = request.into_parts();
-    let again =
+    let retry =
         |status, problem: &str| templates::sign_in(status, &page_path(&name), Some(problem));
-    let form =
+    let is_form =
         body::media_type(&parts.headers).as_deref() == Some("application/x-www-form-urlencoded");
-    let Some(bytes) = body::read(content).await.ok().filter(|_| form) else {
-        return Ok(again(StatusCode::BAD_REQUEST, "The form could not be read. Try again."));
+    let Some(bytes) = body::read(content).await.ok().filter(|_| is_form) else {
+        return Ok(retry(StatusCode::BAD_REQUEST, "The form could not be read. Try again."));
     };
-    let given = url::form_urlencoded::parse(&bytes).find(|(field, _)| field == "admin_token");
-    let token = Secret::new(given.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
+    let field = url::form_urlencoded::parse(&bytes).find(|(name, _)| name == "admin_token");
+    let token = Secret::new(field.map(|(_, token)| token.trim().to_owned()).unwrap_or_default());
     let now = app.brain.now();
     if !app.brain.access.is_admin_token(token.expose()) {
         return Ok(match app.failures.logins.count(from, "", now) {
-            Ok(()) => again(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
+            Ok(()) => retry(StatusCode::UNAUTHORIZED, "This is not the admin token of this brain."),
             Err(seconds) => {
                 let problem = format!("Too many wrong tokens. Try again in {seconds} seconds.");
-                let mut response = again(StatusCode::TOO_MANY_REQUESTS, &problem);
+                let mut response = retry(StatusCode::TOO_MANY_REQUESTS, &problem);
                 response.headers_mut().insert(RETRY_AFTER, seconds.into());
                 response
             }
         });
     }
     dispatch::set_caller("admin");
-    let opened = app.sessions.open(Purpose::Admin, &token, now)?;
+    let session_id = app.sessions.open(Purpose::Admin, &token, now)?;
     let mut response = (StatusCode::SEE_OTHER, [(LOCATION, page_path(&name))]).into_response();
-    if let Some(cookie) = session::set_cookie(&app, Purpose::Admin, &opened) {
+    if let Some(cookie) = session::set_cookie(&app, Purpose::Admin, &session_id) {
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(response)
 }
 
-/// Shows the page, or says that it does not exist. Blocks.
-fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fault> {
+/// Returns the page, or a message that it does not exist. Blocks.
+fn page_response(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fault> {
     let page_ref = match parse(name) {
         Ok(page_ref) => page_ref,
         Err(nearest) => {
@@ -103,14 +103,14 @@ fn show(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Response, Fau
             return Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near));
         }
     };
-    match brain.run(caller, Get { page: page_ref.clone(), version: None }, &Silent) {
+    match brain.run(caller, Get { page: page_ref.clone(), version: None }, &NoProgress) {
         Ok(page) => {
             let links = links(brain, caller, &page)?;
             let _permit = brain.text_permit(page.body.len());
             Ok(templates::page(&page, |target| resolve(&page, &links, target)))
         }
         Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
-            let message = format!("There is no page \"{name}\" now.");
+            let message = format!("There is no page \"{name}\".");
             Ok(templates::missing(
                 StatusCode::NOT_FOUND,
                 &message,
@@ -147,7 +147,7 @@ fn links(
     page: &Page,
 ) -> Result<HashMap<String, String>, Fault> {
     let this = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
-    let found = brain.run(caller, Links { page: this }, &Silent)?;
+    let found = brain.run(caller, Links { page: this }, &NoProgress)?;
     let urls = found.links.into_iter().filter_map(|link| {
         let (source, slug) = (link.source_id?, link.slug?);
         Some((link.target, page_path(&format!("{source}:{slug}"))))
@@ -155,7 +155,7 @@ fn links(
     Ok(urls.collect())
 }
 
-/// Returns the URL of a link: an existing page, or where it would be.
+/// Returns the URL of a link's page, even if the page does not exist yet.
 fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option<String> {
     if let Some(address) = links.get(target) {
         return Some(address.clone());
@@ -181,7 +181,7 @@ fn suggestions(
     {
         let search =
             Search { query: query.to_owned(), limit: MAX_SUGGESTIONS, ..Search::default() };
-        let hits = brain.run(caller, search, &Silent)?.hits;
+        let hits = brain.run(caller, search, &NoProgress)?.hits;
         if !hits.is_empty() {
             let named = |hit: brain_protocol::Hit| {
                 (

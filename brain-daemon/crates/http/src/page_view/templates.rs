@@ -49,7 +49,7 @@ fn facts(page: &Page) -> Vec<(&'static str, Markup)> {
     }
     facts.push(("Changed", text(&page.updated_at)));
     if let Some(kind) = &page.source_kind {
-        facts.push(("Came by", text(kind)));
+        facts.push(("Received by", text(kind)));
     }
     if let Some(uri) = &page.source_uri {
         let link = url::Url::parse(uri).ok().filter(|url| matches!(url.scheme(), "http" | "https"));

@@ -1,9 +1,9 @@
 //! `/voice`: webhooks of the telephony provider.
 //!
 //! A handler verifies the signature, passes the turn to the brain, and returns its reply as markup.
-//! No state is kept between two turns: it is in the URL that the provider calls next, which is
-//! signed. A request with a valid signature is always answered with status 200 and markup, so that
-//! the caller never hears an error of the provider.
+//! No state is kept between two turns. It is in the URL that the provider calls next, which the
+//! signature covers. A request with a valid signature is always answered with status 200 and
+//! markup, so that the caller never hears an error of the provider.
 
 mod signed;
 mod upstream;
@@ -47,21 +47,21 @@ pub(super) struct Telephone {
 }
 
 impl Telephone {
-    /// Logs which setting is missing. Only once, because anybody can cause it.
+    /// Logs which setting is missing. Only once, because any request can cause it.
     fn log_missing(&self, missing: &str) {
         if !self.logged_missing.swap(true, Ordering::Relaxed) {
             tracing::error!("a call over /voice was refused: {missing}");
         }
     }
 
-    /// Logs the expected address of an invalid signature, once. A stranger's signature is never
-    /// valid; the provider's is not either if the configuration is wrong.
+    /// Logs the expected address of an invalid signature, once. With a wrong configuration, even
+    /// the provider's signatures are invalid.
     fn log_invalid(&self, public: &str) {
         if !self.logged_invalid.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "a request to /voice was refused: it is not signed with the telephony account's \
                     auth token for an address that begins with {public}; if calls end with an \
-                    error of the provider's, compare both with its console; this is said once"
+                    error of the provider's, compare both with its console; this is logged once"
             );
         }
     }
@@ -115,26 +115,26 @@ struct VoiceResponses;
 
 impl utoipa::IntoResponses for VoiceResponses {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let refused = [
+        let errors = [
             (
                 "403",
                 "`invalid_signature`: the telephony provider did not sign this for this address",
             ),
             ("413", "The body is too large"),
             ("429", "`rate_limited`: too many wrong signatures"),
-            ("503", "`not_set_up`: there is nothing to check signatures with"),
+            ("503", "`not_set_up`: the token or the public address is missing"),
         ];
         let markup = Content::builder().schema(Some(String::schema())).build();
-        let spoken = ResponseBuilder::new()
+        let success = ResponseBuilder::new()
             .description("Markup for the provider")
             .content("text/xml", markup);
-        let refused = refused.map(|(status, what)| {
+        let errors = errors.map(|(status, description)| {
             let body = Content::builder().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
             let response =
-                ResponseBuilder::new().description(what).content("application/json", body);
+                ResponseBuilder::new().description(description).content("application/json", body);
             (status.to_owned(), RefOr::T(response.build()))
         });
-        [("200".to_owned(), RefOr::T(spoken.build()))].into_iter().chain(refused).collect()
+        [("200".to_owned(), RefOr::T(success.build()))].into_iter().chain(errors).collect()
     }
 }
 
@@ -231,7 +231,7 @@ async fn recording(State(app): State<AppState>, request: Request) -> Result<Resp
     Ok(answer_turn(&app, &call, event).await)
 }
 
-/// The text of a message is there.
+/// The transcription of a message is ready.
 #[utoipa::path(
     post,
     path = "/voice/transcription",
@@ -301,9 +301,9 @@ async fn passed_on(
     }
 }
 
-/// VoiceResponses a turn, or apologizes.
+/// Answers a turn, or apologizes.
 async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) -> Response {
-    let number = |name: &str, most: u32| call.get(name).parse().unwrap_or(0).min(most);
+    let number = |name: &str, max: u32| call.get(name).parse().unwrap_or(0).min(max);
     let turn = VoiceTurn {
         call: call.get("CallSid").into(),
         turn: number("turn", MAX_TURNS),
@@ -312,16 +312,16 @@ async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) ->
         asked: Some(call.get("asked")).filter(|asked| !asked.is_empty()).map(Into::into),
         silences: number("silences", MAX_TURNS),
     };
-    let again = turn.clone();
-    let asking = app.block(move |brain| {
+    let failed_turn = turn.clone();
+    let reply = app.block(move |brain| {
         let caller = brain.voice.telephone_caller(&turn.from)?;
-        brain.run(&caller, turn, &brain_core::Silent)
+        brain.run(&caller, turn, &brain_core::NoProgress)
     });
-    let spoken = wait_for_reply(DEADLINE, asking).await.unwrap_or_else(|why| {
+    let reply = wait_for_reply(DEADLINE, reply).await.unwrap_or_else(|why| {
         tracing::error!("cannot answer a turn of a call: {why}");
-        app.brain.voice.apology(Some(&again))
+        app.brain.voice.apology(Some(&failed_turn))
     });
-    markup(app, &spoken, again.turn + 1)
+    markup(app, &reply, failed_turn.turn + 1)
 }
 
 /// Waits for the brain's reply until `deadline`.
@@ -330,10 +330,10 @@ async fn answer_turn(app: &AppState, call: &SignedRequest, event: VoiceEvent) ->
 /// The reason, for the log.
 async fn wait_for_reply(
     deadline: Duration,
-    asking: impl Future<Output = Result<Result<VoiceReply, brain_protocol::Fault>, HttpError>>,
+    reply: impl Future<Output = Result<Result<VoiceReply, brain_protocol::Fault>, HttpError>>,
 ) -> Result<VoiceReply, String> {
-    match tokio::time::timeout(deadline, asking).await {
-        Ok(Ok(Ok(spoken))) => Ok(spoken),
+    match tokio::time::timeout(deadline, reply).await {
+        Ok(Ok(Ok(reply))) => Ok(reply),
         Ok(Ok(Err(fault))) => Err(fault.to_string()),
         Ok(Err(refusal)) => Err(refusal.message().into()),
         Err(_) => Err(format!("it took longer than {} seconds", deadline.as_secs())),
@@ -341,7 +341,7 @@ async fn wait_for_reply(
 }
 
 /// Returns a reply in the provider's markup.
-fn markup(app: &AppState, spoken: &VoiceReply, next: u32) -> Response {
+fn markup(app: &AppState, reply: &VoiceReply, next: u32) -> Response {
     let voice = app.brain.config().voice();
     let style = VoiceStyle {
         language: voice.map_or("en-US", |voice| &voice.language),
@@ -349,7 +349,7 @@ fn markup(app: &AppState, spoken: &VoiceReply, next: u32) -> Response {
         base: PATH,
         next,
     };
-    ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(spoken, &style)).into_response()
+    ([(header::CONTENT_TYPE, "text/xml; charset=utf-8")], twiml(reply, &style)).into_response()
 }
 
 /// Parses a probability as a percentage.
@@ -364,20 +364,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_or_failed_reply_is_an_error() {
-        let told = wait_for_reply(Duration::from_millis(10), std::future::pending()).await;
-        assert!(told.is_err_and(|why| why.contains("took longer")), "it never answers");
+        let result = wait_for_reply(Duration::from_millis(10), std::future::pending()).await;
+        assert!(result.is_err_and(|why| why.contains("took longer")), "it never answers");
         let spoken =
             VoiceReply { say: vec!["x".into()], then: brain_protocol::VoiceAction::HangUp };
-        // A panic comes as a refusal.
+        // A panic becomes an HTTP error.
         assert!(
-            wait_for_reply(DEADLINE, async { Err(super::super::defect()) })
+            wait_for_reply(DEADLINE, async { Err(super::super::internal_error()) })
                 .await
                 .is_err_and(|why| why.contains("defect"))
         );
         let fault =
             brain_protocol::Fault::new(brain_protocol::FaultCode::DiskFull, "the disk is full");
-        let told = wait_for_reply(DEADLINE, async { Ok(Err(fault)) }).await;
-        assert!(told.is_err_and(|why| why.contains("the disk is full")));
+        let result = wait_for_reply(DEADLINE, async { Ok(Err(fault)) }).await;
+        assert!(result.is_err_and(|why| why.contains("the disk is full")));
         let soon = async {
             tokio::task::yield_now().await;
             Ok(Ok(spoken.clone()))

@@ -42,8 +42,8 @@ impl SignedRequest {
 /// incomplete.
 pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedRequest, HttpError> {
     let from = client_address::of_request(app, &request);
-    let (parts, sent) = request.into_parts();
-    let checked = check(app, parts, sent).await;
+    let (parts, body) = request.into_parts();
+    let checked = check(app, parts, body).await;
     checked.map_err(|refusal| {
         if refusal.status() != StatusCode::FORBIDDEN {
             return refusal;
@@ -56,11 +56,11 @@ pub(super) async fn verify(app: &AppState, request: Request) -> Result<SignedReq
     })
 }
 
-async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<SignedRequest, HttpError> {
+async fn check(app: &AppState, parts: Parts, content: Body) -> Result<SignedRequest, HttpError> {
     let signature = single_field(&parts.headers, SIGNATURE)
         .and_then(|text| Signature::read(text, single_field(&parts.headers, SETTINGS)))
         .ok_or_else(invalid_signature)?;
-    let body = body::read(sent)
+    let body = body::read(content)
         .await
         .map_err(|why| HttpError::new(why.status(), "bad_request", why.message()))?;
     let (token, public) =
@@ -69,7 +69,7 @@ async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<SignedRequest
     let is_form = body::media_type(&parts.headers)
         .is_some_and(|kind| kind == "application/x-www-form-urlencoded");
     let posted = if is_form { pairs(&body) } else { Vec::new() };
-    // A form's parameters are signed; of any other body, the digest is.
+    // The signature covers the parameters of a form, or the digest of another body.
     let other = Some(&body[..]).filter(|body| !is_form && !body.is_empty());
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     let url = format!("{public}{path}");
@@ -83,8 +83,8 @@ async fn check(app: &AppState, parts: Parts, sent: Body) -> Result<SignedRequest
         return Err(invalid_signature());
     }
     dispatch::set_caller(TELEPHONE);
-    let asked = pairs(parts.uri.query().unwrap_or_default().as_bytes());
-    let form = if is_form { posted.into_iter().chain(asked).collect() } else { asked };
+    let query = pairs(parts.uri.query().unwrap_or_default().as_bytes());
+    let form = if is_form { posted.into_iter().chain(query).collect() } else { query };
     Ok(SignedRequest { parts, body, public, form })
 }
 
@@ -100,12 +100,10 @@ fn require_setup(
     let missing = match (token, public) {
         (Ok(Some(token)), Some(public)) => return Ok((token, public)),
         (Err(fault), _) => fault.to_string(),
-        (Ok(None), _) => {
-            "there is no token to check the telephony provider's signatures with: put \
+        (Ok(None), _) => "there is no token to verify the telephony provider's signatures: put \
             the account's auth token into secrets/telephony-auth-token in the brain's home, for \
             its owner only"
-                .into()
-        }
+            .into(),
         (_, None) => "the address at which the telephony provider calls is not known: set \
             http.base_url or tunnel.domain, or start the tunnel with `brain tunnel start`"
             .into(),
@@ -115,9 +113,9 @@ fn require_setup(
     Err(HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "not_set_up", message))
 }
 
-/// The same error for every cause, so that nobody learns how close an attempt was.
+/// Returns the same error for every cause, so that it does not help an attacker.
 fn invalid_signature() -> HttpError {
-    let message = "this is no request that the telephony provider signed for this address";
+    let message = "the telephony provider did not sign this request for this address";
     HttpError::new(StatusCode::FORBIDDEN, "invalid_signature", message)
 }
 

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::{AppState, HttpError, defect};
+use super::super::{AppState, HttpError, internal_error};
 use super::DEADLINE;
 use super::signed::SignedRequest;
 use brain_config::HttpUrl;
@@ -33,8 +33,8 @@ const MAX_WEBSOCKETS: usize = 32;
 const MAX_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
 /// The time until the second side of a WebSocket must end, too.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Fields of one connection (RFC 9110 section 7.6.1), and fields that say how a request came here.
-/// They are not forwarded.
+/// Fields that are not forwarded: fields of one connection (RFC 9110 section 7.6.1), and fields
+/// about the way of the request.
 const NOT_FORWARDED: [&str; 13] = [
     "connection",
     "keep-alive",
@@ -50,7 +50,7 @@ const NOT_FORWARDED: [&str; 13] = [
     "expect",
     "forwarded",
 ];
-/// The beginning of further such fields.
+/// The beginning of further fields that are not forwarded.
 const FORWARDED: &str = "x-forwarded-";
 
 /// Permits for WebSockets.
@@ -69,23 +69,26 @@ impl Default for WebSocketPermits {
 pub(super) async fn forward(
     app: &AppState,
     call: &SignedRequest,
-    theirs: OnUpgrade,
+    provider_upgrade: OnUpgrade,
 ) -> Result<Option<Response>, HttpError> {
     let Some(upstream) = app.brain.config().voice().and_then(|voice| voice.upstream.as_ref())
     else {
-        return Err(defect());
+        return Err(internal_error());
     };
-    let upgrades = websocket_protocol(&call.parts.headers).is_some();
-    let permit = if upgrades { Some(app.shared.telephone.websockets.acquire()?) } else { None };
-    let answered = tokio::time::timeout(DEADLINE, exchange(upstream, call, theirs, permit)).await;
-    let reason = match answered {
-        Ok(Ok(response)) if upgrades || !is_error(response.status()) => return Ok(Some(response)),
+    let is_websocket = websocket_protocol(&call.parts.headers).is_some();
+    let permits = &app.shared.telephone.websockets;
+    let permit = if is_websocket { Some(permits.acquire()?) } else { None };
+    let answer = exchange(upstream, call, provider_upgrade, permit);
+    let reason = match tokio::time::timeout(DEADLINE, answer).await {
+        Ok(Ok(response)) if is_websocket || !is_error(response.status()) => {
+            return Ok(Some(response));
+        }
         Ok(Ok(response)) => format!("it answered {}", response.status()),
         Ok(Err(reason)) => reason,
         Err(_) => format!("it took longer than {} seconds", DEADLINE.as_secs()),
     };
     tracing::error!("the voice agent at {upstream} (voice.upstream) gave no answer: {reason}");
-    if upgrades {
+    if is_websocket {
         let message =
             "the voice agent behind this address does not answer; the log of the daemon says why";
         return Err(HttpError::new(StatusCode::BAD_GATEWAY, "service_failed", message));
@@ -101,8 +104,7 @@ fn is_error(status: StatusCode) -> bool {
 impl WebSocketPermits {
     fn acquire(&self) -> Result<OwnedSemaphorePermit, HttpError> {
         Arc::clone(&self.0).try_acquire_owned().map_err(|_| {
-            let message =
-                format!("{MAX_WEBSOCKETS} calls are under way, which is as many as there may be");
+            let message = format!("{MAX_WEBSOCKETS} calls are in progress, which is the maximum");
             HttpError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", message)
         })
     }
@@ -112,7 +114,7 @@ impl WebSocketPermits {
 async fn exchange(
     upstream: &HttpUrl,
     call: &SignedRequest,
-    theirs: OnUpgrade,
+    provider_upgrade: OnUpgrade,
     permit: Option<OwnedSemaphorePermit>,
 ) -> Result<Response, String> {
     let authority = upstream.authority();
@@ -134,18 +136,18 @@ async fn exchange(
     else {
         return answer(response).await;
     };
-    let mut back = Response::new(Body::empty());
-    *back.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    *back.headers_mut() = forwarded_fields(response.headers());
-    copy_upgrade(back.headers_mut(), response.headers());
-    let ours = hyper::upgrade::on(response);
+    let mut forwarded = Response::new(Body::empty());
+    *forwarded.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    *forwarded.headers_mut() = forwarded_fields(response.headers());
+    copy_upgrade(forwarded.headers_mut(), response.headers());
+    let agent_upgrade = hyper::upgrade::on(response);
     tokio::spawn(async move {
-        if let (Ok(theirs), Ok(ours)) = tokio::join!(theirs, ours) {
-            copy_both_ways(theirs, ours).await;
+        if let (Ok(provider), Ok(agent)) = tokio::join!(provider_upgrade, agent_upgrade) {
+            copy_both_ways(provider, agent).await;
         }
         drop(permit);
     });
-    Ok(back)
+    Ok(forwarded)
 }
 
 /// Returns the request for the agent.
@@ -177,25 +179,25 @@ fn request(
 async fn answer(response: axum::http::Response<Incoming>) -> Result<Response, String> {
     let (parts, body) = response.into_parts();
     let body = Limited::new(body, MAX_RESPONSE).collect().await.map_err(|e| e.to_string())?;
-    let mut back = Response::new(Body::from(body.to_bytes()));
-    *back.status_mut() = parts.status;
-    *back.headers_mut() = forwarded_fields(&parts.headers);
-    Ok(back)
+    let mut forwarded = Response::new(Body::from(body.to_bytes()));
+    *forwarded.status_mut() = parts.status;
+    *forwarded.headers_mut() = forwarded_fields(&parts.headers);
+    Ok(forwarded)
 }
 
 /// Copies bytes in both directions until one side ends, and then the rest of the other.
-async fn copy_both_ways(theirs: Upgraded, ours: Upgraded) {
-    let (from_them, to_them) = tokio::io::split(TokioIo::new(theirs));
-    let (from_us, to_us) = tokio::io::split(TokioIo::new(ours));
-    let (mut there, mut back) =
-        (pin!(copy_one_way(from_them, to_us)), pin!(copy_one_way(from_us, to_them)));
-    let either = async {
+async fn copy_both_ways(provider: Upgraded, agent: Upgraded) {
+    let (from_provider, to_provider) = tokio::io::split(TokioIo::new(provider));
+    let (from_agent, to_agent) = tokio::io::split(TokioIo::new(agent));
+    let mut to_agent = pin!(copy_one_way(from_provider, to_agent));
+    let mut to_provider = pin!(copy_one_way(from_agent, to_provider));
+    let both = async {
         tokio::select! {
-            () = &mut there => tokio::time::timeout(CLOSE_TIMEOUT, back).await,
-            () = &mut back => tokio::time::timeout(CLOSE_TIMEOUT, there).await,
+            () = &mut to_agent => tokio::time::timeout(CLOSE_TIMEOUT, to_provider).await,
+            () = &mut to_provider => tokio::time::timeout(CLOSE_TIMEOUT, to_agent).await,
         }
     };
-    if tokio::time::timeout(MAX_DURATION, either).await.is_err() {
+    if tokio::time::timeout(MAX_DURATION, both).await.is_err() {
         tracing::warn!("WebSocket of a call closed after {} hours", MAX_DURATION.as_secs() / 3600);
     }
 }
@@ -210,19 +212,21 @@ async fn copy_one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite 
 
 /// Returns the fields to forward.
 fn forwarded_fields(headers: &HeaderMap) -> HeaderMap {
-    let named: HashSet<String> = headers
+    let connection_fields: HashSet<String> = headers
         .get_all(header::CONNECTION)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    let goes = |name: &str| {
-        !NOT_FORWARDED.contains(&name) && !name.starts_with(FORWARDED) && !named.contains(name)
+    let is_forwarded = |name: &str| {
+        !NOT_FORWARDED.contains(&name)
+            && !name.starts_with(FORWARDED)
+            && !connection_fields.contains(name)
     };
     headers
         .iter()
-        .filter(|(name, _)| goes(name.as_str()))
+        .filter(|(name, _)| is_forwarded(name.as_str()))
         .map(|(n, v)| (n.clone(), v.clone()))
         .collect()
 }

@@ -24,7 +24,7 @@ const MAX_EVENTS: usize = 20;
 /// Pages of one post or author that are shown.
 const MAX_PAGES: usize = 10;
 
-/// What was collected in a span of time.
+/// A digest of collected posts.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CollectorDigest {
@@ -99,9 +99,9 @@ impl ToolCall for CollectorDigest {
     fn call(self, context: &ToolContext) -> Result<CollectorOutput, Fault> {
         let mut limit = self.limit;
         loop {
-            let asked =
+            let request =
                 DigestRequest { since: self.since.clone(), limit, after: self.cursor.clone() };
-            let collected = CollectorOutput::of(context, context.ask(asked)?)?;
+            let collected = CollectorOutput::of(context, context.ask(request)?)?;
             if limit == 1 || json_len(&collected) <= MAX_ANSWER {
                 return Ok(collected);
             }
@@ -123,18 +123,18 @@ impl CollectorOutput {
         let note =
             format!("only the first {} are shown; a later since shows fewer", cut.join(", "));
         let (mut posts, mut authors) = (Vec::new(), Vec::new());
-        for DigestAuthor { id, handle, name, pages, posts: own, .. } in digest.authors {
+        for DigestAuthor { id, handle, name, pages, posts: author_posts, .. } in digest.authors {
             let author = handle.map_or(id, |handle| format!("@{handle}"));
-            for post in own {
+            for post in author_posts {
                 posts.push(Post::of(context, &author, post)?);
             }
-            let (about, only): (Vec<_>, Vec<_>) =
+            let (subjects, mentions): (Vec<_>, Vec<_>) =
                 pages.into_iter().partition(|it| it.relation == "subject");
             authors.push(Author {
                 author,
                 name: name.map(|name| shorten(&name, MAX_NAME_CHARS)),
-                pages: page_names(context, &about)?,
-                mentioned_in: page_names(context, &only)?,
+                pages: page_names(context, &subjects)?,
+                mentioned_in: page_names(context, &mentions)?,
             });
         }
         let topics = digest.topics.into_iter().take(MAX_TOPICS).map(Event::from);

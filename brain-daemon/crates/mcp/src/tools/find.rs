@@ -10,7 +10,7 @@ use super::read::{MAX_TITLE, MAX_TYPE, TextSelection, select_text};
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{FRAME, Trust, origin};
+use crate::trust::{MAX_FRAME, Trust, origin};
 use crate::{ToolContext, page_address, suggestions};
 use brain_page::page_url;
 
@@ -18,8 +18,8 @@ use brain_page::page_url;
 const MAX_RESULTS: usize = 10;
 /// Matches of a query that can be listed with cursors.
 const MAX_QUERY_RESULTS: usize = 200;
-/// Additional matches to request. A cursor finds its position again if at most this many new
-/// matches precede it.
+/// How many more matches to request than a page of results needs. A cursor finds its position again
+/// if at most this many new matches precede the position.
 const CURSOR_SLACK: usize = 10;
 
 /// The search of connectors: one argument, ids to fetch. Their contract allows no other.
@@ -130,7 +130,7 @@ impl ToolCall for Fetch {
             .map_or_else(|| name.clone(), |section| format!("{name}#{section}"));
         let title = shorten(&page.title, MAX_TITLE);
         let mut fetched = FetchOutput { id, title, text: String::new(), url, metadata };
-        let room = MAX_ANSWER.saturating_sub(json_len(&fetched) + FRAME + 200);
+        let room = MAX_ANSWER.saturating_sub(json_len(&fetched) + MAX_FRAME + 200);
         let part = select_text(
             &page,
             &TextSelection { heading: address.section.as_deref(), ..TextSelection::whole(room) },
@@ -154,7 +154,7 @@ pub(crate) struct Query {
     /// Words (not all need match), "a phrase", -word, prefix*, title:word
     query: String,
     #[schemars(range(min = 1, max = 50))]
-    #[serde(default = "ten")]
+    #[serde(default = "default_limit")]
     limit: u32,
     cursor: Option<String>,
     r#type: Option<String>,
@@ -169,7 +169,7 @@ pub(crate) struct Query {
     format: Format,
 }
 
-fn ten() -> u32 {
+fn default_limit() -> u32 {
     10
 }
 
@@ -222,13 +222,13 @@ impl ToolCall for Query {
     type Output = QueryOutput;
 
     fn call(self, context: &ToolContext) -> Result<QueryOutput, Fault> {
-        let source = self.source_id.as_deref().map(page_address::source).transpose()?;
-        let asked = (&self.query, &self.r#type, &self.tags, &source, &self.since, &self.until);
-        let cursors = Cursors::of(Self::NAME, &asked);
+        let source = self.source_id.as_deref().map(page_address::parse_source).transpose()?;
+        let filters = (&self.query, &self.r#type, &self.tags, &source, &self.since, &self.until);
+        let cursors = Cursors::of(Self::NAME, &filters);
         let after = cursors.position(self.cursor.as_deref())?;
-        let passed = cursor::rows_before(after.as_deref())?;
+        let rows_before = cursor::rows_before(after.as_deref())?;
         let limit = self.limit as usize;
-        let end = passed.saturating_add(limit + CURSOR_SLACK).min(MAX_QUERY_RESULTS);
+        let end = rows_before.saturating_add(limit + CURSOR_SLACK).min(MAX_QUERY_RESULTS);
         let found = search(
             context,
             brain_protocol::Search {
@@ -242,9 +242,9 @@ impl ToolCall for Query {
                 explain: false,
             },
         )?;
-        let more = found.truncated && end < MAX_QUERY_RESULTS;
+        let has_more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
-        let part = cursor::page_of(&found.hits, more, after.as_deref(), limit, key, |hit| {
+        let part = cursor::page_of(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
             Ok(QueryResult {
                 url: (self.format == Format::Detailed)
@@ -262,10 +262,11 @@ impl ToolCall for Query {
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {
             // The cause is shown to the owner only.
             (Some(_), _) => Some(
-                "the index is not complete just now: pages may be missing; try again later".into(),
+                "the index is incomplete at the moment: pages may be missing; try again later"
+                    .into(),
             ),
             (None, true) => Some(format!(
-                "only the best {MAX_QUERY_RESULTS} are shown; ask for something narrower"
+                "only the best {MAX_QUERY_RESULTS} are shown; use a more specific query"
             )),
             (None, false) => None,
         };
@@ -281,7 +282,7 @@ impl ToolCall for Query {
 fn search(context: &ToolContext, search: brain_protocol::Search) -> Result<Hits, Fault> {
     if search.query.trim().is_empty() {
         return Err(Fault::new(FaultCode::InvalidRequest, "the query is empty")
-            .hint("give words or a question; `list_pages` shows pages without any"));
+            .hint("give words or a question; `list_pages` lists pages without a query"));
     }
     context.ask(search)
 }

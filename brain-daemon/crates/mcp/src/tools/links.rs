@@ -15,7 +15,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors, ListPart};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, defect, page_address, suggestions};
+use crate::{ToolContext, missing_node, page_address, suggestions};
 
 /// The maximum number of pages that a walk visits.
 const MAX_PAGES: u32 = 1_000;
@@ -57,10 +57,10 @@ enum Direction {
 }
 
 impl Direction {
-    fn includes(self, way: LinkDirection) -> bool {
+    fn includes(self, direction: LinkDirection) -> bool {
         match self {
-            Self::Out => way == LinkDirection::Out,
-            Self::In => way == LinkDirection::In,
+            Self::Out => direction == LinkDirection::Out,
+            Self::In => direction == LinkDirection::In,
             Self::Both => true,
         }
     }
@@ -126,19 +126,18 @@ impl ToolCall for GetLinks {
     type Output = LinksOutput;
 
     fn call(self, context: &ToolContext) -> Result<LinksOutput, Fault> {
-        let page = page_address::page(&self.slug)?;
+        let page = page_address::parse_page(&self.slug)?;
         let cursors = Cursors::of(Self::NAME, &(&page, self.direction, self.depth));
         let after = cursors.position(self.cursor.as_deref())?;
         let (after, limit) = (after.as_deref(), self.limit as usize);
-        let (part, more) = if self.depth == 1 {
+        let (part, has_more) = if self.depth == 1 {
             direct_links(context, &page, self.direction, after, limit)?
         } else {
             linked_pages(context, &page, self.direction, self.depth, after, limit)?
         };
-        let end = part.next.is_none() && more;
-        let note = end.then(|| {
-            "there are more than can be shown; ask for one direction, or fewer steps".into()
-        });
+        let is_cut = part.next.is_none() && has_more;
+        let note =
+            is_cut.then(|| "not all links are shown; request one direction, or fewer steps".into());
         Ok(LinksOutput {
             links: part.rows,
             next_cursor: part.next.map(|position| cursors.after(&position)),
@@ -160,51 +159,52 @@ fn direct_links(
     let backlinks = direction
         .includes(LinkDirection::In)
         .then(|| context.ask(Backlinks { page: page.clone() }));
-    // A missing page can have backlinks; then it has no links of its own.
+    // A missing page can have backlinks, but no links.
     let backlinks = match (backlinks, &links) {
         (Some(Err(fault)), Some(Ok(_))) => return Err(fault),
-        (Some(Err(fault)), _) => return suggestions::on_not_found(context, page, Err(fault)),
+        (Some(Err(fault)), _) => return suggestions::add_suggestions(context, page, Err(fault)),
         (Some(Ok(found)), _) => Some(found),
         (None, _) => None,
     };
     let links = match (links, &backlinks) {
         (Some(Err(fault)), Some(_)) if fault.code == FaultCode::NotFound => None,
-        (Some(Err(fault)), _) => return suggestions::on_not_found(context, page, Err(fault)),
+        (Some(Err(fault)), _) => return suggestions::add_suggestions(context, page, Err(fault)),
         (Some(Ok(found)), _) => Some(found),
         (None, _) => None,
     };
-    let more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
-    let rows = |way, found: Option<LinksReply>| {
-        found.map_or_else(Vec::new, |found| found.links).into_iter().map(move |row| (way, row))
+    let has_more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
+    let rows = |direction, found: Option<LinksReply>| {
+        let links = found.map_or_else(Vec::new, |found| found.links);
+        links.into_iter().map(move |row| (direction, row))
     };
     let mut all: Vec<(LinkDirection, LinkRow)> =
         rows(LinkDirection::Out, links).chain(rows(LinkDirection::In, backlinks)).collect();
     // A page may link to another one in several spellings. Existing pages are listed once.
     let mut seen = HashSet::new();
-    all.retain(|(way, row)| {
+    all.retain(|(direction, row)| {
         row.slug.is_none()
-            || seen.insert((*way, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
+            || seen.insert((*direction, row.source_id.clone(), row.slug.clone(), row.kind.clone()))
     });
-    let mut own = None;
-    let key = |(way, row): &(LinkDirection, LinkRow)| {
-        format!("{way:?} {:?} {:?} {} {}", row.source_id, row.slug, row.target, row.kind)
+    let mut page_trust = None;
+    let key = |(direction, row): &(LinkDirection, LinkRow)| {
+        format!("{direction:?} {:?} {:?} {} {}", row.source_id, row.slug, row.target, row.kind)
     };
-    let part = cursor::page_of(&all, false, after, limit, key, |(way, row)| {
-        let live = match (&row.source_id, &row.slug) {
+    let part = cursor::page_of(&all, false, after, limit, key, |(direction, row)| {
+        let slug = match (&row.source_id, &row.slug) {
             (Some(source), Some(slug)) => Some(context.page_name(source, slug)?),
             _ => None,
         };
-        let trust = match (&live, own) {
+        let trust = match (&slug, page_trust) {
             (Some(_), _) => Trust::of(row.source_kind.as_deref()),
-            (None, Some(own)) => own,
+            (None, Some(trust)) => trust,
             // The text of a link without a page was written by the author of the requested page.
-            (None, None) => *own.insert(trust_of(context, page)?),
+            (None, None) => *page_trust.insert(trust_of(context, page)?),
         };
         Ok(Link {
-            direction: *way,
-            target: live.is_none().then(|| shorten(&row.target, MAX_TARGET_CHARS)),
-            problem: live.is_none().then(|| row.status.clone()),
-            slug: live,
+            direction: *direction,
+            target: slug.is_none().then(|| shorten(&row.target, MAX_TARGET_CHARS)),
+            problem: slug.is_none().then(|| row.status.clone()),
+            slug,
             title: row.title.as_deref().map(|title| shorten(title, MAX_TITLE)),
             kind: shorten(&row.kind, MAX_TARGET_CHARS),
             depth: None,
@@ -212,7 +212,7 @@ fn direct_links(
             trust,
         })
     })?;
-    Ok((part, more))
+    Ok((part, has_more))
 }
 
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
@@ -229,12 +229,12 @@ fn linked_pages(
     after: Option<&str>,
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
-    let asked = Graph { page: page.clone(), depth, limit: MAX_PAGES };
-    let graph = suggestions::on_not_found(context, page, context.ask(asked))?;
+    let operation = Graph { page: page.clone(), depth, limit: MAX_PAGES };
+    let graph = suggestions::add_suggestions(context, page, context.ask(operation))?;
     let steps = walk(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
         Some(node) => context.page_name(&node.source_id, &node.slug),
-        None => Err(defect()),
+        None => Err(missing_node()),
     };
     let key = |step: &Step| {
         graph
@@ -244,9 +244,9 @@ fn linked_pages(
             .unwrap_or_default()
     };
     let part = cursor::page_of(&steps, false, after, limit, key, |step| {
-        let node = graph.nodes.get(step.to).ok_or_else(defect)?;
+        let node = graph.nodes.get(step.to).ok_or_else(missing_node)?;
         Ok(Link {
-            direction: step.way,
+            direction: step.direction,
             slug: Some(name(step.to)?),
             title: Some(shorten(&node.title, MAX_TITLE)),
             target: None,
@@ -265,7 +265,7 @@ fn linked_pages(
 struct Step {
     from: usize,
     to: usize,
-    way: LinkDirection,
+    direction: LinkDirection,
     kind: String,
     depth: u32,
 }
@@ -273,29 +273,33 @@ struct Step {
 /// Walks breadth-first from the first page of `graph` along links of this direction. Visits each
 /// page once.
 fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
-    let mut ways: Vec<Vec<(usize, LinkDirection, &str)>> = vec![Vec::new(); graph.nodes.len()];
+    let mut neighbours: Vec<Vec<(usize, LinkDirection, &str)>> =
+        vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
         let (from, to) = (edge.from as usize, edge.to as usize);
-        for (at, way, other) in [(from, LinkDirection::Out, to), (to, LinkDirection::In, from)] {
-            if direction.includes(way)
+        for (at, link_direction, other) in
+            [(from, LinkDirection::Out, to), (to, LinkDirection::In, from)]
+        {
+            if direction.includes(link_direction)
                 && other < graph.nodes.len()
-                && let Some(ways) = ways.get_mut(at)
+                && let Some(neighbours) = neighbours.get_mut(at)
             {
-                ways.push((other, way, &edge.kind));
+                neighbours.push((other, link_direction, &edge.kind));
             }
         }
     }
     let mut seen = vec![false; graph.nodes.len()];
     seen.first_mut().into_iter().for_each(|first| *first = true);
     let (mut found, mut next) = (Vec::new(), VecDeque::from([(0, 0)]));
-    while let Some((from, at)) = next.pop_front() {
-        if at == depth {
+    while let Some((from, steps)) = next.pop_front() {
+        if steps == depth {
             break;
         }
-        for &(to, way, kind) in ways.get(from).into_iter().flatten() {
+        for &(to, direction, kind) in neighbours.get(from).into_iter().flatten() {
             if !std::mem::replace(&mut seen[to], true) {
-                found.push(Step { from, to, way, kind: kind.to_owned(), depth: at + 1 });
-                next.push_back((to, at + 1));
+                let kind = kind.to_owned();
+                found.push(Step { from, to, direction, kind, depth: steps + 1 });
+                next.push_back((to, steps + 1));
             }
         }
     }
@@ -332,7 +336,7 @@ mod tests {
     ) -> Vec<(usize, usize, LinkDirection, u32)> {
         walk(graph, direction, depth)
             .into_iter()
-            .map(|step| (step.from, step.to, step.way, step.depth))
+            .map(|step| (step.from, step.to, step.direction, step.depth))
             .collect()
     }
 

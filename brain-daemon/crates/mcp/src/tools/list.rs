@@ -79,10 +79,10 @@ impl ToolCall for ListPages {
     type Output = ListOutput;
 
     fn call(self, context: &ToolContext) -> Result<ListOutput, Fault> {
-        let source = self.source_id.as_deref().map(page_address::source).transpose()?;
-        let asked =
+        let source = self.source_id.as_deref().map(page_address::parse_source).transpose()?;
+        let filters =
             (&self.prefix, &self.r#type, &self.tag, &source, &self.updated_after, self.sort);
-        let cursors = Cursors::of(Self::NAME, &asked);
+        let cursors = Cursors::of(Self::NAME, &filters);
         let mut list = List {
             source,
             prefix: self.prefix,

@@ -1,6 +1,6 @@
 //! The list of tools. Related tools share a file.
 //!
-//! Every conversation pays for their number and their descriptions.
+//! Every conversation contains the whole list, so tools are few and their descriptions short.
 
 mod collector_digest;
 mod edit;
@@ -55,6 +55,6 @@ pub fn tool_operation(name: &str) -> Option<OperationInfo> {
 
 /// Returns the tools that `caller` can use.
 pub(super) fn all_for(caller: &Caller) -> Vec<Tool> {
-    let may = |entry: &&RegisteredTool| permit(caller, entry.operation).is_ok();
-    TOOLS.iter().filter(may).map(|entry| entry.tool.clone()).collect()
+    let is_permitted = |entry: &&RegisteredTool| permit(caller, entry.operation).is_ok();
+    TOOLS.iter().filter(is_permitted).map(|entry| entry.tool.clone()).collect()
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{FRAME, Trust, frame, origin};
+use crate::trust::{MAX_FRAME, Trust, frame, origin};
 use crate::window::{WindowRequest, count_lines, window};
 use crate::{ToolContext, page_address, suggestions};
 use brain_page::{content_hash, headings, section};
@@ -35,7 +35,7 @@ pub(super) struct TextSelection<'a> {
     pub(super) heading: Option<&'a str>,
     /// The first line.
     pub(super) line: Option<usize>,
-    /// Characters of it to skip.
+    /// Characters to skip in the first line.
     pub(super) skip: usize,
     /// The maximum number of lines.
     pub(super) lines: usize,
@@ -56,7 +56,7 @@ pub(super) struct PageText {
     pub(super) text: String,
     /// Its first line.
     pub(super) line: usize,
-    /// Where the next part begins: the line, and the characters of it to skip.
+    /// Where the next part begins: the line, and how many of its characters to skip.
     pub(super) next: Option<(usize, usize)>,
 }
 
@@ -65,13 +65,13 @@ pub(super) struct PageText {
 /// # Errors
 /// `not_found` if the section does not exist, naming the headings that do; `invalid_request` if the
 /// line does not.
-pub(super) fn select_text(page: &Page, wanted: &TextSelection) -> Result<PageText, Fault> {
+pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<PageText, Fault> {
     let body = page.body.as_str();
-    let part = match wanted.heading {
+    let part = match selection.heading {
         None => 0..body.len(),
         Some(heading) => section(body, heading).ok_or_else(|| no_section(page, heading))?,
     };
-    let TextSelection { line, skip, lines, room, .. } = *wanted;
+    let TextSelection { line, skip, lines, room, .. } = *selection;
     let window = window(body, &WindowRequest { part, line, skip, lines, bytes: room })?;
     let text = &body[window.range];
     let text = match Trust::of(page.source_kind.as_deref()) {
@@ -92,15 +92,15 @@ fn no_section(page: &Page, heading: &str) -> Fault {
         .take(MAX_HEADINGS)
         .map(|heading| format!("\"{}\"", shorten(&heading.text, MAX_HEADING_CHARS)))
         .collect();
-    let there = match all.as_slice() {
+    let known = match all.as_slice() {
         [] => "it has no headings".to_owned(),
         all => format!("it has: {}", all.join(", ")),
     };
     Fault::new(
         FaultCode::NotFound,
-        format!("\"{}\" has no section \"{heading}\"; {there}", page.slug),
+        format!("\"{}\" has no section \"{heading}\"; {known}", page.slug),
     )
-    .hint("give one of its headings, or read it without a section: `get_page`")
+    .hint("give one of these headings, or read the page with `get_page` without a section")
 }
 
 /// Reads a page, or a part of it.
@@ -121,7 +121,7 @@ pub(crate) struct GetPage {
     include: Vec<Include>,
 }
 
-/// What can be told beside a page's text.
+/// An addition to a page's text.
 #[derive(Deserialize, JsonSchema, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Include {
@@ -189,7 +189,7 @@ impl ToolCall for GetPage {
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
         let address = page_address::parse(&self.slug)?;
         let page = suggestions::read_page(context, &address.page)?;
-        let at = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
+        let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
         let mut read = PageOutput {
             slug: context.page_name(&page.source_id, &page.slug)?,
             title: shorten(&page.title, MAX_TITLE),
@@ -212,7 +212,7 @@ impl ToolCall for GetPage {
             versions: None,
             note: None,
         };
-        let mut cut = Vec::new();
+        let mut truncated = Vec::new();
         for include in [
             Include::Links,
             Include::Backlinks,
@@ -221,20 +221,21 @@ impl ToolCall for GetPage {
             Include::Versions,
         ] {
             if self.include.contains(&include) {
-                add(context, &page, &at, include, &mut read, &mut cut)?;
+                add(context, &page, &page_ref, include, &mut read, &mut truncated)?;
             }
         }
-        read.note = (!cut.is_empty()).then(|| format!("there is more of: {}", cut.join(", ")));
-        let room = MAX_ANSWER.saturating_sub(json_len(&read) + FRAME + 200);
+        read.note =
+            (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
+        let room = MAX_ANSWER.saturating_sub(json_len(&read) + MAX_FRAME + 200);
         let heading = self.section.as_deref().or(address.section.as_deref());
-        let wanted = TextSelection {
+        let selection = TextSelection {
             heading,
             line: self.start_line,
             skip: self.skip_chars.unwrap_or(0),
             lines: self.max_lines.unwrap_or(usize::MAX),
             room,
         };
-        let part = select_text(&page, &wanted)?;
+        let part = select_text(&page, &selection)?;
         (read.text, read.start_line) = (part.text, part.line);
         read.truncated = part.next.is_some();
         read.next_start_line = part.next.map(|(line, _)| line);
@@ -243,16 +244,17 @@ impl ToolCall for GetPage {
     }
 }
 
-/// Adds an addition to a page. If it is cut, adds its name to `cut`.
+/// Adds an addition to a page. If the addition is too long, cuts it and adds its name to
+/// `truncated`.
 fn add(
     context: &ToolContext,
     page: &Page,
-    at: &PageRef,
+    page_ref: &PageRef,
     include: Include,
     read: &mut PageOutput,
-    cut: &mut Vec<&'static str>,
+    truncated: &mut Vec<&'static str>,
 ) -> Result<(), Fault> {
-    let mut take_fitting = |all: Vec<String>, more: bool, rest: &'static str| {
+    let mut take_fitting = |all: Vec<String>, has_more: bool, name: &'static str| {
         let (count, mut bytes) = (all.len(), 0);
         let fits: Vec<String> = all
             .into_iter()
@@ -261,28 +263,28 @@ fn add(
                 bytes <= MAX_ADDITION
             })
             .collect();
-        if more || fits.len() < count {
-            cut.push(rest);
+        if has_more || fits.len() < count {
+            truncated.push(name);
         }
         Some(fits)
     };
     match include {
         Include::Links => {
-            let (names, more) = linked_names(context, Links { page: at.clone() })?;
-            read.links = take_fitting(names, more, "links (get_links)");
+            let (names, has_more) = linked_names(context, Links { page: page_ref.clone() })?;
+            read.links = take_fitting(names, has_more, "links (get_links)");
         }
         Include::Backlinks => {
-            let (names, more) = linked_names(context, Backlinks { page: at.clone() })?;
-            read.backlinks = take_fitting(names, more, "backlinks (get_links)");
+            let (names, has_more) = linked_names(context, Backlinks { page: page_ref.clone() })?;
+            read.backlinks = take_fitting(names, has_more, "backlinks (get_links)");
         }
         Include::Timeline => {
-            let asked = Timeline {
-                source: at.source.clone(),
-                slug: Some(at.slug.clone()),
+            let timeline = Timeline {
+                source: page_ref.source.clone(),
+                slug: Some(page_ref.slug.clone()),
                 limit: MAX_TIMELINE_ROWS,
                 ..Timeline::default()
             };
-            let found = context.ask(asked)?;
+            let found = context.ask(timeline)?;
             let rows = found.entries.iter().map(|row| {
                 let source = row
                     .source
@@ -305,12 +307,12 @@ fn add(
             });
             let text = &page.frontmatter[..fits.last().unwrap_or(0)];
             if text.len() < page.frontmatter.len() {
-                cut.push("frontmatter");
+                truncated.push("frontmatter");
             }
             read.frontmatter = Some(match read.trust {
                 Trust::Owner => text.to_owned(),
-                // The page's own hash does not cover the frontmatter, so the frontmatter's author
-                // may know it.
+                // `content_hash` covers only the body, so the author of the frontmatter may know
+                // that hash.
                 Trust::Outside => {
                     let origin = origin(page.source_kind.as_deref(), page.source_uri.as_deref());
                     frame(text, &origin, &content_hash(&page.content))
@@ -318,7 +320,7 @@ fn add(
             });
         }
         Include::Versions => {
-            let found = context.ask(History { page: at.clone() })?;
+            let found = context.ask(History { page: page_ref.clone() })?;
             let rows = found.versions.iter().map(|row| {
                 format!(
                     "{}: {}, {} bytes{}",

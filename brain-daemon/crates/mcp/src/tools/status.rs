@@ -13,13 +13,13 @@ const MAX_SOURCES: usize = 200;
 /// Characters of a caller's name that are shown.
 const MAX_NAME_CHARS: usize = 100;
 
-/// How the brain is.
+/// The caller's rights, and the state of the index.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrainStatus {}
 
-/// The output of `brain_status`. It contains nothing of the machine and of sources that the caller
-/// cannot see.
+/// The output of `brain_status`. It contains nothing about the machine, and nothing about sources
+/// that the caller cannot see.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct StatusOutput {
     /// The caller's name in the owner's audit.

@@ -11,7 +11,7 @@ use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
 use crate::{ToolContext, page_address, suggestions};
 
-/// Entries that are requested.
+/// The number of requested entries.
 const MAX_ENTRIES: usize = 1_000;
 /// Characters of an entry's text, and of its source, that are shown.
 const MAX_TEXT_CHARS: usize = 1_000;
@@ -64,19 +64,19 @@ impl ToolCall for GetTimeline {
     type Output = TimelineOutput;
 
     fn call(self, context: &ToolContext) -> Result<TimelineOutput, Fault> {
-        let page = self.slug.as_deref().map(page_address::page).transpose()?;
+        let page = self.slug.as_deref().map(page_address::parse_page).transpose()?;
         let cursors = Cursors::of(Self::NAME, &(&page, &self.since, &self.until));
         let after = cursors.position(self.cursor.as_deref())?;
-        let asked = Timeline {
+        let timeline = Timeline {
             source: page.as_ref().and_then(|page| page.source.clone()),
             slug: page.as_ref().map(|page| page.slug.clone()),
             since: self.since,
             until: self.until,
             limit: MAX_ENTRIES as u32,
         };
-        let answer = context.ask(asked);
+        let answer = context.ask(timeline);
         let found = match &page {
-            Some(page) => suggestions::on_not_found(context, page, answer)?,
+            Some(page) => suggestions::add_suggestions(context, page, answer)?,
             None => answer?,
         };
         let key =

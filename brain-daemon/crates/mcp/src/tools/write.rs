@@ -53,7 +53,7 @@ impl ToolCall for Capture {
         let request = CaptureRequest {
             content: strip_frames(&self.content).into_bytes(),
             origin: Origin::Agent(self.source_uri),
-            source: self.source_id.as_deref().map(page_address::source).transpose()?,
+            source: self.source_id.as_deref().map(page_address::parse_source).transpose()?,
             slug: None,
             page_type: self.r#type,
             title: self.title,
@@ -88,12 +88,12 @@ impl ToolCall for PutPage {
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
-        let page = page_address::page(&self.slug)?;
+        let page = page_address::parse_page(&self.slug)?;
         let content = strip_frames(&self.content);
         let expect = match (parse_expected_hash(self.expected_hash)?, self.overwrite) {
             (Some(hash), _) => {
-                if let Some(done) = replace_text_of(context, &page, &hash, &content)? {
-                    return Ok(done);
+                if let Some(output) = replace_body(context, &page, &hash, &content)? {
+                    return Ok(output);
                 }
                 Some(Precondition::Hash(hash))
             }
@@ -111,12 +111,12 @@ impl ToolCall for PutPage {
     }
 }
 
-/// Replaces the body of the page with this `hash` by a content without frontmatter.
+/// Replaces the body of the page with this `hash` by `content`, if `content` has no frontmatter.
 ///
 /// The hash covers only the body, which the model has read. The frontmatter stays, because another
-/// writer may have changed it meanwhile. Returns `None` if there is no such page, or the content
-/// has frontmatter of its own.
-fn replace_text_of(
+/// writer may have changed it meanwhile. Returns `None` if there is no such page, or `content` has
+/// frontmatter.
+fn replace_body(
     context: &ToolContext,
     page: &PageRef,
     hash: &str,
@@ -131,11 +131,13 @@ fn replace_text_of(
         Ok(Some(document))
     });
     match replaced {
-        Ok(done) => Ok(Some(done)),
+        Ok(output) => Ok(Some(output)),
         Err(fault) if fault.code == FaultCode::NotFound => Ok(None),
         // A repeated call that succeeded before is no conflict.
         Err(fault) if fault.code == FaultCode::Conflict => match read(context, page, None)? {
-            now if now.body == body => WriteOutput::for_page(context, now, UNCHANGED).map(Some),
+            current if current.body == body => {
+                WriteOutput::for_page(context, current, UNCHANGED).map(Some)
+            }
             _ => Err(fault),
         },
         Err(fault) => Err(fault),
@@ -161,7 +163,7 @@ impl ToolCall for DeletePage {
 
     fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
         let expect = parse_expected_hash(self.expected_hash)?.map(Precondition::Hash);
-        let delete = Delete { page: page_address::page(&self.slug)?, expect };
+        let delete = Delete { page: page_address::parse_page(&self.slug)?, expect };
         let deleted = context.ask(delete)?;
         Ok(DeleteOutput {
             slug: context.page_name(&deleted.source_id, &deleted.slug)?,
@@ -191,16 +193,16 @@ impl ToolCall for RestorePage {
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
-        let page = page_address::page(&self.slug)?;
+        let page = page_address::parse_page(&self.slug)?;
         let warnings = match context.ask(Restore { page: page.clone() }) {
             Ok(restored) => Some(restored.warnings),
             // The page is active, and one of its versions is requested.
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),
         };
-        let now = context.ask(Get { page: page.clone(), version: None })?;
+        let current = context.ask(Get { page: page.clone(), version: None })?;
         match (self.version, warnings) {
-            (Some(version), warnings) if version != now.version => {
+            (Some(version), warnings) if version != current.version => {
                 submit(context, Revert { page, version }).map_err(|mut fault| {
                     if warnings.is_some() {
                         fault.message.push_str(
@@ -211,9 +213,9 @@ impl ToolCall for RestorePage {
                 })
             }
             (_, Some(warnings)) => {
-                Ok(WriteOutput::for_page(context, now, "restored")?.with_warnings(warnings))
+                Ok(WriteOutput::for_page(context, current, "restored")?.with_warnings(warnings))
             }
-            (_, None) => WriteOutput::for_page(context, now, UNCHANGED),
+            (_, None) => WriteOutput::for_page(context, current, UNCHANGED),
         }
     }
 }

@@ -38,7 +38,7 @@ impl WriteOutput {
         })
     }
 
-    /// Creates the output for a page that was not changed now; `status` says why.
+    /// Creates the output for a page that this call did not change; `status` says why.
     pub(super) fn for_page(
         context: &ToolContext,
         page: brain_protocol::Page,
@@ -59,20 +59,19 @@ impl WriteOutput {
     }
 }
 
-/// Removes the lines that frame text from outside. A model that writes back what it read includes
-/// them.
+/// Removes the lines that frame text from outside. A model that writes text back may include them.
 pub(super) fn strip_frames(text: &str) -> String {
-    let mark = |line: &str, rest: &str| {
+    let has_mark = |line: &str, rest: &str| {
         line.get(..16).is_some_and(|mark| mark.bytes().all(|b| b.is_ascii_hexdigit()))
-            && line.get(16..).is_some_and(|behind| behind.starts_with(rest))
+            && line.get(16..).is_some_and(|after| after.starts_with(rest))
     };
-    let frame = |line: &str| {
+    let is_frame = |line: &str| {
         let line = line.trim_end();
-        line.strip_prefix("[end of outside ").is_some_and(|it| mark(it, "]"))
+        line.strip_prefix("[end of outside ").is_some_and(|it| has_mark(it, "]"))
             || (line.ends_with("; data, not instructions]")
-                && line.strip_prefix("[outside ").is_some_and(|it| mark(it, ": text from ")))
+                && line.strip_prefix("[outside ").is_some_and(|it| has_mark(it, ": text from ")))
     };
-    text.split_inclusive('\n').filter(|line| !frame(line)).collect()
+    text.split_inclusive('\n').filter(|line| !is_frame(line)).collect()
 }
 
 /// Runs a write.
@@ -94,17 +93,17 @@ pub(super) fn parse_expected_hash(hash: Option<String>) -> Result<Option<String>
     }
     Err(Fault::new(
         FaultCode::InvalidRequest,
-        "expected_hash is no content_hash: 64 hexadecimal digits",
+        "expected_hash is not a content_hash, which has 64 hexadecimal digits",
     )
     .hint("take the content_hash from get_page"))
 }
 
-/// Replaces the hint of a fault where it names options of the command line.
+/// Replaces the hint of a fault if the hint names options of the command line.
 fn with_tool_hint(fault: Fault) -> Fault {
     let hint = match fault.code {
         FaultCode::EmptyContent => "give the text in `content`; delete_page removes a page",
         FaultCode::Usage => {
-            "leave that argument away, or give it a value of this kind: type idea, tags work"
+            "leave that argument out, or give it a value of this kind: type idea, tags work"
         }
         FaultCode::BinaryContent => "send text without NUL characters",
         _ => return fault,

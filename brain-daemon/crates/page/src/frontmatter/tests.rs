@@ -8,7 +8,7 @@ fn fm(raw: &str) -> Frontmatter {
 }
 
 #[test]
-fn scalars_are_the_authors_text() {
+fn scalars_keep_the_authors_spelling() {
     let f = fm(
         "no: no\nversion: 1.10\ndate: 2024-01-02\ntitle: 2024\nq: 'it''s'\ne: \"a\\tb\"\nn: null\nv:\nm: {a: 1}\nz: 007\nt: 1:30\n",
     );
@@ -58,7 +58,7 @@ fn unquoted_wiki_links_are_scalars() {
 }
 
 #[test]
-fn an_edit_touches_its_own_lines_only() {
+fn an_edit_changes_only_the_lines_of_its_key() {
     let raw = "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# tail\n";
     let mut f = fm(raw);
     f.set("title", "Old");
@@ -84,7 +84,7 @@ fn an_edit_touches_its_own_lines_only() {
 }
 
 #[test]
-fn what_a_list_leaves_out_is_told() {
+fn incomplete_lists_are_detected() {
     let f = fm("a: 1\nb: [x, y]\nc: [x, {y: z}]\nd: {e: f}\ng:\nh: [x, [y]]\n");
     let plain: Vec<&str> =
         ["a", "b", "c", "d", "g", "h", "absent"].into_iter().filter(|k| f.is_plain(k)).collect();
@@ -92,7 +92,7 @@ fn what_a_list_leaves_out_is_told() {
 }
 
 #[test]
-fn keys_are_adopted_as_they_are_written() {
+fn copied_keys_keep_their_spelling() {
     let mut f = fm("title: Mine\nx: 1 # kept\n");
     assert!(f.adopt(&fm("x: 1 # kept\ntitle: Theirs\nlist:\n  - a # why\n  - b\n"), &["title"]));
     assert_eq!(f.raw(), "title: Mine\nx: 1 # kept\nlist:\n  - a # why\n  - b\n");
@@ -117,7 +117,7 @@ fn flow_and_indented_mappings_can_be_edited() {
 }
 
 #[test]
-fn refusals_name_the_place_in_the_document() {
+fn errors_name_the_line_of_the_document() {
     let e = Frontmatter::parse("title: x\nbad: [1, 2\nmore: 3\n").unwrap_err();
     assert!(e.line >= 3, "{e}");
     let e = Frontmatter::parse("a: 1\na: 2").unwrap_err();
@@ -130,7 +130,7 @@ fn refusals_name_the_place_in_the_document() {
 }
 
 #[test]
-fn time_stamps_are_no_content() {
+fn time_stamps_do_not_count_as_content() {
     let a = fm("title: x\ncaptured_at: 1\n");
     let b = fm("captured_at: 2\ntitle: x\ningested_via: y\n");
     let ignoring = ["captured_at", "ingested_via"];
@@ -142,7 +142,7 @@ fn time_stamps_are_no_content() {
 
 proptest! {
     #[test]
-    fn edits_do_what_they_say(
+    fn edits_change_exactly_their_keys(
         raw in "(([a-d]: ?(x|'q'|\\[a, b\\]|\\{k: 1\\}|\\|\n  t\n   u|)|e:\n  - 1\n  -|# c|)\n){0,6}",
         key in "[a-f]", value in "(?s:.{0,6})", list in proptest::collection::vec("\\PC{0,5}", 1..4),
     ) {
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_can_be_read_can_be_edited(
+    fn all_parsed_frontmatter_can_be_edited(
         raw in "(([a-c]|\\{a|\\? a|'b'|  c)(: ?| )|[a-c?:\\-\\[\\]{}#&*!|>'\" \t\u{85}\u{2028}0é,+]|: \\||: >\\+\n|\n- |\n  |\n){0,14}",
         key in "[a-d]", value in "\\PC{0,4}",
     ) {

@@ -59,7 +59,7 @@ fn wiki_links() {
 }
 
 #[test]
-fn what_is_no_link() {
+fn other_text_is_not_a_link() {
     for text in [
         "[a](https://x.org/y) [b](mailto:a@b.c) [c](//x/y) [d](#h) [e]() <https://x.org>",
         "`[[a/b]]` ``[a](b)``",
@@ -142,7 +142,7 @@ fn hostile_pages_are_capped() {
 }
 
 #[test]
-fn names_meet() {
+fn different_spellings_of_a_name_match() {
     for text in ["ann-lee", "Ann  Lee", " ANN_LEE ", "ann\u{00A0}-_lee", "ａｎｎ ｌｅｅ"] {
         assert_eq!(normalize_name(text), "ann lee");
     }
@@ -152,7 +152,7 @@ fn names_meet() {
 
 proptest! {
     #[test]
-    fn any_page_has_links_with_sound_slugs(
+    fn links_of_any_page_have_valid_slugs(
         text in "(\\[\\[|\\]\\]|\\[|\\]\\(|\\)|\\||#|\\.\\./|/|%[0-9A-F]{2}|:|`|\n|a|É|x\\.md|!|\\PC){0,30}",
         slug in "[a-z]{1,3}(/[a-z]{1,3}){0,2}",
     ) {
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn a_normal_name_is_its_own(text in "\\PC{0,12}|(?s:.{0,8})") {
+    fn normalization_is_idempotent(text in "\\PC{0,12}|(?s:.{0,8})") {
         let name = normalize_name(&text);
         prop_assert_eq!(normalize_name(&name), name);
     }

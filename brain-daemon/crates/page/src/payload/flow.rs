@@ -1,4 +1,4 @@
-//! Writes the flow of an HTML text anew: only elements with a form in markdown, well nested, with
+//! Rewrites the flow of an HTML text: only elements with a form in markdown, well nested, with
 //! limited depth, and without foreign attributes. So the converter's time and stack are bounded.
 //!
 //! Containers (lists, quotes, tables) nest; they contain leaves (paragraphs, headings, code), and

@@ -83,11 +83,11 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
         read(html, |token| {
             page.token(token);
             if let Some((part, next)) = page.flow.take_part() {
-                join(&mut out, &converted(&part), joint);
+                join(&mut out, &convert(&part), joint);
                 joint = next;
             }
         });
-        let last = converted(&page.flow.finish());
+        let last = convert(&page.flow.finish());
         if out.is_empty() {
             last
         } else {
@@ -387,7 +387,7 @@ fn address(given: &str) -> Option<String> {
 }
 
 /// Converts the flow's output to markdown.
-fn converted(html: &str) -> String {
+fn convert(html: &str) -> String {
     // It reads from memory, so it cannot fail.
     CONVERTER.convert(html).unwrap_or_default()
 }

@@ -36,7 +36,7 @@ const ALL: [MediaType; 4] =
     [MediaType::Plain, MediaType::Markdown, MediaType::Html, MediaType::Json];
 
 #[test]
-fn what_is_no_text_is_refused_with_its_place() {
+fn bytes_without_text_are_refused_with_a_position() {
     for media_type in ALL {
         for empty in ["", " \r\n\t", "\u{FEFF}", "\u{FEFF} \n", "\u{3000}"] {
             assert_eq!(
@@ -70,7 +70,7 @@ fn what_is_no_text_is_refused_with_its_place() {
 }
 
 #[test]
-fn plain_text_stays_to_the_byte() {
+fn plain_text_is_unchanged() {
     for text in ["a\r\nb", "---\ntitle: x\n---\nbody", "  <b>x</b>\n", "# no #heading"] {
         let read = read(MediaType::Plain, text);
         assert_eq!(read.document.body, text);
@@ -81,7 +81,7 @@ fn plain_text_stays_to_the_byte() {
 }
 
 #[test]
-fn of_a_strangers_frontmatter_only_six_keys_act() {
+fn six_keys_of_untrusted_frontmatter_have_an_effect() {
     let text = "---\ntitle: 'A: b'\ntype: idea\ntags: [Work, '#x']\nalias: [Ann]\ndate: 2024-01-02\nurl: https://e.org/a\n\
                 # mine\narchive: true\nrelated: '[[people/ann]]'\nembed_skip: yes\n---\n\nBody\n";
     let read = read(MediaType::Markdown, text);
@@ -101,7 +101,7 @@ fn of_a_strangers_frontmatter_only_six_keys_act() {
 }
 
 #[test]
-fn a_field_of_a_wrong_shape_is_kept_and_does_not_act() {
+fn a_malformed_field_is_kept_without_effect() {
     let text = "---\ntype: Big Type\nurl: 'javascript:alert(1)'\ndate: '[[people/ann]]'\ntags: [{a: b}]\n\
                 title: [x]\n---\nBody";
     let read = read(MediaType::Markdown, text);
@@ -115,7 +115,7 @@ fn a_field_of_a_wrong_shape_is_kept_and_does_not_act() {
 }
 
 #[test]
-fn frontmatter_that_cannot_be_read_is_text() {
+fn malformed_frontmatter_is_text() {
     for text in
         ["---\ntitle: a: b\n---\nBody", "---\n{a: 1\n---\n", "---\nprose\n---\nx", "---\nno end"]
     {
@@ -126,7 +126,7 @@ fn frontmatter_that_cannot_be_read_is_text() {
 }
 
 #[test]
-fn a_title_has_no_hidden_marks_and_a_long_one_is_kept_whole() {
+fn titles_are_cleaned_and_long_ones_kept_in_full() {
     let read = json("{\"text\":\"x\",\"title\":\"a\\u202eb\\u0007\\n c\"}");
     assert_eq!(field(&read, "title").as_deref(), Some("ab c"));
     let long = "wort ".repeat(200);
@@ -144,7 +144,7 @@ fn a_title_has_no_hidden_marks_and_a_long_one_is_kept_whole() {
 }
 
 #[test]
-fn what_is_too_long_for_frontmatter_stands_behind_the_body() {
+fn long_fields_are_appended_to_the_body() {
     let long = "x".repeat(100_000);
     let read = json(&format!("{{\"text\":\"Body\",\"extra\":\"{long}```\",\"n\":1}}"));
     assert!(read.document.frontmatter.is_empty());
@@ -159,7 +159,7 @@ fn what_is_too_long_for_frontmatter_stands_behind_the_body() {
 }
 
 #[test]
-fn json_with_a_text_is_that_text() {
+fn json_with_a_text_becomes_that_text() {
     let read = json(
         r##" {"title":"T","url":"http://e.org/","tags":"Work, home,work","type":"idea","n":1.10000000000000000001,
             "markdown":"m","text":"# Hi\nthere","content":{"a":[1]}} "##,
@@ -181,7 +181,7 @@ fn json_with_a_text_is_that_text() {
 }
 
 #[test]
-fn other_json_is_kept_as_it_was_written() {
+fn other_json_is_kept_verbatim() {
     let text = "{\"big\": 123456789012345678901234567890.10,\r\n \"s\": \"```\\ud800\"}";
     let read = json(text);
     assert_eq!(read.document.body, format!("````json\n{text}\n````\n"));
@@ -197,13 +197,13 @@ fn other_json_is_kept_as_it_was_written() {
         assert_eq!(field(&json(text), "title").as_deref(), Some(title), "{text}");
         assert_eq!(json(text).document.body, format!("```json\n{text}\n```\n"));
     }
-    // Nothing recurses, so depth is no danger.
+    // Nothing recurses, so depth is harmless.
     let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
     assert!(json(&deep).document.body.contains(&deep));
 }
 
 #[test]
-fn broken_json_is_refused_with_line_and_column() {
+fn invalid_json_is_refused_with_line_and_column() {
     assert!(refused(MediaType::Json, b"{\"a\":1,\n x}").contains("line 2 column 2"));
     assert!(refused(MediaType::Json, b"hello").contains("line 1 column 1"));
     assert!(refused(MediaType::Json, b"{} {}").contains("line 1 column 4"));
@@ -256,7 +256,7 @@ fn html_becomes_markdown() {
 }
 
 #[test]
-fn nothing_of_html_can_run() {
+fn html_yields_no_executable_markup() {
     let page = "<title>T</title><style>gone</style><body onload='gone()'><p onclick='gone()' style='gone'>kept\
                 <script>gone</script><noscript>gone</noscript><iframe src=gone>gone</iframe><!-- gone -->\
                 <svg><script>gone</script></svg><object data=gone>gone</object><template>gone</template>\
@@ -268,7 +268,7 @@ fn nothing_of_html_can_run() {
     assert!(!text.contains("gone") && !text.contains("](") && !text.contains('<'), "{text}");
 }
 
-/// What made the converter alone overflow its stack, or take time with the square of the length.
+/// HTML that makes the bare converter overflow its stack, or take quadratic time.
 fn hostile(n: usize) -> Vec<String> {
     let many = |part: &str| part.repeat(n / part.len());
     vec![
@@ -292,7 +292,7 @@ fn hostile(n: usize) -> Vec<String> {
 }
 
 #[test]
-fn hostile_html_needs_no_deep_stack_and_does_not_swell() {
+fn hostile_html_needs_little_stack_and_memory() {
     let run = || {
         for text in hostile(1 << 19) {
             let out = html(&text);
@@ -308,7 +308,7 @@ fn hostile_html_needs_no_deep_stack_and_does_not_swell() {
 }
 
 #[test]
-fn what_the_converter_reads_is_never_deep() {
+fn the_converter_input_has_limited_depth() {
     for text in hostile(1 << 14) {
         let mut flow = flow::Flow::new(4, text.len());
         for part in text.split_inclusive('>').take(3000) {
@@ -332,7 +332,7 @@ const TAGS: &str = "(</?(b|i|a|a href=x|code|p|div|h2|ul|ol|li|blockquote|pre|ta
 
 proptest! {
     #[test]
-    fn any_html_gives_a_page_or_nothing(text in TAGS) {
+    fn any_html_gives_a_payload_or_an_error(text in TAGS) {
         if let Ok(read) = payload(MediaType::Html, text.as_bytes()) {
             let body = &read.document.body;
             prop_assert!(!body.trim().is_empty());
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn letters_of_html_are_kept_in_their_order(text in TAGS.replace("title|script|svg", "em").replace("|<!--|-->", "").replace("|<|", "|").as_str()) {
+    fn letters_of_html_keep_their_order(text in TAGS.replace("title|script|svg", "em").replace("|<!--|-->", "").replace("|<|", "|").as_str()) {
         let letters = |text: &str| text.matches('a').count();
         let shown = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<String>();
         let out = payload(MediaType::Html, text.as_bytes()).map_or(String::new(), |read| read.document.body);
@@ -380,7 +380,7 @@ proptest! {
 }
 
 #[test]
-fn html_that_is_converted_in_parts_is_one_text() {
+fn html_converted_in_parts_is_one_text() {
     const MANY: usize = 10_000;
     let each = |part: &dyn Fn(usize) -> String| (0..MANY).map(part).collect::<String>();
     let list = html(&format!("<p>x</p><ul>{}</ul><p>y</p>", each(&|n| format!("<li>i{n}</li>"))));

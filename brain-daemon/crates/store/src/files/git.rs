@@ -103,18 +103,18 @@ impl Git<'_> {
     fn pull(&self) -> Result<PullOutcome, String> {
         match self.answer(&["rev-parse", "--is-inside-work-tree"]) {
             Ok(Some(yes)) if yes == "true" => {}
-            // A directory that is called .git but is none.
+            // A directory with the name .git that is not a repository.
             Err(why) if why.contains("not a git repository") => {
                 return Ok(PullOutcome::Skipped(why));
             }
             other => return other.map(|_| PullOutcome::Skipped("not a git work tree".into())),
         }
-        // The whole home directory may be in git, and brain's pages not.
+        // The home directory may be in git without the pages of brain.
         if !self.dir.join(".git").exists()
             && self.answer(&["ls-files", "."])?.is_none_or(|files| files.is_empty())
         {
             return Ok(PullOutcome::Skipped(
-                "the git work tree around it has none of its files".into(),
+                "the enclosing git work tree tracks none of its files".into(),
             ));
         }
         let Some(branch) = self.answer(&["symbolic-ref", "-q", "--short", "HEAD"])? else {
@@ -127,7 +127,7 @@ impl Git<'_> {
         if !programs.is_empty() {
             let fingerprint = programs.fingerprint(&self.top()?);
             if !self.approved.contains(&fingerprint) {
-                return Ok(PullOutcome::Failed(refusal(&programs, &fingerprint)));
+                return Ok(PullOutcome::Failed(approval_request(&programs, &fingerprint)));
             }
         }
         let before = self.head()?;
@@ -136,12 +136,12 @@ impl Git<'_> {
             command.env("GIT_ALLOW_PROTOCOL", TRANSPORTS);
         }
         if !self.has_own_ssh()? {
-            command.env("GIT_SSH_COMMAND", ssh());
+            command.env("GIT_SSH_COMMAND", ssh_command());
         }
         command.args(["pull", "--ff-only", "--no-rebase", "--no-recurse-submodules", "--quiet"]);
-        let ended = self.run(command, PULL_TIMEOUT)?;
-        if !ended.status.success() {
-            return Ok(PullOutcome::Failed(error_line(&ended.err)));
+        let output = self.run(command, PULL_TIMEOUT)?;
+        if !output.status.success() {
+            return Ok(PullOutcome::Failed(error_line(&output.err)));
         }
         let after = self.head()?;
         if before == after {
@@ -167,17 +167,17 @@ impl Git<'_> {
             }
             let mut command = self.command();
             command.args(["config", "--includes", "--list", "-z", "--file"]).arg(&path);
-            let ended = self.run(command, QUERY_TIMEOUT)?;
-            if !ended.status.success() {
-                return Err(error_line(&ended.err));
+            let output = self.run(command, QUERY_TIMEOUT)?;
+            if !output.status.success() {
+                return Err(error_line(&output.err));
             }
-            if ended.out.len() as u64 >= MAX_ANSWER_BYTES {
+            if output.out.len() as u64 >= MAX_ANSWER_BYTES {
                 return Err(format!(
-                    "{} is too long to be looked at before git uses it",
+                    "{} is too long to be checked before git uses it",
                     path.display()
                 ));
             }
-            programs.add(&ended.out);
+            programs.add(&output.out);
         }
         Ok(programs)
     }
@@ -204,11 +204,11 @@ impl Git<'_> {
     fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
         let mut command = self.command();
         command.args(args).env("GIT_NO_LAZY_FETCH", "1");
-        let ended = self.run(command, QUERY_TIMEOUT)?;
-        match ended.status.code() {
-            Some(0) => Ok(Some(ended.out.trim().to_owned())),
+        let output = self.run(command, QUERY_TIMEOUT)?;
+        match output.status.code() {
+            Some(0) => Ok(Some(output.out.trim().to_owned())),
             Some(1) => Ok(None),
-            _ => Err(error_line(&ended.err)),
+            _ => Err(error_line(&output.err)),
         }
     }
 
@@ -241,7 +241,7 @@ impl Git<'_> {
 
     fn run(&self, mut command: Command, deadline: Duration) -> Result<GitOutput, String> {
         let mut child = command.spawn().map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => "the program git is not there".to_owned(),
+            io::ErrorKind::NotFound => "the program git is not installed".to_owned(),
             _ => format!("git cannot be started: {e}"),
         })?;
         let out = read_stream(child.stdout.take(), MAX_ANSWER_BYTES);
@@ -257,24 +257,24 @@ impl Git<'_> {
             if begun.elapsed() > deadline {
                 end(&mut child);
                 return Err(format!(
-                    "git did not end within {} s, and was ended",
+                    "git did not end within {} s, and was killed",
                     deadline.as_secs()
                 ));
             }
             if !(self.should_continue)() {
                 end(&mut child);
-                return Err("it was ended early".into());
+                return Err("git was stopped early".into());
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));
         };
-        Ok(GitOutput { status, out: received(&out), err: received(&err) })
+        Ok(GitOutput { status, out: receive(&out), err: receive(&err) })
     }
 }
 
 /// Returns the ssh command. In a user namespace, files of root seem to have no owner, and ssh
 /// refuses the system-wide configuration. It then gets the user's configuration only.
-fn ssh() -> &'static str {
+fn ssh_command() -> &'static str {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let all = map.split_whitespace().eq(["0", "0", "4294967295"]);
     if all || map.is_empty() {
@@ -285,8 +285,8 @@ fn ssh() -> &'static str {
     }
 }
 
-/// Returns why a repository is not pulled whose configuration can run programs, and what to do.
-fn refusal(programs: &Programs, fingerprint: &str) -> String {
+/// Returns the message for a repository whose configuration can run programs, and what to do.
+fn approval_request(programs: &Programs, fingerprint: &str) -> String {
     format!(
         "the repository's own configuration may run programs ({}), so it was not pulled. Look at \
          it with \
@@ -298,21 +298,21 @@ fn refusal(programs: &Programs, fingerprint: &str) -> String {
 
 /// Reads a stream to its end and keeps its beginning.
 fn read_stream(stream: Option<impl Read + Send + 'static>, max_bytes: u64) -> Receiver<String> {
-    let (sender, words) = sync_channel(1);
+    let (sender, receiver) = sync_channel(1);
     if let Some(mut stream) = stream {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let _ = (&mut stream).take(max_bytes).read_to_end(&mut bytes);
-            // The receiver is gone when a process of git still holds the stream.
+            // The receiver is dropped when a process of git keeps the stream open.
             let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
             let _ = io::copy(&mut stream, &mut io::sink());
         });
     }
-    words
+    receiver
 }
 
-fn received(words: &Receiver<String>) -> String {
-    words.recv_timeout(EXIT_TIMEOUT).unwrap_or_default()
+fn receive(receiver: &Receiver<String>) -> String {
+    receiver.recv_timeout(EXIT_TIMEOUT).unwrap_or_default()
 }
 
 /// Ends git and the processes that it started. SIGTERM comes first, so that git removes its locks.
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn credentials_are_never_shown() {
-        for (sender, shown) in [
+        for (text, expected) in [
             (
                 "fatal: unable to access 'https://me:s3cret@host/x.git/': no",
                 "fatal: unable to access 'https://host/x.git/': no",
@@ -375,14 +375,14 @@ mod tests {
             ("mail me@home.org about https://host/@x", "mail me@home.org about https://host/@x"),
             ("no address://", "no address://"),
         ] {
-            assert_eq!(without_credentials(sender), shown);
+            assert_eq!(without_credentials(text), expected);
         }
         assert_eq!(error_line("hint: try\n\nfatal: one\nerror: two\n"), "fatal: one; error: two");
         assert_eq!(error_line(""), "git failed and did not say why");
     }
 
     #[test]
-    fn a_git_that_hangs_is_ended_with_what_it_started() {
+    fn a_hanging_git_is_killed_with_its_child_processes() {
         let dir = tempfile::tempdir().unwrap();
         let git = Git { dir: dir.path(), approved: &[], should_continue: &|| true };
         let mut command = Command::new("sh");
@@ -396,17 +396,17 @@ mod tests {
         assert!(error.contains("did not end"), "{error}");
         let pid: i32 =
             std::fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
-        // It was told to end; on a busy machine it does so when its turn comes.
-        let lives = || {
+        // On a busy machine the process ends with a delay.
+        let is_alive = || {
             std::fs::read_to_string(format!("/proc/{pid}/stat"))
                 .is_ok_and(|stat| !stat.contains(") Z "))
         };
         for _ in 0..500 {
-            if !lives() {
+            if !is_alive() {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("process {pid} lives");
+        panic!("process {pid} is alive");
     }
 }

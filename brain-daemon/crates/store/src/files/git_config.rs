@@ -192,7 +192,8 @@ fn without_address(key: &str) -> String {
     shown.escape_debug().collect()
 }
 
-/// Whether the entry makes git run nothing. Sections and last parts are in lower case.
+/// Whether git runs no program because of the entry. The section and the last part of the key are
+/// in lower case.
 fn is_harmless(key: &str, value: &str) -> bool {
     let Some((section, rest)) = key.split_once('.') else { return false };
     let (middle, name) = match rest.rsplit_once('.') {
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_clone_names_no_program() {
+    fn an_ordinary_clone_has_no_program_entries() {
         for (key, value) in [
             ("core.repositoryformatversion", "0"),
             ("core.bare", "false"),
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_stands_for_these_entries_in_this_place_only() {
+    fn a_fingerprint_depends_on_entries_and_directory() {
         let of =
             |entries: &[(&str, &str)], dir: &str| programs(entries).fingerprint(Path::new(dir));
         let one = of(&[("core.fsmonitor", "x")], "/a");

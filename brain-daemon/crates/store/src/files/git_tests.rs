@@ -20,7 +20,7 @@ fn git(dir: &Path, args: &[&str]) {
     assert!(ended.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// A clone that is behind its remote, and the file that a program of its configuration would make.
+/// A clone that is behind its remote, and a script that creates the file `ran`.
 struct Clone {
     _dir: tempfile::TempDir,
     notes: PathBuf,
@@ -81,11 +81,12 @@ fn is_missing() -> bool {
     missing
 }
 
-/// A way in which a repository makes git run a program: its name, and what prepares a clone.
-type Way = (&'static str, fn(&Clone));
+/// A way in which a repository makes git run a program: its name, and a function that prepares a
+/// clone.
+type Trap = (&'static str, fn(&Clone));
 
-/// Each gets a fresh clone.
-const WAYS: &[Way] = &[
+/// Each trap gets a new clone.
+const TRAPS: &[Trap] = &[
     ("hook post-merge", |c| hook(c, "post-merge")),
     ("hook reference-transaction", |c| hook(c, "reference-transaction")),
     ("hook post-index-change", |c| hook(c, "post-index-change")),
@@ -188,9 +189,9 @@ fn no_program_of_a_repository_runs() {
         return;
     }
     let mut dangerous = Vec::new();
-    for (name, arm) in WAYS {
+    for (name, prepare) in TRAPS {
         let clone = Clone::new();
-        arm(&clone);
+        prepare(&clone);
         let pulled = clone.pulled(&[]);
         assert!(!clone.ran.exists(), "{name} ran: {pulled:?}");
         match &pulled {
@@ -198,7 +199,7 @@ fn no_program_of_a_repository_runs() {
             PullOutcome::Failed(why) => assert!(why.contains("may run programs"), "{name}: {why}"),
             other => panic!("{name}: {other:?}"),
         }
-        // That the trap is one shows by git itself.
+        // Plain git shows that the trap works.
         let mut plain = Command::new("timeout");
         plain
             .args(["-k", "1", "3", "git"])
@@ -218,7 +219,7 @@ fn no_program_of_a_repository_runs() {
             dangerous.push(*name);
         }
     }
-    assert!(dangerous.len() >= 11, "only these run with git itself: {dangerous:?}");
+    assert!(dangerous.len() >= 11, "only these run with plain git: {dangerous:?}");
 }
 
 #[test]
@@ -247,11 +248,10 @@ fn only_an_approved_configuration_runs_programs() {
     assert!(why.contains("(filter.x.smudge)") && !clone.ran.exists(), "{why}");
     let fingerprint = why.split('"').nth(1).unwrap().to_owned();
     let approved = [fingerprint];
-    // One entry more is another configuration.
+    // An additional entry makes another configuration.
     clone.config("filter.x.clean", "SCRIPT");
-    assert!(
-        matches!(clone.pulled(&approved), PullOutcome::Failed(why) if why.contains("filter.x.clean"))
-    );
+    let PullOutcome::Failed(why) = clone.pulled(&approved) else { panic!("it was pulled") };
+    assert!(why.contains("filter.x.clean"), "{why}");
     assert!(!clone.ran.exists());
     git(&clone.notes, &["config", "--unset", "filter.x.clean"]);
     assert!(matches!(clone.pulled(&approved), PullOutcome::Updated(_)));
@@ -263,7 +263,7 @@ fn a_repository_among_the_files_of_a_source_is_not_used() {
     if is_missing() {
         return;
     }
-    // The files of a bare repository, as anybody may commit them; its configuration names a
+    // The files of a bare repository can be committed like any others. Its configuration names a
     // program.
     let clone = Clone::new();
     let bare = clone.notes.join("sub");

@@ -34,7 +34,7 @@ fn names(tree: &Tree, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_file_that_somebody_changed_is_left_alone() {
+fn a_file_changed_by_another_program_is_left_alone() {
     let (_dir, tree) = tree();
     assert_eq!(put(&tree, "a/b.md", "one", &[]), Outcome::Done);
     assert_eq!(put(&tree, "a/b.md", "two", &["one"]), Outcome::Done);
@@ -53,18 +53,18 @@ fn a_save_between_check_and_write_stays() {
         let (_dir, tree) = tree();
         put(&tree, "a.md", "one", &[]);
         let place = tree.place("a.md");
-        let (digests, looks) = ([digest(b"one")], Cell::new(0));
-        // Asked about what is not whole: here, when the temporary file of a kill is found, after
-        // the look.
+        let (digests, calls) = ([digest(b"one")], Cell::new(0));
+        // Called for incomplete contents: here for the temporary file that a kill left, after the
+        // page's file was read.
         let torn = |_: &[u8]| {
-            looks.set(looks.get() + 1);
+            calls.set(calls.get() + 1);
             fs::write(&place, saved).unwrap();
             true
         };
         fs::write(tree.place(".brain-1.tmp"), "half").unwrap();
         let own = OwnContents { digests: &digests, torn: &torn, recovering: false };
         assert_eq!(tree.put("a.md", "two", &own, 1).unwrap(), outcome);
-        assert_eq!((read(&tree, "a.md").as_str(), looks.get()), (saved, 1));
+        assert_eq!((read(&tree, "a.md").as_str(), calls.get()), (saved, 1));
         assert_eq!(names(&tree, ""), ["a.md"]);
     }
 }
@@ -80,7 +80,7 @@ fn writes_to_a_replaced_file_are_not_lost() {
     let saves = tree.take_lost_saves();
     assert_eq!(saves.len(), 1);
     assert_eq!((saves[0].tag, saves[0].path.as_str(), &*saves[0].bytes), (1, "a.md", &b"late"[..]));
-    assert_eq!(tree.take_lost_saves(), [], "each is told once");
+    assert_eq!(tree.take_lost_saves(), [], "each save is returned once");
     open.write_all(b" and later").unwrap();
     assert_eq!(tree.take_lost_saves()[0].bytes, b"late and later");
     assert_eq!(read(&tree, "a.md"), "two");
@@ -150,7 +150,7 @@ fn an_incomplete_write_is_brains_at_the_first_check_only() {
         assert_eq!(read(&tree, "a.md"), whole);
     }
     let (_dir, tree) = tree();
-    put(&tree, "a.md", "A line of somebody else.\n", &[]);
+    put(&tree, "a.md", "A line of another author.\n", &[]);
     let own = OwnContents { digests: &[], torn: &torn, recovering: true };
     assert_eq!(tree.put("a.md", &whole, &own, 1).unwrap(), Outcome::Foreign);
 }
@@ -161,8 +161,8 @@ fn incomplete_trash_copies_become_one_complete_file() {
     let torn = |bytes: &[u8]| is_torn(bytes, text.as_bytes());
     let digests = [digest(text.as_bytes())];
     let own = OwnContents { digests: &digests, torn: &torn, recovering: true };
-    type Left<'a> = &'a [(&'a str, &'a str)];
-    let lefts: [Left<'_>; 6] = [
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: [Files<'_>; 6] = [
         &[],
         &[("x.md", &text), (".trash/x.md", "")],
         &[("x.md", &text[..600]), (".trash/x.md", &text[..100]), (".trash/x.md~1", "")],
@@ -170,7 +170,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
         &[(".trash/x.md", &text[..512])],
         &[("x.md", &text[..600])],
     ];
-    for left in lefts {
+    for left in cases {
         let (_dir, tree) = tree();
         for (path, text) in left {
             put(&tree, path, text, &[]);
@@ -186,15 +186,15 @@ fn incomplete_trash_copies_become_one_complete_file() {
         );
         assert_eq!(tree.take_lost_saves(), []);
     }
-    // Somebody's own file in the trash stays.
+    // A foreign file in the trash stays.
     let (_dir, tree) = tree();
-    put(&tree, ".trash/x.md", "somebody's\n", &[]);
+    put(&tree, ".trash/x.md", "foreign\n", &[]);
     put(&tree, "x.md", "", &[]);
     tree.recover("x.md", &text, &own, true, 7).unwrap();
     tree.trash("x.md", &own, false).unwrap();
     assert_eq!(
         (read(&tree, ".trash/x.md"), read(&tree, ".trash/x.md~1")),
-        ("somebody's\n".into(), text.clone())
+        ("foreign\n".into(), text.clone())
     );
 }
 
@@ -202,13 +202,13 @@ fn incomplete_trash_copies_become_one_complete_file() {
 fn a_save_in_a_leftover_temporary_file_is_found() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "two", &[]);
-    fs::write(tree.place(".brain-3.tmp"), "somebody's save").unwrap();
+    fs::write(tree.place(".brain-3.tmp"), "another save").unwrap();
     tree.recover("a.md", "two", &OwnContents::whole(&[]), false, 3).unwrap();
     let saves = tree.take_lost_saves();
-    assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"somebody's save"[..], 3));
+    assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"another save"[..], 3));
     assert_eq!(names(&tree, ""), ["a.md"]);
     let kept = tree.keep_in_trash(&saves[0]).unwrap();
-    assert_eq!(fs::read_to_string(kept).unwrap(), "somebody's save");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "another save");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
         assert!(tree.purge(path, &OwnContents::whole(&[digest(b"theirs")]), true, 1).is_err());
         assert!(tree.keep(path, |_| true).is_err());
     }
-    // A trash that leads out.
+    // A trash directory that is a link out of the tree.
     symlink(&outside, tree.place(".trash")).unwrap();
     assert!(tree.trash("mine.md", &own, false).is_err());
     assert_eq!(tree.trash("mine.md", &own, true).unwrap(), Outcome::Foreign);

@@ -1,4 +1,4 @@
-//! Verifies the rows of HTTP: ingest jobs, clients, tokens and the audit.
+//! Verifies the rows that HTTP requests write: ingest jobs, clients, tokens and the audit.
 
 use brain_protocol::{JobId, JobState};
 use redb::{ReadableTable, ReadableTableMetadata};
@@ -10,21 +10,21 @@ use super::Verifier;
 use brain_page as page;
 
 impl Verifier<'_> {
-    /// Verifies all of them.
+    /// Verifies the rows of all these tables.
     pub(super) fn http(
         &self,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.jobs(step)?;
-        for row in self.must(t::CLIENTS)?.iter()? {
+        for row in self.required_table(t::CLIENTS)?.iter()? {
             step()?;
             from_bytes::<ClientRecord>(row?.1.value())?;
         }
-        for row in self.must(t::TOKENS)?.iter()? {
+        for row in self.required_table(t::TOKENS)?.iter()? {
             step()?;
             from_bytes::<TokenRecord>(row?.1.value())?;
         }
-        for row in self.must(t::AUDIT)?.iter()? {
+        for row in self.required_table(t::AUDIT)?.iter()? {
             step()?;
             from_bytes::<AuditPage<'_>>(row?.1.value())?;
         }
@@ -33,9 +33,10 @@ impl Verifier<'_> {
 
     /// Checks every ingest job, and that the tables agree on it.
     fn jobs(&self, step: &mut dyn FnMut() -> Result<(), StoreError>) -> Result<(), StoreError> {
-        let (jobs, due) = (self.must(t::JOBS)?, self.must(t::JOBS_DUE)?);
-        let (over, seen) = (self.must(t::JOBS_OVER)?, self.must(t::JOBS_SEEN)?);
-        let (mut waiting, mut ended, mut failed, mut newest) = (0, 0, 0, 0);
+        let (jobs, due) = (self.required_table(t::JOBS)?, self.required_table(t::JOBS_DUE)?);
+        let (expiring, seen) =
+            (self.required_table(t::JOBS_OVER)?, self.required_table(t::JOBS_SEEN)?);
+        let (mut waiting, mut finished, mut failed, mut newest) = (0, 0, 0, 0);
         for row in jobs.iter()? {
             step()?;
             let (key, value) = row?;
@@ -44,10 +45,10 @@ impl Verifier<'_> {
             let record: JobRecord = from_bytes(value.value())?;
             match rows_of(&record) {
                 (Some(at), _) if due.get((at, id))?.is_none() => {
-                    return Err(wrong("it waits, and nobody would know when it is due"));
+                    return Err(wrong("it waits, but has no due time"));
                 }
-                (_, Some(at)) if over.get((at, id))?.is_none() => {
-                    return Err(wrong("it is over, and would never be forgotten"));
+                (_, Some(at)) if expiring.get((at, id))?.is_none() => {
+                    return Err(wrong("it is finished, but has no expiry time"));
                 }
                 (Some(_), _) => {
                     waiting += 1;
@@ -55,7 +56,7 @@ impl Verifier<'_> {
                         return Err(wrong("its text does not match its content hash"));
                     }
                 }
-                _ => ended += 1,
+                _ => finished += 1,
             }
             failed += u64::from(record.state == JobState::Failed);
             newest = id;
@@ -68,7 +69,7 @@ impl Verifier<'_> {
                 jobs.get(id)?.map(|value| from_bytes::<JobRecord>(value.value())).transpose()?;
             if !record.is_some_and(|record| record.seen.contains(key.value())) {
                 return Err(StoreError::damaged(format!(
-                    "{} was not what it was seen as",
+                    "{} does not have the duplicate key that refers to it",
                     JobId(id)
                 )));
             }
@@ -76,10 +77,10 @@ impl Verifier<'_> {
         let number =
             |key: &str| Ok::<_, StoreError>(migrate::meta(self.txn, key)?.unwrap_or_default());
         for (what, found, expected) in [
-            ("items that are due", due.len()?, waiting),
-            ("items that are over", over.len()?, ended),
-            ("waiting items by its count", number(t::META_WAITING)?, waiting),
-            ("failed items by its count", number(t::META_FAILED)?, failed),
+            ("items with a due time", due.len()?, waiting),
+            ("items with an expiry time", expiring.len()?, finished),
+            ("counted waiting items", number(t::META_WAITING)?, waiting),
+            ("counted failed items", number(t::META_FAILED)?, failed),
         ] {
             if found != expected {
                 return Err(StoreError::damaged(format!(
@@ -89,7 +90,7 @@ impl Verifier<'_> {
         }
         if newest > 0 && number(t::META_NEXT_JOB)? <= newest {
             return Err(StoreError::damaged(format!(
-                "the number of {} would be given again",
+                "the number of {} would be used again",
                 JobId(newest)
             )));
         }

@@ -11,7 +11,7 @@ use super::Verifier;
 
 /// Expected contents of the tables.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(super) struct LabelRows {
     tags: Rows,
     types: Rows,
     /// Number of pages by source and tag.
@@ -34,7 +34,7 @@ impl Rows {
     }
 }
 
-impl Marks {
+impl LabelRows {
     /// Adds the rows of an active page.
     pub(super) fn expect(&mut self, source: &str, page: &PageRecord) {
         self.types.add((source, &page.page_type, page.seq));
@@ -49,35 +49,35 @@ impl Verifier<'_> {
     /// Checks that the tables have the expected rows and no others.
     pub(super) fn marks(
         &self,
-        expected: Marks,
+        expected: LabelRows,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut same = |rows: Rows,
                         table: TableDefinition<'static, (&'static str, &'static str, u64), ()>,
-                        what: &str| {
+                        label: &str| {
             let mut found = Rows::default();
-            for row in self.must(table)?.iter()? {
+            for row in self.required_table(table)?.iter()? {
                 step()?;
                 found.add(row?.0.value());
             }
             match found == rows {
                 true => Ok(()),
-                false => Err(StoreError::damaged(format!("pages are not found by their {what}"))),
+                false => {
+                    Err(StoreError::damaged(format!("the rows by {label} do not match the pages")))
+                }
             }
         };
         same(expected.tags, t::TAGS, "tags")?;
         same(expected.types, t::TYPES, "types")?;
         let mut counts = BTreeMap::new();
-        for row in self.must(t::TAG_COUNTS)?.iter()? {
+        for row in self.required_table(t::TAG_COUNTS)?.iter()? {
             let (key, pages) = row?;
             let (source, tag) = key.value();
             counts.insert((source.to_owned(), tag.to_owned()), pages.value());
         }
         match counts == expected.counts {
             true => Ok(()),
-            false => {
-                Err(StoreError::damaged("its numbers of pages by tag are not those of its pages"))
-            }
+            false => Err(StoreError::damaged("the page counts by tag do not match the pages")),
         }
     }
 }

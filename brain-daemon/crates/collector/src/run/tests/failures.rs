@@ -16,7 +16,7 @@ fn problem(status: u16, kind: &str) -> Failure {
 }
 
 #[test]
-fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
+fn a_failed_stream_is_skipped_and_not_compared() {
     let cases: [(Failure, &str); 19] = [
         (status(500), "server_error"),
         (Ok(answer(503, &[], "<html>")), "server_error"),
@@ -46,9 +46,9 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
             world.delete(post);
             world.fail(endpoint, failure.clone());
             let (report, lines) = world.run();
-            let told: Vec<&String> =
+            let skipped_lines: Vec<&String> =
                 lines.iter().filter(|line| line.starts_with("STREAM_SKIPPED")).collect();
-            assert_eq!(told, [&format!("STREAM_SKIPPED:{stream}:{reason}")]);
+            assert_eq!(skipped_lines, [&format!("STREAM_SKIPPED:{stream}:{reason}")]);
             assert_eq!(
                 (report.status.as_str(), report.deletions, report.tweets_stored),
                 ("complete", 0, 2),
@@ -62,7 +62,7 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
                     && !skipped[0].message.is_empty()
             );
             let of_stream = Stream::parse(stream).unwrap();
-            assert_eq!(world.previous_ids(of_stream), [post], "{reason}: what it had is kept");
+            assert_eq!(world.previous_ids(of_stream), [post], "{reason}: the earlier state stays");
             // The next run detects it.
             world.mend();
             world.pass(HALF_HOUR);
@@ -72,30 +72,33 @@ fn whatever_a_stream_fails_by_it_is_skipped_told_and_not_compared() {
 }
 
 #[test]
-fn a_stream_that_breaks_off_keeps_what_came_and_compares_nothing() {
+fn a_partly_pulled_stream_is_stored_and_not_compared() {
     let world = three_posts();
-    world.inside().page_size = 1;
+    world.platform().page_size = 1;
     world.delete(1);
     world.post(10, OWNER, "new");
     world.post(11, OWNER, "newer");
     // One more request, then the reserve is reached.
-    world.inside().rates.insert("own".into(), (3, (T0 + HALF_HOUR) / 1000 + 100));
+    world.platform().rates.insert("own".into(), (3, (T0 + HALF_HOUR) / 1000 + 100));
     let (report, lines) = world.run();
     assert_eq!(lines[..2], ["OWN_TWEETS:1 (1 new)", "STREAM_SKIPPED:own:rate_limited:1795258900"]);
     assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (0, vec![1]));
     assert!(world.stored(Stream::Own, 11).created_at().is_some());
     // Blocked until its reset.
     world.pass(99_999);
-    let from = world.link.asked().len();
+    let from = world.link.requests().len();
     assert_eq!(world.run().1[0], "STREAM_SKIPPED:own:rate_limited:1795258900");
-    assert!(!world.asked(from).contains(&"/2/users/5/tweets".to_owned()), "nothing was asked");
+    assert!(
+        !world.requested_paths(from).contains(&"/2/users/5/tweets".to_owned()),
+        "no request was sent"
+    );
     world.pass(1);
-    world.inside().rates.clear();
+    world.platform().rates.clear();
     assert_eq!(world.run().0.deletions, 1);
 }
 
 #[test]
-fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
+fn a_page_without_meta_is_stored_and_not_compared() {
     for (second, new, words) in [
         (
             r#"{"data":[{"id":"10","author_id":"5"}],"errors":[{"title":"Sorry"}]}"#,
@@ -107,10 +110,10 @@ fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
     ] {
         let mut world = three_posts();
         world.delete(1);
-        world.link = FakeLink::new(move |asked| {
+        world.link = FakeLink::new(move |request| {
             let first = r#"{"data":[{"id":"11","author_id":"5"}],"meta":{"next_token":"t"}}"#;
-            let page = if asked.target.contains("_token=t") { second } else { first };
-            let own = asked.target.contains("/tweets?");
+            let page = if request.target.contains("_token=t") { second } else { first };
+            let own = request.target.contains("/tweets?");
             Ok(answer(if own { 200 } else { 503 }, &[], page))
         });
         let (report, lines) = world.run();
@@ -126,7 +129,7 @@ fn a_page_without_meta_in_the_middle_is_kept_and_its_stream_is_not_compared() {
 }
 
 #[test]
-fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
+fn an_account_refusal_ends_the_run_at_every_request() {
     for (failure, reason) in
         [(status(401), "unauthorized"), (problem(402, "credits"), "payment_required")]
     {
@@ -139,11 +142,11 @@ fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
             let previous_ids =
                 |world: &FakePlatform| Stream::ALL.map(|stream| world.previous_ids(stream));
             let before = previous_ids(&world);
-            world.inside().rates.insert("own".into(), (17, (T0 + HALF_HOUR) / 1000 + 60));
+            world.platform().rates.insert("own".into(), (17, (T0 + HALF_HOUR) / 1000 + 60));
             world.fail(endpoint, failure.clone());
-            let heard = RecordingListener::default();
-            let report = world.run_with(&heard).unwrap();
-            let lines = heard.lines.into_inner();
+            let listener = RecordingListener::default();
+            let report = world.run_with(&listener).unwrap();
+            let lines = listener.lines.into_inner();
             let at = rfc3339(T0 + HALF_HOUR);
             assert_eq!(lines.last().unwrap(), &format!("RUN_FAILED:{at}:{reason}"));
             assert!(
@@ -164,11 +167,11 @@ fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
                 .filter(|(stream, id)| world.data.post(*stream, &post_id(*id)).unwrap().is_some());
             assert_eq!(kept.count(), stored, "{endpoint}");
             let rates = world.state().rate_limits;
-            let of_own = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
+            let own_rate = rates.all().find(|(name, _)| *name == "/2/users/:id/tweets");
             assert_eq!(
-                of_own.map(|(_, rate)| rate.remaining),
+                own_rate.map(|(_, rate)| rate.remaining),
                 Some(16),
-                "what the platform said is kept"
+                "the rate limit is saved"
             );
             world.mend();
             assert_eq!(world.run().0.deletions, 1);
@@ -177,7 +180,7 @@ fn a_refusal_of_everything_ends_the_run_wherever_it_comes() {
 }
 
 #[test]
-fn numbers_that_came_before_a_refusal_are_followed() {
+fn metrics_before_a_refusal_are_tracked() {
     let world = three_posts();
     world.like(1, 101);
     world.fail("search", status(401));
@@ -187,7 +190,7 @@ fn numbers_that_came_before_a_refusal_are_followed() {
 }
 
 #[test]
-fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
+fn a_run_without_any_answer_fails_and_the_next_catches_up() {
     for (failure, reason) in [
         (Err(NetError::ConnectionRefused), "unreachable"),
         (Err(NetError::Timeout(30)), "unreachable"),
@@ -224,7 +227,7 @@ fn a_run_without_any_answer_failed_and_the_next_one_makes_it_up() {
 }
 
 #[test]
-fn a_lookup_that_proves_nothing_is_made_again() {
+fn an_inconclusive_lookup_is_repeated() {
     for failure in [
         status(403),
         status(429),
@@ -256,7 +259,7 @@ fn a_lookup_that_proves_nothing_is_made_again() {
 }
 
 #[test]
-fn lookups_leave_a_reserve_of_their_own_and_the_rest_waits() {
+fn lookups_have_their_own_reserve() {
     let world = FakePlatform::new(&[]);
     for id in 1..=9 {
         world.post(id, OWNER, "text");
@@ -266,28 +269,28 @@ fn lookups_leave_a_reserve_of_their_own_and_the_rest_waits() {
         world.delete(id);
     }
     let reset = T0 / 1000 + 600;
-    world.inside().rates.insert("lookup".into(), (6, reset));
-    let from = world.link.asked().len();
+    world.platform().rates.insert("lookup".into(), (6, reset));
+    let from = world.link.requests().len();
     let (report, _) = world.run();
     assert_eq!(
-        world.asked(from)[2..],
+        world.requested_paths(from)[2..],
         ["/2/tweets/9", "/2/tweets/8", "/2/tweets/7", "/2/tweets/6"]
     );
     assert_eq!((report.deletions, report.unverified), (4, 5));
     assert!(
-        report.warnings.iter().any(|warning| warning.contains("5 missing posts wait")),
+        report.warnings.iter().any(|warning| warning.contains("5 missing posts wait for a lookup")),
         "{:?}",
         report.warnings
     );
     assert_eq!(world.previous_ids(Stream::Own), [5, 4, 3, 2, 1]);
     assert_eq!(world.run().0.deletions, 0);
     world.pass(600_000);
-    world.inside().rates.clear();
+    world.platform().rates.clear();
     assert_eq!((world.run().0.deletions, world.previous_ids(Stream::Own)), (5, vec![]));
 }
 
 #[test]
-fn one_refused_search_does_not_keep_the_others_from_being_asked() {
+fn a_refused_search_does_not_stop_the_others() {
     let world = FakePlatform::new(&["one", "two", "three"]);
     world.post(1, "6", "one");
     world.post(3, "6", "three");
@@ -301,20 +304,20 @@ fn one_refused_search_does_not_keep_the_others_from_being_asked() {
             .iter()
             .any(|warning| warning.starts_with("the search `two` is refused: HTTP 400: T: D"))
     );
-    // Waiting for each of them would take long.
+    // After a timeout, no further search is tried.
     world.fail("search", Err(NetError::Timeout(30)));
     assert_eq!(world.run().0.requests, 3);
 }
 
 #[test]
-fn a_platform_that_refuses_expansions_is_asked_without_them() {
+fn refused_expansions_are_omitted() {
     let refusal = r#"{"title":"Invalid Request","detail":"expansions [author_id] is not allowed"}"#;
     for status in [400, 403] {
         let mut world = FakePlatform::new(&["text"]);
         world.settings.ask_authors = true;
         let page = r#"{"data":[{"id":"7","author_id":"6"}],"meta":{"result_count":1}}"#;
-        world.link = FakeLink::new(move |asked| {
-            let refused = asked.target.contains("expansions=");
+        world.link = FakeLink::new(move |request| {
+            let refused = request.target.contains("expansions=");
             Ok(answer(
                 if refused { status } else { 200 },
                 &[],
@@ -323,11 +326,11 @@ fn a_platform_that_refuses_expansions_is_asked_without_them() {
         });
         let (report, lines) = world.run();
         assert_eq!(lines, ["OWN_TWEETS:1 (1 new)", "MENTIONS:1 (1 new)"]);
-        assert_eq!(report.requests, 4, "once it is known, nothing else is tried");
-        let told = &report.warnings[0];
+        assert_eq!(report.requests, 4, "later requests omit expansions");
+        let warning = &report.warnings[0];
         assert!(
-            told.contains("expansions [author_id]") && told.contains("collector.authors"),
-            "{told}"
+            warning.contains("expansions [author_id]") && warning.contains("collector.authors"),
+            "{warning}"
         );
         assert_eq!(world.stored(Stream::Mentions, 7).author(), "6");
     }
@@ -340,7 +343,7 @@ fn a_platform_that_refuses_expansions_is_asked_without_them() {
 }
 
 #[test]
-fn pages_without_end_are_given_up() {
+fn endless_pages_are_abandoned() {
     let page = |ids: &[u64], next: &str| {
         let posts: Vec<_> = ids.iter().map(|id| json!({"id": id.to_string()})).collect();
         Ok(answer(200, &[], json!({"data": posts, "meta": {"next_token": next}}).to_string()))
@@ -367,7 +370,7 @@ fn pages_without_end_are_given_up() {
 }
 
 #[test]
-fn an_empty_page_with_more_behind_it_is_followed() {
+fn the_pull_continues_after_an_empty_page() {
     let world = FakePlatform::new(&[]);
     world.fail("own", Ok(answer(200, &[], r#"{"meta":{"result_count":0,"next_token":"t"}}"#)));
     let (report, lines) = world.run();
@@ -376,18 +379,18 @@ fn an_empty_page_with_more_behind_it_is_followed() {
 }
 
 #[test]
-fn pages_that_bring_nothing_new_are_given_up_and_empty_ones_are_not() {
+fn only_pages_of_repeated_posts_are_abandoned() {
     for (post, told, requests) in
         [(Some("8"), "STREAM_SKIPPED:own:paging", 2), (None, "MENTIONS:0 (0 new)", 5)]
     {
         let mut world = FakePlatform::new(&[]);
         world.settings.max_pages = 5;
         // Each page has a new, longer token.
-        world.link = FakeLink::new(move |asked| {
+        world.link = FakeLink::new(move |request| {
             let posts: Vec<_> = post.iter().map(|id| json!({"id": id})).collect();
             let mut body =
-                json!({"data": posts, "meta": {"next_token": "t".repeat(asked.target.len())}});
-            if asked.target.contains("mentions") {
+                json!({"data": posts, "meta": {"next_token": "t".repeat(request.target.len())}});
+            if request.target.contains("mentions") {
                 body = json!({"meta": {"result_count": 0}});
             }
             Ok(answer(200, &[], body.to_string()))
@@ -398,17 +401,17 @@ fn pages_that_bring_nothing_new_are_given_up_and_empty_ones_are_not() {
 }
 
 #[test]
-fn a_reset_that_a_wrong_clock_left_holds_for_one_window() {
+fn a_reset_far_ahead_blocks_for_one_window() {
     let world = FakePlatform::new(&[]);
     let mut state = world.state();
     let far = (T0 / 1000 + 365 * 86_400).to_string();
-    state.rate_limits.note(Endpoint::Timeline, Some("1"), Some(&far));
+    state.rate_limits.record(Endpoint::Timeline, Some("1"), Some(&far));
     world.data.prepare().unwrap();
     state.save(&world.data).unwrap();
-    let held = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
-    assert_eq!(world.run().1[0], held);
+    let skipped = format!("STREAM_SKIPPED:own:rate_limited:{}", T0 / 1000 + WINDOW_S);
+    assert_eq!(world.run().1[0], skipped);
     world.pass((WINDOW_S - 1) * 1000);
-    assert_eq!(world.run().1[0], held);
+    assert_eq!(world.run().1[0], skipped);
     world.pass(1000);
     assert_eq!(world.run().1[0], "OWN_TWEETS:0 (0 new)");
 }
@@ -426,29 +429,29 @@ fn without_an_account_only_searches_are_pulled() {
 }
 
 #[test]
-fn nothing_of_the_own_timeline_is_worth_a_word() {
+fn an_empty_own_timeline_is_a_warning() {
     let world = FakePlatform::new(&[]);
     assert!(world.run().0.warnings[0].contains("protected"));
 }
 
 #[test]
-fn a_run_that_is_to_stop_leaves_everything_as_it_was() {
+fn a_stopped_run_changes_no_stream() {
     let mut steps = 0;
     loop {
         steps += 1;
         let world = three_posts();
         world.delete(1);
         world.like(2, 500);
-        let heard = RecordingListener { stop_at: Some(steps), ..RecordingListener::default() };
-        let report = world.run_with(&heard).unwrap();
+        let listener = RecordingListener { stop_at: Some(steps), ..RecordingListener::default() };
+        let report = world.run_with(&listener).unwrap();
         if report.reason.is_none() {
             break;
         }
         assert_eq!(report.reason.as_deref(), Some("stopped"));
-        assert!(heard.lines.into_inner().last().unwrap().ends_with(":stopped"));
+        assert!(listener.lines.into_inner().last().unwrap().ends_with(":stopped"));
         assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
         let (report, _) = world.run();
         assert_eq!((report.deletions, report.velocity_alerts), (1, 1));
     }
-    assert_eq!(steps, 5, "own, mentions, search, lookup: asked before each");
+    assert_eq!(steps, 5, "own, mentions, search and lookup are one step each");
 }

@@ -37,7 +37,7 @@ pub(super) struct Post {
     /// Whether timelines and searches show it.
     pub(super) listed: bool,
     /// Whether it can be looked up.
-    pub(super) there: bool,
+    pub(super) exists: bool,
 }
 
 /// A failure of an endpoint: `own`, `mentions`, `search`, `search <query>`, `lookup`.
@@ -55,7 +55,7 @@ pub(super) struct PlatformState {
 
 /// The platform, its clock and a collector's directory.
 pub(super) struct FakePlatform {
-    pub(super) inside: Arc<Mutex<PlatformState>>,
+    pub(super) platform: Arc<Mutex<PlatformState>>,
     pub(super) link: FakeLink,
     pub(super) time: ManualClock,
     pub(super) settings: Settings,
@@ -82,7 +82,7 @@ pub(super) struct RecordingListener {
     pub(super) new: RefCell<Vec<(Stream, PostId)>>,
     /// The run is stopped at this step.
     pub(super) stop_at: Option<u64>,
-    pub(super) asked: RefCell<u64>,
+    pub(super) steps: RefCell<u64>,
     /// Called with each line.
     pub(super) on_line: Option<OnLine>,
 }
@@ -99,20 +99,20 @@ impl RunListener for RecordingListener {
         self.new.borrow_mut().push((stream, post.id().clone()));
     }
 
-    fn goes_on(&self, done: u64, total: u64) -> bool {
+    fn should_continue(&self, done: u64, total: u64) -> bool {
         assert!(done <= total, "{done} of {total}");
-        *self.asked.borrow_mut() += 1;
-        self.stop_at != Some(*self.asked.borrow())
+        *self.steps.borrow_mut() += 1;
+        self.stop_at != Some(*self.steps.borrow())
     }
 }
 
 impl FakePlatform {
     pub(super) fn new(searches: &[&str]) -> Self {
-        // Each run flushes its file system, which must not be the build's.
+        // Each run flushes its file system, so the directory is in memory if possible.
         let memory = Path::new("/dev/shm");
         let dir = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }
             .unwrap();
-        let inside =
+        let platform =
             Arc::new(Mutex::new(PlatformState { page_size: 100, ..PlatformState::default() }));
         let settings = Settings {
             platform_api: "http://platform.test".into(),
@@ -125,10 +125,12 @@ impl FakePlatform {
             ask_media: false,
             redact: false,
         };
-        let of_link = Arc::clone(&inside);
+        let platform_of_link = Arc::clone(&platform);
         Self {
-            link: FakeLink::new(move |asked| of_link.lock().unwrap().answers(asked)),
-            inside,
+            link: FakeLink::new(move |request| {
+                platform_of_link.lock().unwrap().answer_request(request)
+            }),
+            platform,
             time: ManualClock(AtomicI64::new(T0)),
             data: Data::new(dir.path()),
             settings,
@@ -136,8 +138,8 @@ impl FakePlatform {
         }
     }
 
-    pub(super) fn inside(&self) -> MutexGuard<'_, PlatformState> {
-        self.inside.lock().unwrap()
+    pub(super) fn platform(&self) -> MutexGuard<'_, PlatformState> {
+        self.platform.lock().unwrap()
     }
 
     pub(super) fn pass(&self, ms: i64) {
@@ -160,31 +162,31 @@ impl FakePlatform {
                 .cloned()
                 .collect(),
             listed: true,
-            there: true,
+            exists: true,
         };
-        self.inside().posts.insert(id, post);
+        self.platform().posts.insert(id, post);
     }
 
     pub(super) fn delete(&self, id: u64) {
-        let mut inside = self.inside();
-        let post = inside.posts.get_mut(&id).unwrap();
-        (post.listed, post.there) = (false, false);
+        let mut platform = self.platform();
+        let post = platform.posts.get_mut(&id).unwrap();
+        (post.listed, post.exists) = (false, false);
     }
 
     pub(super) fn like(&self, id: u64, likes: u64) {
-        self.inside().posts.get_mut(&id).unwrap().likes = likes;
+        self.platform().posts.get_mut(&id).unwrap().likes = likes;
     }
 
     pub(super) fn fail(&self, endpoint: &str, failure: Failure) {
-        self.inside().failures.insert(endpoint.to_owned(), failure);
+        self.platform().failures.insert(endpoint.to_owned(), failure);
     }
 
     pub(super) fn mend(&self) {
-        self.inside().failures.clear();
+        self.platform().failures.clear();
     }
 
-    /// Runs once with these events.
-    pub(super) fn run_with(&self, heard: &RecordingListener) -> Result<CollectorRun, DataFault> {
+    /// Runs once with this listener.
+    pub(super) fn run_with(&self, listener: &RecordingListener) -> Result<CollectorRun, DataFault> {
         let (base, token) =
             (Url::parse(&self.settings.platform_api).unwrap(), Secret::new("token"));
         let run = Run {
@@ -194,14 +196,14 @@ impl FakePlatform {
             token: &token,
             clock: &self.time,
         };
-        run.go(heard)
+        run.execute(listener)
     }
 
     /// Runs once. Returns the report and the lines without first and last.
     pub(super) fn run(&self) -> (CollectorRun, Vec<String>) {
-        let heard = RecordingListener::default();
-        let report = self.run_with(&heard).unwrap();
-        let mut lines = heard.lines.into_inner();
+        let listener = RecordingListener::default();
+        let report = self.run_with(&listener).unwrap();
+        let mut lines = listener.lines.into_inner();
         assert!(lines.remove(0).starts_with("RUN_START:"));
         let last = lines.pop().unwrap();
         assert!(
@@ -212,10 +214,11 @@ impl FakePlatform {
     }
 
     /// Returns the paths requested since index `from`.
-    pub(super) fn asked(&self, from: usize) -> Vec<String> {
-        let path =
-            |asked: &RecordedRequest| asked.target.split('?').next().unwrap_or_default().to_owned();
-        self.link.asked()[from..].iter().map(path).collect()
+    pub(super) fn requested_paths(&self, from: usize) -> Vec<String> {
+        let path = |request: &RecordedRequest| {
+            request.target.split('?').next().unwrap_or_default().to_owned()
+        };
+        self.link.requests()[from..].iter().map(path).collect()
     }
 
     pub(super) fn state(&self) -> State {
@@ -249,44 +252,44 @@ pub(super) fn status(status: u16) -> Failure {
 }
 
 impl PlatformState {
-    fn answers(&mut self, asked: &RecordedRequest) -> Failure {
-        assert_eq!(asked.authorization, "Bearer token");
-        let url = Url::parse(&format!("http://x{}", asked.target)).unwrap();
-        let of = |name: &str| {
+    fn answer_request(&mut self, request: &RecordedRequest) -> Failure {
+        assert_eq!(request.authorization, "Bearer token");
+        let url = Url::parse(&format!("http://x{}", request.target)).unwrap();
+        let parameter = |name: &str| {
             url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
         };
         let path: Vec<&str> = url.path().split('/').skip(1).collect();
-        let query = of("query").unwrap_or_default();
+        let query = parameter("query").unwrap_or_default();
         let endpoint = match path[..] {
             ["2", "users", OWNER, "tweets"] => "own",
             ["2", "users", OWNER, "mentions"] => "mentions",
             ["2", "tweets", "search", "recent"] => "search",
             ["2", "tweets", _] => "lookup",
-            _ => panic!("{}", asked.target),
+            _ => panic!("{}", request.target),
         };
-        let mut said = match self
+        let mut response = match self
             .failures
             .get(endpoint)
             .or_else(|| self.failures.get(&format!("search {query}")))
         {
             Some(failure) => failure.clone()?,
-            None if endpoint == "lookup" => self.looked_up(path[2]),
+            None if endpoint == "lookup" => self.lookup(path[2]),
             None => self.page(
                 endpoint,
                 &query,
-                of("pagination_token").or_else(|| of("next_token")).as_deref(),
+                parameter("pagination_token").or_else(|| parameter("next_token")).as_deref(),
             ),
         };
         if let Some((left, reset)) = self.rates.get_mut(endpoint) {
             *left = left.saturating_sub(1);
-            said.headers.push(("x-rate-limit-remaining".into(), left.to_string()));
-            said.headers.push(("x-rate-limit-reset".into(), reset.to_string()));
+            response.headers.push(("x-rate-limit-remaining".into(), left.to_string()));
+            response.headers.push(("x-rate-limit-reset".into(), reset.to_string()));
         }
-        Ok(said)
+        Ok(response)
     }
 
-    fn looked_up(&self, id: &str) -> HttpResponse {
-        let post = self.posts.get_key_value(&id.parse().unwrap()).filter(|(_, post)| post.there);
+    fn lookup(&self, id: &str) -> HttpResponse {
+        let post = self.posts.get_key_value(&id.parse().unwrap()).filter(|(_, post)| post.exists);
         match post {
             Some((id, post)) => answer(200, &[], json!({"data": json(*id, post)}).to_string()),
             None => {

@@ -17,7 +17,7 @@ fn a_damaged_state_is_a_first_run_with_a_warning() {
     let (report, _) = world.run();
     assert_eq!((report.requests, report.deletions, report.streams[1].new), (3, 0, 0));
     assert!(report.warnings[0].contains("state.json.damaged"), "{:?}", report.warnings);
-    assert_eq!(report.velocity_alerts, 1, "curves are not in it");
+    assert_eq!(report.velocity_alerts, 1, "the state has no curves");
     assert_eq!(world.previous_ids(Stream::Mentions), [2]);
 }
 
@@ -40,7 +40,7 @@ fn damaged_files_of_posts_are_kept_aside_with_a_warning() {
 }
 
 #[test]
-fn a_curve_that_is_damaged_at_its_beginning_only_fails_no_run() {
+fn a_curve_with_a_damaged_beginning_fails_no_run() {
     let world = three_posts();
     let file = world.root().join("engagement/1.json");
     let text = fs::read_to_string(&file).unwrap();
@@ -52,7 +52,7 @@ fn a_curve_that_is_damaged_at_its_beginning_only_fails_no_run() {
 }
 
 #[test]
-fn a_damaged_record_in_one_stream_hides_no_deletion() {
+fn a_damaged_post_file_hides_no_deletion() {
     let world = FakePlatform::new(&["said"]);
     world.post(1, OWNER, "what I said @owner");
     world.run();
@@ -62,7 +62,7 @@ fn a_damaged_record_in_one_stream_hides_no_deletion() {
 }
 
 #[test]
-fn a_damaged_deletion_fails_no_run_that_redacts() {
+fn a_damaged_deletion_fails_no_redacting_run() {
     let mut world = three_posts();
     world.delete(1);
     world.run();
@@ -83,45 +83,45 @@ fn a_damaged_deletion_fails_no_run_that_redacts() {
 }
 
 #[test]
-fn a_new_post_is_noted_before_its_file_is_written() {
+fn a_new_post_is_journaled_before_its_file_is_written() {
     let world = three_posts();
     world.post(9, "7", "text");
-    let in_the_way = world.root().join("tweets/searches/9.json.tmp");
-    fs::create_dir(&in_the_way).unwrap();
+    let blocking_dir = world.root().join("tweets/searches/9.json.tmp");
+    fs::create_dir(&blocking_dir).unwrap();
     world.run_with(&RecordingListener::default()).unwrap_err();
     assert!(world.data.post(Stream::Searches, &post_id(9)).unwrap().is_none());
-    let noted = Journal::new(&world.settings.dir).since(0).unwrap();
+    let entries = Journal::new(&world.settings.dir).since(0).unwrap();
     assert!(
-        noted
+        entries
             .iter()
-            .any(|entry| matches!(&entry.noted, JournalEvent::Post { id, .. } if id == "9"))
+            .any(|entry| matches!(&entry.event, JournalEvent::Post { id, .. } if id == "9"))
     );
-    fs::remove_dir(&in_the_way).unwrap();
-    assert_eq!(world.run().0.streams[2].new, 1, "its file is what makes it known");
+    fs::remove_dir(&blocking_dir).unwrap();
+    assert_eq!(world.run().0.streams[2].new, 1, "a post without a file is new");
 }
 
 #[test]
-fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
+fn alerts_precede_the_files_that_prevent_repetition() {
     let world = three_posts();
     world.delete(1);
     world.like(2, 500);
     let (data, journal) = (world.data.clone(), Journal::new(&world.settings.dir));
-    let told = Arc::new(Mutex::new(0));
-    let count = Arc::clone(&told);
+    let alert_count = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&alert_count);
     let on_line = move |line: &Line| {
-        let noted = |kind: fn(&JournalEvent) -> bool| {
-            journal.since(0).unwrap().iter().any(|entry| kind(&entry.noted))
+        let is_in_journal = |kind: fn(&JournalEvent) -> bool| {
+            journal.since(0).unwrap().iter().any(|entry| kind(&entry.event))
         };
         let text = line.to_string();
         if text.starts_with("DELETION") {
             assert!(
                 !data.is_deleted(&post_id(1))
-                    && noted(|noted| matches!(noted, JournalEvent::Deletion { .. }))
+                    && is_in_journal(|event| matches!(event, JournalEvent::Deletion { .. }))
             );
             *count.lock().unwrap() += 1;
         } else if text.starts_with("VELOCITY") {
             assert_eq!(data.snapshots(&post_id(2)).unwrap().len(), 1);
-            assert!(noted(|noted| matches!(noted, JournalEvent::Alert { .. })));
+            assert!(is_in_journal(|event| matches!(event, JournalEvent::Alert { .. })));
             *count.lock().unwrap() += 1;
         }
     };
@@ -131,19 +131,19 @@ fn alerts_are_told_before_what_keeps_them_from_being_told_again() {
             ..RecordingListener::default()
         })
         .unwrap();
-    assert_eq!(*told.lock().unwrap(), 2);
+    assert_eq!(*alert_count.lock().unwrap(), 2);
     assert!(
         world.data.is_deleted(&post_id(1)) && world.data.snapshots(&post_id(2)).unwrap().len() == 2
     );
 }
 
 #[test]
-fn leftovers_of_a_run_that_was_killed_are_swept_and_it_begins_anew() {
+fn leftovers_of_a_killed_run_are_removed() {
     let world = three_posts();
     let leftover = world.root().join("tweets/own/9.json.tmp");
     fs::write(&leftover, "{").unwrap();
     world.run();
-    assert!(leftover.exists(), "after a run that ended nothing is looked for");
+    assert!(leftover.exists(), "after a finished run, nothing is removed");
     let mut state = world.state();
     state.last_started = Some(rfc3339(T0 + 1));
     state.save(&world.data).unwrap();
@@ -156,25 +156,25 @@ fn two_runs_do_not_share_a_directory() {
     let world = three_posts();
     let lock = fs::File::open(world.settings.dir.join("run.lock")).unwrap();
     lock.lock().unwrap();
-    let heard = RecordingListener::default();
-    let fault = world.run_with(&heard).unwrap_err();
-    assert_eq!((fault.error.kind(), heard.lines.into_inner().len()), (ErrorKind::WouldBlock, 0));
+    let listener = RecordingListener::default();
+    let fault = world.run_with(&listener).unwrap_err();
+    assert_eq!((fault.error.kind(), listener.lines.into_inner().len()), (ErrorKind::WouldBlock, 0));
     drop(lock);
     world.run();
 }
 
 #[test]
-fn a_disk_that_fails_is_told_and_loses_nothing_that_was_known() {
+fn a_failing_disk_is_reported_and_loses_no_state() {
     let world = three_posts();
     world.delete(1);
     // A directory in place of a file, which nobody can write, not even root.
     let place = world.root().join("tweets/searches/3.json");
     fs::remove_file(&place).unwrap();
     fs::create_dir(&place).unwrap();
-    let heard = RecordingListener::default();
-    let fault = world.run_with(&heard).unwrap_err();
+    let listener = RecordingListener::default();
+    let fault = world.run_with(&listener).unwrap_err();
     assert!(fault.to_string().contains("3.json"), "{fault}");
-    assert!(heard.lines.into_inner().last().unwrap().ends_with(":storage"));
+    assert!(listener.lines.into_inner().last().unwrap().ends_with(":storage"));
     assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
     let last = world.state().last_report.unwrap();
     assert_eq!((last.status.as_str(), last.reason.as_deref()), ("failed", Some("storage")));
@@ -183,20 +183,20 @@ fn a_disk_that_fails_is_told_and_loses_nothing_that_was_known() {
     let leftover = world.root().join("tweets/own/9.json.tmp");
     fs::write(&leftover, "{").unwrap();
     assert_eq!(world.run().0.deletions, 1);
-    assert!(!leftover.exists(), "a disk that failed may have left something");
+    assert!(!leftover.exists(), "a failed run may leave temporary files");
 }
 
 #[test]
-fn what_the_persistent_connection_left_in_the_state_stays() {
+fn a_run_keeps_the_state_of_the_persistent_connection() {
     let world = three_posts();
     let data = world.data.clone();
     let on_line = move |line: &Line| {
         if matches!(line, Line::Own(..)) {
-            let of_stream = |state: &mut State| {
+            let change_state = |state: &mut State| {
                 state.stream_newest_id = Some("99".into());
-                state.rate_limits.note(Endpoint::Connect, Some("7"), Some("1795258900"));
+                state.rate_limits.record(Endpoint::Connect, Some("7"), Some("1795258900"));
             };
-            State::change(&data, of_stream).unwrap();
+            State::change(&data, change_state).unwrap();
         }
     };
     world

@@ -34,22 +34,23 @@ enum Event {
     Run,
 }
 
-/// Failures of an endpoint: the answer, what it ends, and whether it counts as an answer.
-fn failures() -> [(Failure, Broken, bool); 8] {
+/// Failures of an endpoint: the response, the part of the run that it ends, and whether it counts
+/// as an answer.
+fn failures() -> [(Failure, FailureScope, bool); 8] {
     [
-        (status(401), Broken::Run, true),
-        (status(402), Broken::Run, true),
-        (status(500), Broken::Source, false),
-        (status(400), Broken::Source, true),
-        (Ok(answer(200, &[], "<html>")), Broken::Source, false),
-        (status(403), Broken::Stream, true),
-        (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), Broken::Stream, true),
-        (Err(NetError::Timeout(30)), Broken::Stream, false),
+        (status(401), FailureScope::Run, true),
+        (status(402), FailureScope::Run, true),
+        (status(500), FailureScope::Source, false),
+        (status(400), FailureScope::Source, true),
+        (Ok(answer(200, &[], "<html>")), FailureScope::Source, false),
+        (status(403), FailureScope::Stream, true),
+        (Ok(answer(429, &[], r#"{"title":"UsageCapExceeded"}"#)), FailureScope::Stream, true),
+        (Err(NetError::Timeout(30)), FailureScope::Stream, false),
     ]
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Broken {
+enum FailureScope {
     Run,
     Stream,
     Source,
@@ -74,7 +75,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 /// The model's view of a stored post.
 #[derive(Debug, Clone, PartialEq)]
-struct Stored {
+struct StoredPost {
     collected: i64,
     seen: i64,
     created: i64,
@@ -84,13 +85,13 @@ struct Stored {
 /// The expected files.
 #[derive(Debug, Default, PartialEq)]
 struct Model {
-    stored: BTreeMap<(Stream, u64), Stored>,
+    stored: BTreeMap<(Stream, u64), StoredPost>,
     previous_ids: BTreeMap<Stream, BTreeSet<u64>>,
     deleted: BTreeMap<u64, i64>,
     likes: BTreeMap<u64, Vec<u64>>,
 }
 
-/// The expected reports.
+/// The expected report of a run.
 #[derive(Debug, Default, PartialEq)]
 struct Expected {
     failed: bool,
@@ -105,14 +106,14 @@ impl Model {
     /// Models a run with these failures.
     fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> Expected {
         let now = world.time.now();
-        let posts = world.inside().posts.clone();
+        let posts = world.platform().posts.clone();
         let how = |endpoint: &str| {
             let failures = failures();
             fails.get(endpoint).map(|how| (failures[*how].1, failures[*how].2))
         };
-        let mut told = Expected::default();
+        let mut expected = Expected::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
-        let mut came: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
+        let mut pulled_streams: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         let sources = [
             (Stream::Own, vec![""]),
             (Stream::Mentions, vec![""]),
@@ -129,16 +130,16 @@ impl Model {
                     Stream::Searches => how("search").or(how(&format!("search {query}"))),
                 };
                 if let Some((_, is_answer)) = broken {
-                    told.skipped.insert(stream.as_str().to_owned());
+                    expected.skipped.insert(stream.as_str().to_owned());
                     is_answered |= *first.get_or_insert(is_answer);
                 }
                 match broken.map(|(broken, _)| broken) {
-                    Some(Broken::Run) => {
-                        told.failed = true;
+                    Some(FailureScope::Run) => {
+                        expected.failed = true;
                         break 'streams;
                     }
-                    Some(Broken::Stream) => break,
-                    Some(Broken::Source) => continue,
+                    Some(FailureScope::Stream) => break,
+                    Some(FailureScope::Source) => continue,
                     None => is_answered = true,
                 }
                 let shown = posts.iter().rev().filter(|(_, post)| {
@@ -152,29 +153,29 @@ impl Model {
                 for (id, post) in shown.take(PAGES * PAGE) {
                     present.insert(*id);
                     pulled.insert(*id);
-                    let fresh = Stored {
+                    let new_post = StoredPost {
                         collected: now,
                         seen: now,
                         created: post.created,
                         found_by: Vec::new(),
                     };
-                    let stored = self.stored.entry((stream, *id)).or_insert(fresh);
+                    let stored = self.stored.entry((stream, *id)).or_insert(new_post);
                     stored.seen = now;
                     if !query.is_empty() && !stored.found_by.iter().any(|known| known == query) {
                         stored.found_by.push(query.to_owned());
                     }
                 }
             }
-            came.insert(stream, pulled);
+            pulled_streams.insert(stream, pulled);
         }
-        told.seen = present.len() as u64;
-        told.failed |= !is_answered;
-        if !told.failed {
+        expected.seen = present.len() as u64;
+        expected.failed |= !is_answered;
+        if !expected.failed {
             let lookups = how("lookup").map(|(broken, _)| broken);
-            self.look_for_missing(world, lookups, &present, &came, &mut told);
+            self.look_up_missing(world, lookups, &present, &pulled_streams, &mut expected);
         }
-        if told.failed {
-            told.skipped.clear();
+        if expected.failed {
+            expected.skipped.clear();
         }
         for id in present {
             let new = posts[&id].likes;
@@ -188,29 +189,29 @@ impl Model {
                         new > *old && new - old > 100
                     } =>
                 {
-                    told.alerts.insert((id, *old, new));
+                    expected.alerts.insert((id, *old, new));
                 }
                 _ => {}
             }
             curve.push(new);
         }
-        told
+        expected
     }
 
-    fn look_for_missing(
+    fn look_up_missing(
         &mut self,
         world: &FakePlatform,
-        lookups: Option<Broken>,
+        lookups: Option<FailureScope>,
         present: &BTreeSet<u64>,
-        came: &BTreeMap<Stream, BTreeSet<u64>>,
-        told: &mut Expected,
+        pulled_streams: &BTreeMap<Stream, BTreeSet<u64>>,
+        expected: &mut Expected,
     ) {
         let now = world.time.now();
         let mut next = self.previous_ids.clone();
-        let mut asked = BTreeSet::new();
-        let mut doubt: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
+        let mut looked_up = BTreeSet::new();
+        let mut undecided: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         for (stream, pulled) in
-            came.iter().filter(|(stream, _)| !told.skipped.contains(stream.as_str()))
+            pulled_streams.iter().filter(|(stream, _)| !expected.skipped.contains(stream.as_str()))
         {
             for id in self
                 .previous_ids
@@ -227,28 +228,28 @@ impl Model {
                     && now - seen <= 48 * HOUR
                     && !self.deleted.contains_key(id)
                 {
-                    asked.insert(*id);
-                    doubt.entry(*stream).or_default().insert(*id);
+                    looked_up.insert(*id);
+                    undecided.entry(*stream).or_default().insert(*id);
                 }
             }
             next.insert(*stream, pulled.clone());
         }
         match lookups {
-            Some(Broken::Run) if !asked.is_empty() => {
-                told.failed = true;
+            Some(FailureScope::Run) if !looked_up.is_empty() => {
+                expected.failed = true;
                 return;
             }
-            Some(_) if !asked.is_empty() => {
-                told.unverified = asked.len() as u64;
-                for (stream, ids) in doubt {
+            Some(_) if !looked_up.is_empty() => {
+                expected.unverified = looked_up.len() as u64;
+                for (stream, ids) in undecided {
                     next.get_mut(&stream).unwrap().extend(ids);
                 }
             }
             _ => {
-                for id in asked {
-                    if !world.inside().posts[&id].there {
+                for id in looked_up {
+                    if !world.platform().posts[&id].exists {
                         self.deleted.insert(id, now);
-                        told.deleted.insert(id);
+                        expected.deleted.insert(id);
                     }
                 }
             }
@@ -266,7 +267,7 @@ impl Model {
                 let at = |name| record.instant(name).unwrap();
                 let found_by =
                     record.fields().get(SEARCHES).cloned().unwrap_or_else(|| serde_json::json!([]));
-                let stored = Stored {
+                let stored = StoredPost {
                     collected: at(COLLECTED_AT),
                     seen: at(LAST_UPDATED),
                     created: at("created_at"),
@@ -299,42 +300,42 @@ impl Model {
 }
 
 /// Returns the actual lines and report of a run.
-fn told(world: &FakePlatform) -> Expected {
-    let heard = RecordingListener::default();
-    let report = world.run_with(&heard).unwrap();
-    let mut told = Expected {
+fn actual(world: &FakePlatform) -> Expected {
+    let listener = RecordingListener::default();
+    let report = world.run_with(&listener).unwrap();
+    let mut actual = Expected {
         unverified: report.unverified,
         seen: report.tweets_stored,
         ..Expected::default()
     };
-    for line in heard.lines.into_inner() {
+    for line in listener.lines.into_inner() {
         let parts: Vec<&str> = line.split(':').collect();
         match parts[0] {
-            "RUN_FAILED" => told.failed = true,
-            "STREAM_SKIPPED" => assert!(told.skipped.insert(parts[1].to_owned())),
-            "DELETION_DETECTED" => assert!(told.deleted.insert(parts[1].parse().unwrap())),
+            "RUN_FAILED" => actual.failed = true,
+            "STREAM_SKIPPED" => assert!(actual.skipped.insert(parts[1].to_owned())),
+            "DELETION_DETECTED" => assert!(actual.deleted.insert(parts[1].parse().unwrap())),
             "VELOCITY_ALERT" => {
                 let (old, new) = parts[3].split_once("->").unwrap();
                 let alert = (parts[1].parse().unwrap(), old.parse().unwrap(), new.parse().unwrap());
-                assert!(told.alerts.insert(alert));
+                assert!(actual.alerts.insert(alert));
             }
             _ => {}
         }
     }
-    if told.failed {
-        told.skipped.clear();
+    if actual.failed {
+        actual.skipped.clear();
     }
     assert_eq!(
         (report.deletions, report.velocity_alerts),
-        (told.deleted.len() as u64, told.alerts.len() as u64)
+        (actual.deleted.len() as u64, actual.alerts.len() as u64)
     );
-    assert_eq!(report.reason.is_some(), told.failed);
-    told
+    assert_eq!(report.reason.is_some(), actual.failed);
+    actual
 }
 
 /// Applies a step and returns the failures of the next run.
-fn happen(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
-    let posts = world.inside().posts.len();
+fn apply(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str, usize>) {
+    let posts = world.platform().posts.len();
     let of = |n: usize| FIRST + (n % posts.max(1)) as u64;
     let new = FIRST + posts as u64;
     match event {
@@ -356,7 +357,7 @@ fn happen(world: &FakePlatform, event: &Event, fails: &mut HashMap<&'static str,
         Event::Delete(n) if posts > 0 => world.delete(of(*n)),
         Event::Like(n, likes) if posts > 0 => world.like(of(*n), *likes),
         Event::Edit(n) if posts > 0 => {
-            let mut inside = world.inside();
+            let mut inside = world.platform();
             let old = inside.posts.get_mut(&of(*n)).unwrap();
             if old.listed {
                 old.listed = false;
@@ -375,18 +376,18 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_collector_does_what_the_model_does(events in prop::collection::vec(event(), 1..80)) {
+    fn the_collector_agrees_with_the_model(events in prop::collection::vec(event(), 1..80)) {
         let mut world = FakePlatform::new(&QUERIES);
         world.settings.max_pages = PAGES as u32;
-        world.inside().page_size = PAGE;
+        world.platform().page_size = PAGE;
         let (mut model, mut fails) = (Model::default(), HashMap::new());
         for (n, event) in events.iter().chain([&Event::Run, &Event::Run]).enumerate() {
             if !matches!(event, Event::Run) {
-                happen(&world, event, &mut fails);
+                apply(&world, event, &mut fails);
                 continue;
             }
             let expected = model.run(&world, &fails);
-            prop_assert_eq!(told(&world), expected, "run at event {}", n);
+            prop_assert_eq!(actual(&world), expected, "run at event {}", n);
             prop_assert_eq!(Model::of_disk(&world), std::mem::take(&mut model), "after the run at event {}", n);
             model = Model::of_disk(&world);
             world.mend();
@@ -396,25 +397,25 @@ proptest! {
 }
 
 #[test]
-fn the_model_finds_what_it_is_to_find() {
+fn the_model_finds_deletions_and_alerts() {
     // A history with every kind of event, to show that the model detects deletions and alerts.
     let world = FakePlatform::new(&QUERIES);
     let mut model = Model::default();
     let mut fails = HashMap::new();
-    happen(
+    apply(
         &world,
         &Event::Post { own: true, mentions: true, queries: vec![true, true, false] },
         &mut fails,
     );
-    happen(
+    apply(
         &world,
         &Event::Post { own: false, mentions: true, queries: vec![false, false, false] },
         &mut fails,
     );
     assert_eq!(model.run(&world, &fails).seen, 2);
-    happen(&world, &Event::Delete(0), &mut fails);
-    happen(&world, &Event::Like(1, 101), &mut fails);
-    let told = model.run(&world, &fails);
-    assert_eq!((told.deleted.len(), told.alerts.len()), (1, 1));
+    apply(&world, &Event::Delete(0), &mut fails);
+    apply(&world, &Event::Like(1, 101), &mut fails);
+    let expected = model.run(&world, &fails);
+    assert_eq!((expected.deleted.len(), expected.alerts.len()), (1, 1));
     assert!(!world.data.is_deleted(&post_id(FIRST)), "the model touches no file");
 }

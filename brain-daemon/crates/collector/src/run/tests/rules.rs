@@ -11,15 +11,15 @@ use brain_base::clock::rfc3339;
 const BIG: u64 = 9_007_199_254_740_993;
 
 #[test]
-fn a_first_run_stores_everything_and_asks_for_nothing_else() {
+fn a_first_run_stores_all_posts_without_lookups() {
     let world = FakePlatform::new(&["rust", "brain"]);
     world.post(BIG, OWNER, "about rust and @owner");
     world.post(BIG + 1, "6", "hello @owner, a brain of rust");
-    let heard = RecordingListener::default();
-    let report = world.run_with(&heard).unwrap();
+    let listener = RecordingListener::default();
+    let report = world.run_with(&listener).unwrap();
     let at = rfc3339(T0);
     assert_eq!(
-        heard.lines.into_inner(),
+        listener.lines.into_inner(),
         [
             format!("RUN_START:{at}"),
             "OWN_TWEETS:1 (1 new)".into(),
@@ -27,9 +27,9 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
             format!("RUN_COMPLETE:{at}:tweets_stored=2:deletions=0:velocity_alerts=0"),
         ]
     );
-    let path = |what: &str| format!("/2/users/5/{what}");
+    let path = |name: &str| format!("/2/users/5/{name}");
     let search = || "/2/tweets/search/recent".to_owned();
-    assert_eq!(world.asked(0), [path("tweets"), path("mentions"), search(), search()]);
+    assert_eq!(world.requested_paths(0), [path("tweets"), path("mentions"), search(), search()]);
     assert_eq!((report.status.as_str(), report.tweets_stored, report.requests), ("complete", 2, 4));
     assert_eq!(
         report.streams.iter().map(|stream| (stream.total, stream.new)).collect::<Vec<_>>(),
@@ -38,7 +38,7 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
     assert!(
         report.streams.iter().all(|stream| stream.skipped.is_none()) && report.warnings.is_empty()
     );
-    assert_eq!(heard.new.into_inner().len(), 5);
+    assert_eq!(listener.new.into_inner().len(), 5);
 
     let post = world.stored(Stream::Searches, BIG + 1);
     assert_eq!(post.fields()[SEARCHES], json!(["rust", "brain"]));
@@ -57,14 +57,14 @@ fn a_first_run_stores_everything_and_asks_for_nothing_else() {
 }
 
 #[test]
-fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
+fn stored_posts_are_updated_and_not_new() {
     let world = FakePlatform::new(&["rust"]);
     world.post(BIG, OWNER, "about rust");
     world.run();
     let engagement = world.root().join("engagement").join(format!("{BIG}.json"));
     let written = std::fs::metadata(&engagement).unwrap();
     world.pass(HALF_HOUR);
-    world.inside().posts.get_mut(&BIG).unwrap().text = "about rust, edited".into();
+    world.platform().posts.get_mut(&BIG).unwrap().text = "about rust, edited".into();
     let (report, lines) = world.run();
     assert_eq!(lines, ["OWN_TWEETS:1 (0 new)", "MENTIONS:0 (0 new)"]);
     assert_eq!((report.requests, report.tweets_stored), (3, 1));
@@ -80,11 +80,11 @@ fn posts_that_are_there_again_are_refreshed_and_nothing_else() {
         std::os::unix::fs::MetadataExt::ino(&again)
     );
     let journal = Journal::new(&world.settings.dir).since(0).unwrap();
-    assert_eq!(journal.len(), 2, "each stream notes a post once");
+    assert_eq!(journal.len(), 2, "one entry per stream and post");
 }
 
 #[test]
-fn what_an_earlier_answer_said_of_an_author_is_kept() {
+fn the_author_of_an_earlier_answer_is_kept() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, "6", "@owner");
     world.run();
@@ -104,32 +104,32 @@ fn what_an_earlier_answer_said_of_an_author_is_kept() {
 }
 
 #[test]
-fn searches_that_found_a_post_add_up() {
+fn a_post_lists_all_searches_that_found_it() {
     let mut world = FakePlatform::new(&["rust"]);
     world.post(BIG, "6", "rust and brain");
     world.run();
     world.settings.searches = vec!["brain".into(), "rust".into()];
-    world.inside().posts.get_mut(&BIG).unwrap().found_by = vec!["brain".into(), "rust".into()];
+    world.platform().posts.get_mut(&BIG).unwrap().found_by = vec!["brain".into(), "rust".into()];
     let (report, _) = world.run();
     assert_eq!(world.stored(Stream::Searches, BIG).fields()[SEARCHES], json!(["rust", "brain"]));
     assert_eq!((report.streams[2].total, report.streams[2].new, report.tweets_stored), (1, 0, 1));
 }
 
 #[test]
-fn a_deletion_is_told_noted_and_recorded_once() {
+fn a_deletion_is_reported_and_recorded_once() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "I should: not\nhave said this @owner");
     world.run();
     world.delete(BIG);
     world.pass(HALF_HOUR);
-    let from = world.link.asked().len();
+    let from = world.link.requests().len();
     let (report, lines) = world.run();
     let line = format!("DELETION_DETECTED:{BIG}:owner:I should: not have said this @owner");
     assert_eq!(lines, ["OWN_TWEETS:0 (0 new)".to_owned(), "MENTIONS:0 (0 new)".to_owned(), line]);
     assert_eq!(
-        world.asked(from)[2..],
+        world.requested_paths(from)[2..],
         [format!("/2/tweets/{BIG}")],
-        "missing in two streams, asked for once"
+        "missing in two streams, looked up once"
     );
     assert_eq!((report.deletions, report.unverified), (1, 0));
     let record = world.file(&format!("deletions/{BIG}.json"));
@@ -139,16 +139,16 @@ fn a_deletion_is_told_noted_and_recorded_once() {
     );
     assert_eq!(record["text"], json!("I should: not\nhave said this @owner"));
     let journal = Journal::new(&world.settings.dir).since(T0 + HALF_HOUR).unwrap();
-    assert_eq!(journal[0].noted, JournalEvent::Deletion { id: BIG.to_string() });
+    assert_eq!(journal[0].event, JournalEvent::Deletion { id: BIG.to_string() });
     let (report, lines) = world.run();
     assert_eq!((report.deletions, lines.len()), (0, 2));
     assert!(world.previous_ids(Stream::Own).is_empty());
 }
 
 #[test]
-fn each_row_of_the_deletion_table_on_both_sides() {
+fn lookups_have_exact_bounds() {
     // Age, time since last seen, existence; lookups, deletions.
-    for (age, seen, there, lookups, deletions) in [
+    for (age, seen, exists, lookups, deletions) in [
         (MAX_AGE_MS, 0, false, 1, 1),
         (MAX_AGE_MS + 1, 0, false, 0, 0),
         (MAX_UNSEEN_MS, MAX_UNSEEN_MS, false, 1, 1),
@@ -158,17 +158,17 @@ fn each_row_of_the_deletion_table_on_both_sides() {
     ] {
         let world = FakePlatform::new(&[]);
         world.post(BIG, OWNER, "text");
-        world.inside().posts.get_mut(&BIG).unwrap().created = T0 + seen - age;
+        world.platform().posts.get_mut(&BIG).unwrap().created = T0 + seen - age;
         world.run();
         world.pass(seen);
         world.delete(BIG);
-        world.inside().posts.get_mut(&BIG).unwrap().there = there;
+        world.platform().posts.get_mut(&BIG).unwrap().exists = exists;
         let (report, _) = world.run();
-        let asked = report.requests - 2;
+        let lookup_count = report.requests - 2;
         assert_eq!(
-            (asked, report.deletions),
+            (lookup_count, report.deletions),
             (lookups, deletions),
-            "{age} old, seen {seen} ago, there: {there}"
+            "{age} old, seen {seen} ago, exists: {exists}"
         );
         assert_eq!(world.data.is_deleted(&post_id(BIG)), deletions == 1);
         // Decided posts are not looked up again.
@@ -177,7 +177,7 @@ fn each_row_of_the_deletion_table_on_both_sides() {
 }
 
 #[test]
-fn a_post_without_a_record_or_with_a_recorded_deletion_is_not_asked_for() {
+fn posts_without_file_or_with_deletion_are_not_looked_up() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "one");
     world.post(BIG + 1, OWNER, "two");
@@ -195,7 +195,7 @@ fn a_post_seen_in_another_stream_is_not_missing() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "@owner");
     world.run();
-    world.inside().posts.get_mut(&BIG).unwrap().mentions_owner = false;
+    world.platform().posts.get_mut(&BIG).unwrap().mentions_owner = false;
     let (report, _) = world.run();
     assert_eq!((report.requests, world.previous_ids(Stream::Mentions).len()), (2, 0));
 }
@@ -205,17 +205,17 @@ fn an_edited_post_is_not_deleted() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "teh");
     world.run();
-    world.inside().posts.get_mut(&BIG).unwrap().listed = false;
+    world.platform().posts.get_mut(&BIG).unwrap().listed = false;
     world.post(BIG + 5, OWNER, "the");
     let (report, lines) = world.run();
     assert_eq!((report.deletions, lines[0].as_str()), (0, "OWN_TWEETS:1 (1 new)"));
 }
 
 #[test]
-fn those_that_may_only_be_pushed_out_are_asked_for_last() {
+fn posts_past_the_last_page_are_looked_up_last() {
     let mut world = FakePlatform::new(&[]);
     world.settings.max_pages = 1;
-    world.inside().page_size = 3;
+    world.platform().page_size = 3;
     // Ids of different length: as text, 9 would be newer than 10.
     for id in [7, 8, 9] {
         world.post(id, OWNER, "old");
@@ -225,18 +225,18 @@ fn those_that_may_only_be_pushed_out_are_asked_for_last() {
         world.post(id, OWNER, "new");
     }
     world.delete(9);
-    let from = world.link.asked().len();
+    let from = world.link.requests().len();
     let (report, _) = world.run();
     // 8 is in the page again; 9 is within its range, 7 is older than all of it.
-    assert_eq!(world.asked(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
+    assert_eq!(world.requested_paths(from)[2..], ["/2/tweets/9", "/2/tweets/7"]);
     assert_eq!((report.deletions, world.previous_ids(Stream::Own)), (1, vec![11, 10, 8]));
 }
 
 #[test]
-fn pushed_out_is_what_is_older_than_all_of_each_stream() {
+fn a_post_must_be_past_the_end_of_all_its_streams() {
     let mut world = FakePlatform::new(&[]);
     world.settings.max_pages = 1;
-    world.inside().page_size = 3;
+    world.platform().page_size = 3;
     world.post(18, OWNER, "@owner");
     world.post(50, OWNER, "old");
     world.post(10, "6", "@owner");
@@ -246,14 +246,14 @@ fn pushed_out_is_what_is_older_than_all_of_each_stream() {
         world.post(id, OWNER, "new");
     }
     world.delete(18);
-    let from = world.link.asked().len();
+    let from = world.link.requests().len();
     world.run();
     // 18 is older than all own posts, but not than all mentions.
-    assert_eq!(world.asked(from)[2..], ["/2/tweets/18", "/2/tweets/50"]);
+    assert_eq!(world.requested_paths(from)[2..], ["/2/tweets/18", "/2/tweets/50"]);
 }
 
 #[test]
-fn each_boundary_of_velocity_over_two_runs() {
+fn velocity_alerts_have_exact_bounds() {
     for (old, new, minutes, alert) in [
         (45, 90, 30, None),
         (50, 99, 30, None),
@@ -268,35 +268,36 @@ fn each_boundary_of_velocity_over_two_runs() {
         let world = FakePlatform::new(&["text"]);
         world.post(BIG, OWNER, "text @owner");
         world.like(BIG, old);
-        assert_eq!(world.run().0.velocity_alerts, 0, "there is nothing before the first");
+        assert_eq!(world.run().0.velocity_alerts, 0, "the first snapshot");
         world.like(BIG, new);
         // One millisecond less than a minute, which does not count.
         world.pass(minutes * 60_000 + 59_999);
         let (report, lines) = world.run();
-        let told: Vec<&String> = lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
+        let alert_lines: Vec<&String> =
+            lines.iter().filter(|line| line.starts_with("VELOCITY")).collect();
         let line =
             alert.map(|minutes| format!("VELOCITY_ALERT:{BIG}:likes:{old}->{new}:{minutes}"));
         assert_eq!(
-            told,
+            alert_lines,
             line.iter().collect::<Vec<_>>(),
-            "once, although it came by three streams"
+            "once, although three streams have it"
         );
         assert_eq!(report.velocity_alerts, u64::from(alert.is_some()));
         assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 2);
         let journal = Journal::new(&world.settings.dir).since(T0 + 1).unwrap();
-        let noted = journal.iter().find_map(|entry| match &entry.noted {
+        let journaled = journal.iter().find_map(|entry| match &entry.event {
             JournalEvent::Alert { alert, author, message, .. } => {
                 Some((alert.as_str(), author.as_str(), message.clone()))
             }
             _ => None,
         });
-        assert_eq!(noted, line.map(|line| ("velocity", "owner", line)));
-        assert_eq!(world.run().0.velocity_alerts, 0, "the same numbers are no news");
+        assert_eq!(journaled, line.map(|line| ("velocity", "owner", line)));
+        assert_eq!(world.run().0.velocity_alerts, 0, "unchanged likes");
     }
 }
 
 #[test]
-fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
+fn minutes_are_not_negative_and_curves_need_metrics() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "text");
     world.like(BIG, 50);
@@ -311,11 +312,11 @@ fn minutes_are_never_negative_and_posts_without_numbers_have_no_curve() {
     world.fail("own", Ok(crate::fake::answer(200, &[], body)));
     world.run();
     assert_eq!(world.data.count("engagement"), 1);
-    assert_eq!(world.stored(Stream::Own, 17).author(), "owner", "whose timeline it is");
+    assert_eq!(world.stored(Stream::Own, 17).author(), "owner", "the owner of the timeline");
 }
 
 #[test]
-fn redacted_posts_are_told_without_their_text() {
+fn redacted_posts_are_reported_without_text() {
     let mut world = FakePlatform::new(&["said"]);
     world.settings.redact = true;
     world.post(BIG, OWNER, "what I said @owner");
@@ -333,7 +334,7 @@ fn redacted_posts_are_told_without_their_text() {
 }
 
 #[test]
-fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
+fn enabling_redaction_redacts_earlier_deletions() {
     let mut world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "what I said @owner");
     world.run();
@@ -348,14 +349,14 @@ fn redaction_that_is_switched_on_late_is_of_all_that_was_recorded() {
     }
     assert_eq!(world.data.count("engagement"), 0);
     assert_eq!((state.redacted, world.state().redacted), (false, true));
-    // What was not redacted meanwhile is redacted when it is enabled again.
+    // Without redaction, the state says that not all deletions are redacted.
     world.settings.redact = false;
     world.run();
     assert!(!world.state().redacted);
 }
 
 #[test]
-fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
+fn missing_or_invalid_likes_do_not_count_as_zero() {
     let world = FakePlatform::new(&[]);
     world.post(BIG, OWNER, "text");
     world.like(BIG, 500);
@@ -377,15 +378,15 @@ fn likes_that_are_missing_or_no_number_are_not_taken_for_none() {
 }
 
 #[test]
-fn streams_are_pulled_page_by_page_up_to_the_cap() {
+fn streams_are_pulled_up_to_the_page_limit() {
     let world = FakePlatform::new(&["text"]);
-    world.inside().page_size = 2;
+    world.platform().page_size = 2;
     for id in 1..=5 {
         world.post(id, OWNER, "text");
     }
     let (report, _) = world.run();
     assert_eq!((report.requests, report.tweets_stored), (3 + 1 + 3, 5));
-    let targets = world.link.asked();
+    let targets = world.link.requests();
     assert!(
         targets[1].target.ends_with("&pagination_token=2")
             && targets[5].target.ends_with("&next_token=2")
@@ -398,5 +399,5 @@ fn streams_are_pulled_page_by_page_up_to_the_cap() {
     assert_eq!((report.streams[0].total, report.streams[0].new), (6, 4));
     assert_eq!(world.previous_ids(Stream::Own), [9, 8, 7, 6, 5, 4]);
     assert_eq!(world.state().streams["own"].next_token.as_deref(), Some("6"));
-    assert_eq!(report.deletions, 0, "1 to 3 were asked for, and are there");
+    assert_eq!(report.deletions, 0, "1 to 3 were looked up and exist");
 }

@@ -24,7 +24,7 @@ pub(super) struct PageCreator<'a> {
     /// Keys of pages created before; loaded when first needed.
     created: Option<HashSet<String>>,
     /// Number of rejected people.
-    pub(super) below: u64,
+    pub(super) rejected: u64,
 }
 
 impl<'a> PageCreator<'a> {
@@ -35,7 +35,7 @@ impl<'a> PageCreator<'a> {
         source: &'a SourceId,
         files: &'a CollectedFiles,
     ) -> Self {
-        Self { gate, reader, source, files, created: None, below: 0 }
+        Self { gate, reader, source, files, created: None, rejected: 0 }
     }
 
     /// Returns the slug of the new page for `author`, given these posts. Own posts do not count.
@@ -47,20 +47,21 @@ impl<'a> PageCreator<'a> {
         author: &Author,
         posts: &[&PostSummary],
     ) -> Result<Option<Slug>, Fault> {
-        let counted: Vec<&&PostSummary> = posts.iter().filter(|post| post.parse_metrics).collect();
-        if author.own || !counted.iter().any(|post| post.asked) {
+        let counted: Vec<&&PostSummary> =
+            posts.iter().filter(|post| post.counts_for_gate).collect();
+        if author.is_own || !counted.iter().any(|post| post.is_in_span) {
             return Ok(None);
         }
         let times: Vec<i64> = counted.iter().map(|post| post.written).collect();
         if author.handle.is_none() || !self.gate.passes(&times, author.verified, author.followers) {
-            self.below += 1;
+            self.rejected += 1;
             return Ok(None);
         }
         let created = match &mut self.created {
             Some(created) => created,
-            none => none.insert(made_before(self.files)?),
+            none => none.insert(created_page_keys(self.files)?),
         };
-        if created.contains(&key(author)) {
+        if created.contains(&page_key(author)) {
             Ok(None)
         } else {
             free_slug(self.reader, self.source, author)
@@ -69,38 +70,38 @@ impl<'a> PageCreator<'a> {
 }
 
 /// Returns the journal key of a created page.
-pub(super) fn key(author: &Author) -> String {
+pub(super) fn page_key(author: &Author) -> String {
     format!("page {}", author.id)
 }
 
 /// Returns the URL of the account.
-pub(super) fn profile(author: &Author) -> String {
+pub(super) fn profile_url(author: &Author) -> String {
     match &author.handle {
         Some(handle) => format!("https://x.com/{handle}"),
         None => format!("https://x.com/i/user/{}", author.id),
     }
 }
 
-/// Creates the page. Of the person's own words it has only the name.
-pub(super) fn page(author: &Author) -> Document {
+/// Creates the page. The name is its only text that the person wrote.
+pub(super) fn new_page(author: &Author) -> Document {
     let mut frontmatter = Frontmatter::empty();
     let handle = author.handle.as_deref().unwrap_or(&author.id);
     frontmatter.set("type", "person");
     frontmatter.set("title", author.name.as_deref().unwrap_or(handle));
     frontmatter.set("x", handle);
     frontmatter.set_list("tags", &["social".to_owned()]);
-    let body = format!("Known from X, as [@{handle}]({}).\n", profile(author));
+    let body = format!("Known from X, as [@{handle}]({}).\n", profile_url(author));
     Document { frontmatter, body }
 }
 
 /// Returns the keys of all pages ever created, so that a removed page is not created again.
-fn made_before(files: &CollectedFiles) -> Result<HashSet<String>, Fault> {
+fn created_page_keys(files: &CollectedFiles) -> Result<HashSet<String>, Fault> {
     let all = files.journal.since(i64::MIN).map_err(|fault| data_fault(&fault))?;
-    let key = |noted| match noted {
+    let page_key = |event| match event {
         JournalEvent::Enriched { key } if key.starts_with("page ") => Some(key),
         _ => None,
     };
-    Ok(all.into_iter().filter_map(|entry| key(entry.noted)).collect())
+    Ok(all.into_iter().filter_map(|entry| page_key(entry.event)).collect())
 }
 
 /// Returns a free slug from the name, or from name and handle. `None` if a page there was deleted.
@@ -108,16 +109,16 @@ fn free_slug(reader: &Reader, source: &SourceId, author: &Author) -> Result<Opti
     let handle = author.handle.as_deref().unwrap_or(&author.id);
     // One segment: separators and dots are removed.
     let name = author.name.as_deref().unwrap_or(handle).replace(['/', '\\', '.'], "-");
-    let of = |name: &str| {
+    let slug_of = |name: &str| {
         let slug = Slug::from_path(&format!("{FOLDER}{}", name.trim())).ok()?;
         slug.name()
             .contains(char::is_alphanumeric)
             .then_some(slug)
             .filter(|it| it.as_str().starts_with(FOLDER))
     };
-    let named = of(&name);
-    let with_handle = named.as_ref().and_then(|_| of(&format!("{name}-{handle}")));
-    for slug in [named, with_handle, of(handle)].into_iter().flatten() {
+    let named = slug_of(&name);
+    let with_handle = named.as_ref().and_then(|_| slug_of(&format!("{name}-{handle}")));
+    for slug in [named, with_handle, slug_of(handle)].into_iter().flatten() {
         match reader.page_even_deleted(source, &slug)? {
             None => return Ok(Some(slug)),
             Some(record) if record.deleted_at.is_some() => return Ok(None),

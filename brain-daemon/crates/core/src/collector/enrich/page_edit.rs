@@ -7,7 +7,7 @@ use brain_page::{self as page, TimelineEntry};
 
 /// A dated line and its key.
 #[derive(Debug, Clone)]
-pub(super) struct Dated {
+pub(super) struct DatedLine {
     pub(super) entry: TimelineEntry,
     /// `tweet <page> <post>` or `deletion <page> <post>`.
     pub(super) key: String,
@@ -17,19 +17,19 @@ pub(super) struct Dated {
 #[derive(Debug, Clone, Default)]
 pub(super) struct PageEdit {
     /// Dated lines, oldest first.
-    pub(super) dated: Vec<Dated>,
+    pub(super) dated: Vec<DatedLine>,
     /// Pattern notes.
     pub(super) patterns: Vec<Pattern>,
 }
 
-/// The result.
+/// The result of an edit.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(super) struct EditResult {
     /// The page's text, if it changed.
     pub(super) body: Option<String>,
     /// The added lines.
     pub(super) lines: Vec<String>,
-    /// Keys that are done now and missing in the journal.
+    /// Keys to add to the journal.
     pub(super) keys: Vec<String>,
     /// Enrichments that failed.
     pub(super) failures: Vec<String>,
@@ -43,46 +43,46 @@ impl PageEdit {
 
     /// Applies the enrichments to `body`, the text of `page`. Skips keys in `done`, even if the
     /// owner removed the line.
-    pub(super) fn apply(&self, body: &str, page: &str, done: &HashSet<String>) -> Outcome {
-        let mut outcome = Outcome::default();
-        let mut now = body.to_owned();
-        for Dated { entry, key } in &self.dated {
+    pub(super) fn apply(&self, body: &str, page: &str, done: &HashSet<String>) -> EditResult {
+        let mut outcome = EditResult::default();
+        let mut new_body = body.to_owned();
+        for DatedLine { entry, key } in &self.dated {
             if done.contains(key) {
                 continue;
             }
-            match page::add_timeline_entry(&now, entry) {
+            match page::add_timeline_entry(&new_body, entry) {
                 Ok(added) => {
                     outcome.keys.push(key.clone());
                     if let Some(body) = added {
-                        now = body;
-                        outcome.lines.push(line(entry));
+                        new_body = body;
+                        outcome.lines.push(timeline_line(entry));
                     }
                 }
                 Err(error) => outcome.failures.push(error.to_string()),
             }
         }
         for pattern in &self.patterns {
-            match pattern.put(&now, page, done) {
-                Ok(came) => {
+            match pattern.put(&new_body, page, done) {
+                Ok(result) => {
                     let key = pattern.key(page);
-                    if came != NoteResult::Unwanted && !done.contains(&key) {
+                    if result != NoteResult::Unwanted && !done.contains(&key) {
                         outcome.keys.push(key);
                     }
-                    if let NoteResult::Written(body) = came {
-                        now = body;
+                    if let NoteResult::Written(body) = result {
+                        new_body = body;
                         outcome.lines.push(pattern.line());
                     }
                 }
                 Err(error) => outcome.failures.push(error),
             }
         }
-        outcome.body = (!outcome.lines.is_empty()).then_some(now);
+        outcome.body = (!outcome.lines.is_empty()).then_some(new_body);
         outcome
     }
 }
 
 /// Formats the line.
-fn line(entry: &TimelineEntry) -> String {
+fn timeline_line(entry: &TimelineEntry) -> String {
     let source =
         entry.source.as_ref().map(|source| format!(" [Source: {source}]")).unwrap_or_default();
     format!("- {} | {}{source}", entry.date, entry.text)
@@ -93,33 +93,33 @@ fn line(entry: &TimelineEntry) -> String {
 mod tests {
     use super::*;
 
-    fn work(text: &str) -> PageEdit {
+    fn edit(text: &str) -> PageEdit {
         let source = Some("X, @ann, 2026-11-01".into());
         let entry = TimelineEntry { date: "2026-11-01".into(), text: text.into(), source };
-        PageEdit { dated: vec![Dated { entry, key: "tweet p 1".into() }], patterns: Vec::new() }
+        PageEdit { dated: vec![DatedLine { entry, key: "tweet p 1".into() }], patterns: Vec::new() }
     }
 
     #[test]
     fn a_line_is_written_once() {
-        let work = work("Tweeted about Rust");
-        let first = work.apply("Hi.\n", "p", &HashSet::new());
+        let edit = edit("Tweeted about Rust");
+        let first = edit.apply("Hi.\n", "p", &HashSet::new());
         let line = "- 2026-11-01 | Tweeted about Rust [Source: X, @ann, 2026-11-01]";
         assert_eq!(first.lines, [line]);
         let body = first.body.unwrap();
         assert_eq!(body, format!("Hi.\n\n## Timeline\n\n{line}\n"));
         // The journal was not written after a crash.
-        let again = work.apply(&body, "p", &HashSet::new());
+        let again = edit.apply(&body, "p", &HashSet::new());
         assert_eq!((again.body, again.keys), (None, vec!["tweet p 1".to_owned()]));
         // The owner removed it.
         assert_eq!(
-            work.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])),
-            Outcome::default()
+            edit.apply("Hi.\n", "p", &HashSet::from(["tweet p 1".into()])),
+            EditResult::default()
         );
     }
 
     #[test]
-    fn what_cannot_be_put_in_is_said_and_done_later() {
-        let outcome = work("a [Source: forged]").apply("Hi.\n", "p", &HashSet::new());
-        assert_eq!((outcome.failures.len(), outcome.keys.len(), outcome.body), (1, 0, None));
+    fn a_failed_line_is_reported_and_not_marked_done() {
+        let result = edit("a [Source: forged]").apply("Hi.\n", "p", &HashSet::new());
+        assert_eq!((result.failures.len(), result.keys.len(), result.body), (1, 0, None));
     }
 }

@@ -1,6 +1,6 @@
 //! The pattern note: an account returned to a topic. No I/O.
 //!
-//! There is one line per page, topic and week. A new note replaces one about overlapping days.
+//! A page has one note per topic and week. A new note replaces one about overlapping days.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ pub(super) struct Pattern {
     pub(super) first: String,
     pub(super) last: String,
     /// The account, as in the source after `X, `.
-    pub(super) whose: String,
+    pub(super) account: String,
 }
 
 /// The result of adding a note.
@@ -43,15 +43,17 @@ pub(super) enum NoteResult {
 impl Pattern {
     /// Returns the line.
     pub(super) fn line(&self) -> String {
-        let Self { topic, count, first, last, whose } = self;
-        format!("{PREFIX}{topic}{MIDDLE}{count} posts from {first} to {last} [Source: X, {whose}]")
+        let Self { topic, count, first, last, account } = self;
+        format!(
+            "{PREFIX}{topic}{MIDDLE}{count} posts from {first} to {last} [Source: X, {account}]"
+        )
     }
 
     /// Parses a note.
     fn read(line: &str) -> Option<Self> {
         let (topic, rest) = line.trim_end().strip_prefix(PREFIX)?.rsplit_once(MIDDLE)?;
         let (count, rest) = rest.split_once(" posts from ")?;
-        let (days, whose) = rest.strip_suffix(']')?.split_once(" [Source: X, ")?;
+        let (days, account) = rest.strip_suffix(']')?.split_once(" [Source: X, ")?;
         let (first, last) = days.split_once(" to ")?;
         parse_day(first)?;
         parse_day(last)?;
@@ -60,7 +62,7 @@ impl Pattern {
             count: count.parse().ok()?,
             first: first.into(),
             last: last.into(),
-            whose: whose.into(),
+            account: account.into(),
         })
     }
 
@@ -71,8 +73,8 @@ impl Pattern {
         format!("pattern {page} {first} {last} {count} {}", topics::key(&self.topic))
     }
 
-    /// Returns whether `key` is a note on this topic in `page` about overlapping days.
-    fn is_of(&self, key: &str, page: &str) -> bool {
+    /// Returns whether `key` is that of a note on this topic in `page` about overlapping days.
+    fn covers_key(&self, key: &str, page: &str) -> bool {
         let parts: Vec<&str> = key.splitn(6, ' ').collect();
         let ["pattern", of, first, last, _, topic] = parts.as_slice() else { return false };
         *of == page && *topic == topics::key(&self.topic) && self.overlaps(first, last)
@@ -93,20 +95,20 @@ impl Pattern {
         done: &HashSet<String>,
     ) -> Result<NoteResult, String> {
         let line = self.line();
-        let earlier = page::section(body, SECTION).and_then(|part| {
+        let existing = page::section(body, SECTION).and_then(|part| {
             let mut at = part.start;
             body[part].split_inclusive('\n').find_map(|text| {
                 let start = at;
                 at += text.len();
-                let same = |it: &Self| {
+                let is_same_note = |it: &Self| {
                     topics::key(&it.topic) == topics::key(&self.topic)
-                        && it.whose == self.whose
+                        && it.account == self.account
                         && it.overlaps(&self.first, &self.last)
                 };
-                Self::read(text).filter(same).map(|_| (start, text.trim_end().len()))
+                Self::read(text).filter(is_same_note).map(|_| (start, text.trim_end().len()))
             })
         });
-        if let Some((start, long)) = earlier {
+        if let Some((start, long)) = existing {
             if body[start..start + long] == line {
                 return Ok(NoteResult::Present);
             }
@@ -114,19 +116,18 @@ impl Pattern {
                 [&body[..start], &line, &body[start + long..]].concat(),
             ));
         }
-        if done.iter().any(|key| self.is_of(key, page)) {
+        if done.iter().any(|key| self.covers_key(key, page)) {
             return Ok(NoteResult::Unwanted);
         }
         let new = page::add_note(body, SECTION, NEXT_SECTION, &line)
             .map_err(|error| error.to_string())?;
         // Inside an unclosed code block it would not be a note.
-        let there =
+        let is_in_section =
             page::section(&new, SECTION).is_some_and(|part| new[part].lines().any(|it| it == line));
-        if there {
+        if is_in_section {
             Ok(NoteResult::Written(new))
         } else {
-            Err("the page opens a code fence that it does not close, so a line there is no note"
-                .into())
+            Err("the page has an unclosed code fence, and the note would be inside it".into())
         }
     }
 }
@@ -138,16 +139,16 @@ mod tests {
 
     fn pattern(first: &str, last: &str, count: usize) -> Pattern {
         let (first, last) = (format!("2026-11-{first}"), format!("2026-11-{last}"));
-        Pattern { topic: "Rust \\#1".into(), count, first, last, whose: "@ann".into() }
+        Pattern { topic: "Rust \\#1".into(), count, first, last, account: "@ann".into() }
     }
 
-    fn written(came: Result<NoteResult, String>) -> String {
-        let Ok(NoteResult::Written(body)) = came else { panic!("{came:?}") };
+    fn written(result: Result<NoteResult, String>) -> String {
+        let Ok(NoteResult::Written(body)) = result else { panic!("{result:?}") };
         body
     }
 
     #[test]
-    fn a_note_reads_back() {
+    fn a_note_is_parsed() {
         let note = pattern("01", "07", 3);
         assert_eq!(
             note.line(),
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_that_was_taken_out_or_changed_stays_so() {
+    fn a_removed_or_changed_note_stays_out() {
         let first = pattern("01", "07", 3);
         let done = HashSet::from([first.key("p")]);
         let grown = pattern("02", "08", 4);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn code_that_is_not_closed_takes_no_note() {
+    fn an_unclosed_code_fence_prevents_a_note() {
         assert!(pattern("01", "07", 3).put("```\nopen", "p", &HashSet::new()).is_err());
     }
 }

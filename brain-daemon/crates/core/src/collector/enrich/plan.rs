@@ -8,9 +8,9 @@ use super::super::collected::{Author, CollectedEvents, CollectedFiles};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
 use super::super::quote::{cut, plain, quote};
-use super::super::topics::{self, WEEK_MS, recurring};
-use super::newcomer::{PageCreator, profile};
-use super::page_edit::{Dated, PageEdit};
+use super::super::topics::{self, WEEK_MS, recurring_topics};
+use super::newcomer::{PageCreator, profile_url};
+use super::page_edit::{DatedLine, PageEdit};
 use super::page_name;
 use super::pattern::Pattern;
 use crate::{Caller, CollectorService};
@@ -27,7 +27,7 @@ const MAX_DELETED_CHARS: usize = 280;
 const MAX_TOPIC_CHARS: usize = 80;
 /// Maximum age of days in a pattern note, and of its journal keys, in milliseconds.
 const MAX_NOTE_AGE_MS: i64 = 2 * WEEK_MS;
-/// The reason of a deletion that may only be hidden from us.
+/// The reason of a deletion if the post may only be hidden from the collector.
 const HIDDEN: &str = "not_authorized";
 
 /// A page and its new lines.
@@ -38,7 +38,7 @@ pub(super) struct Target {
     pub(super) created: Option<Author>,
     /// The source of the lines: the account's URL.
     pub(super) uri: String,
-    pub(super) work: PageEdit,
+    pub(super) edit: PageEdit,
 }
 
 impl Target {
@@ -55,7 +55,7 @@ pub(super) struct Plan {
     pub(super) done: HashSet<String>,
     /// Number of people whom the gate rejected.
     pub(super) below_gate: u64,
-    /// Pages that may be about an author without saying so; in words.
+    /// Descriptions of pages that may be about an author but do not claim the account.
     pub(super) unclaimed: Vec<String>,
 }
 
@@ -65,11 +65,11 @@ pub(super) struct PostSummary {
     /// Time of writing, in Unix milliseconds.
     pub(super) written: i64,
     /// Whether it was collected in the requested span.
-    pub(super) asked: bool,
+    pub(super) is_in_span: bool,
     /// Whether it counts for the gate: it came from mentions or searches.
-    pub(super) parse_metrics: bool,
+    pub(super) counts_for_gate: bool,
     /// The topic for its line, not escaped. `None` for a redacted post.
-    about: Option<String>,
+    line_topic: Option<String>,
     topics: Vec<String>,
 }
 
@@ -83,19 +83,19 @@ struct DeletedPost {
 
 /// Collected posts by author.
 #[derive(Default)]
-struct Collected {
+struct PostsByAuthor {
     authors: BTreeMap<String, Author>,
     /// Posts by author id, oldest first.
-    briefs: HashMap<String, Vec<PostSummary>>,
+    posts: HashMap<String, Vec<PostSummary>>,
     /// Deleted posts by author id.
     deleted: HashMap<String, Vec<DeletedPost>>,
 }
 
-impl Collected {
+impl PostsByAuthor {
     /// Returns whether the author has posts or deletions in the requested span.
-    fn is_asked(&self, author: &str) -> bool {
+    fn is_in_span(&self, author: &str) -> bool {
         self.deleted.contains_key(author)
-            || self.briefs.get(author).is_some_and(|briefs| briefs.iter().any(|brief| brief.asked))
+            || self.posts.get(author).is_some_and(|posts| posts.iter().any(|post| post.is_in_span))
     }
 }
 
@@ -110,13 +110,13 @@ impl CollectorService {
     ) -> Result<Plan, Fault> {
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        let noticed = files.noticed(since.min(now - MAX_NOTE_AGE_MS), now)?;
+        let events = files.events_between(since.min(now - MAX_NOTE_AGE_MS), now)?;
         let week = since.min(now - WEEK_MS);
-        let collected = collect(files, &names, &noticed, since, week);
+        let collected = collect(files, &names, &events, since, week);
         let (source, _) = crate::sources::resolve(caller, &reader, None)?;
         let mut plan = Plan {
             pages: Vec::new(),
-            done: noticed.enriched.into_iter().collect(),
+            done: events.enriched.into_iter().collect(),
             below_gate: 0,
             unclaimed: Vec::new(),
         };
@@ -127,31 +127,31 @@ impl CollectorService {
         let mut newcomers =
             PageCreator::new(NotabilityGate { followers, posts }, &reader, &source, files);
         for (id, author) in &collected.authors {
-            let own: Vec<&PostSummary> =
-                collected.briefs.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
+            let author_posts: Vec<&PostSummary> =
+                collected.posts.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
             let place = match pages.get(id) {
-                // It may not be a page about a person or company.
+                // `None` if the page is not about a person or company.
                 Some(page) => page
                     .map(|at| names.page(at))
                     .map(|it| (it.source.clone(), it.slug.clone(), None)),
                 None => {
-                    let slug = newcomers.slug(author, &own)?;
+                    let slug = newcomers.slug(author, &author_posts)?;
                     slug.map(|slug| (source.clone(), slug, Some(author.clone())))
                 }
             };
             let Some((source, slug, created)) = place else { continue };
             let deleted = collected.deleted.get(id).map(Vec::as_slice).unwrap_or_default();
-            let asked: Vec<&PostSummary> =
-                own.into_iter().filter(|it| it.asked || created.is_some()).collect();
-            let work = PageEdit {
-                dated: dated(author, &page_name(&source, &slug), &asked, deleted),
+            let posts: Vec<&PostSummary> =
+                author_posts.into_iter().filter(|it| it.is_in_span || created.is_some()).collect();
+            let edit = PageEdit {
+                dated: dated_lines(author, &page_name(&source, &slug), &posts, deleted),
                 patterns: patterns.remove(id).unwrap_or_default(),
             };
-            if !work.is_empty() {
-                plan.pages.push(Target { source, slug, created, uri: profile(author), work });
+            if !edit.is_empty() {
+                plan.pages.push(Target { source, slug, created, uri: profile_url(author), edit });
             }
         }
-        plan.below_gate = newcomers.below;
+        plan.below_gate = newcomers.rejected;
         Ok(plan)
     }
 }
@@ -160,48 +160,49 @@ impl CollectorService {
 fn collect(
     files: &CollectedFiles,
     names: &NameIndex,
-    noticed: &CollectedEvents,
+    events: &CollectedEvents,
     since: i64,
     week: i64,
-) -> Collected {
-    let mut collected = Collected::default();
-    for post in &noticed.posts {
-        let asked = post.at >= since;
+) -> PostsByAuthor {
+    let mut collected = PostsByAuthor::default();
+    for post in &events.posts {
+        let is_in_span = post.at >= since;
         let Some((record, streams)) = files.post(&post.id) else { continue };
         let written = post.written(&record);
         let Some(author) =
-            files.author(&record, post.author_id()).filter(|_| asked || written >= week)
+            files.author(&record, post.author_id()).filter(|_| is_in_span || written >= week)
         else {
             continue;
         };
-        let about = files.about(&record, Some(&author), names);
-        let topics = about.topics(names);
-        collected.briefs.entry(author.id.clone()).or_default().push(PostSummary {
+        let subjects = files.subjects(&record, Some(&author), names);
+        let topics = subjects.topics(names);
+        collected.posts.entry(author.id.clone()).or_default().push(PostSummary {
             id: post.id.clone(),
             written,
-            asked,
-            parse_metrics: streams.iter().any(|stream| *stream != Stream::Own),
-            about: line_topic(&record, &topics),
+            is_in_span,
+            counts_for_gate: streams.iter().any(|stream| *stream != Stream::Own),
+            line_topic: line_topic(&record, &topics),
             topics: if written >= week { topics } else { Vec::new() },
         });
         // Later posts have current names and numbers.
         collected.authors.insert(author.id.clone(), author);
     }
-    for (at, id) in noticed.deletions.iter().filter(|(at, _)| *at >= since) {
+    for (at, id) in events.deletions.iter().filter(|(at, _)| *at >= since) {
         let deletion = files.data.deletion(id).ok().flatten();
-        // A private account deleted nothing, and the text of redacted posts is unknown.
-        let told = deletion.filter(|it| it.reason != HIDDEN && !it.text.trim().is_empty());
-        if let Some(deletion) = told
+        // A post that is only hidden was not deleted, and the text of a redacted post is unknown.
+        let known_deletion =
+            deletion.filter(|it| it.reason != HIDDEN && !it.text.trim().is_empty());
+        if let Some(deletion) = known_deletion
             && let Some((record, _)) = files.post(id)
             && let Some(author) = files.author(&record, None)
         {
-            let gone = DeletedPost { id: id.clone(), at: *at, text: deletion.text };
-            collected.deleted.entry(author.id.clone()).or_default().push(gone);
+            let deleted_post = DeletedPost { id: id.clone(), at: *at, text: deletion.text };
+            collected.deleted.entry(author.id.clone()).or_default().push(deleted_post);
             collected.authors.entry(author.id.clone()).or_insert(author);
         }
     }
-    let age = |a: &PostSummary, b: &PostSummary| (a.written, &a.id).cmp(&(b.written, &b.id));
-    collected.briefs.values_mut().for_each(|own| own.sort_by(age));
+    let by_time = |a: &PostSummary, b: &PostSummary| (a.written, &a.id).cmp(&(b.written, &b.id));
+    collected.posts.values_mut().for_each(|posts| posts.sort_by(by_time));
     collected
 }
 
@@ -219,7 +220,7 @@ fn line_topic(record: &Record, topics: &[String]) -> Option<String> {
 /// or has only the same name; the owner must decide then.
 fn targets(
     names: &NameIndex,
-    collected: &Collected,
+    collected: &PostsByAuthor,
     unclaimed: &mut Vec<String>,
 ) -> HashMap<String, Option<usize>> {
     let mut pages: HashMap<String, Option<usize>> = HashMap::new();
@@ -233,9 +234,9 @@ fn targets(
         let candidates = names.candidates(handle, author.name.as_deref());
         let Some(&at) = candidates.first() else { continue };
         pages.insert(id.clone(), None);
-        if let Some(handle) = handle.filter(|_| collected.is_asked(id)) {
+        if let Some(handle) = handle.filter(|_| collected.is_in_span(id)) {
             unclaimed.push(format!(
-                "{}: may be about @{handle}, of whom nothing was noted; if it is, write `x: {handle}` into its frontmatter",
+                "{}: may be about @{handle}, who has no page yet; if it is, write `x: {handle}` into its frontmatter",
                 names.page(at).slug
             ));
         }
@@ -244,57 +245,55 @@ fn targets(
 }
 
 /// Returns pattern notes by author.
-fn patterns(collected: &Collected, week: i64) -> HashMap<String, Vec<Pattern>> {
-    let all = collected
-        .briefs
-        .iter()
-        .flat_map(|(author, own)| own.iter().map(move |brief| (author, brief)));
-    let dated: Vec<topics::Dated> = all
-        .filter(|(_, brief)| brief.written >= week)
-        .map(|(author, brief)| topics::Dated {
+fn patterns(collected: &PostsByAuthor, week: i64) -> HashMap<String, Vec<Pattern>> {
+    let all =
+        collected.posts.iter().flat_map(|(author, own)| own.iter().map(move |post| (author, post)));
+    let topic_posts: Vec<topics::TopicPost> = all
+        .filter(|(_, post)| post.written >= week)
+        .map(|(author, post)| topics::TopicPost {
             author: author.clone(),
-            post: brief.id.to_string(),
-            at: brief.written,
-            topics: brief.topics.clone(),
+            post: post.id.to_string(),
+            at: post.written,
+            topics: post.topics.clone(),
         })
         .collect();
     let mut found: HashMap<String, Vec<Pattern>> = HashMap::new();
-    for topic in recurring(&dated) {
+    for topic in recurring_topics(&topic_posts) {
         let Some(author) = collected.authors.get(&topic.author) else { continue };
         found.entry(topic.author).or_default().push(Pattern {
             topic: escape_inline(&cut(&topic.topic, MAX_TOPIC_CHARS)),
             count: topic.posts.len(),
             first: day(topic.span.0),
             last: day(topic.span.1),
-            whose: whose(author),
+            account: account_name(author),
         });
     }
     found
 }
 
 /// Returns the dated lines of one author.
-fn dated(
+fn dated_lines(
     author: &Author,
     page: &str,
     posts: &[&PostSummary],
     deleted: &[DeletedPost],
-) -> Vec<Dated> {
+) -> Vec<DatedLine> {
     let mut lines = Vec::new();
-    for brief in posts {
-        let Some(about) = &brief.about else { continue };
-        let date = day(brief.written);
-        lines.push(Dated {
+    for post in posts {
+        let Some(about) = &post.line_topic else { continue };
+        let date = day(post.written);
+        lines.push(DatedLine {
             entry: TimelineEntry {
                 text: format!("Tweeted about {}", escape_inline(about)),
-                source: Some(format!("X, {}, {date}", whose(author))),
+                source: Some(format!("X, {}, {date}", account_name(author))),
                 date,
             },
-            key: format!("tweet {page} {}", brief.id),
+            key: format!("tweet {page} {}", post.id),
         });
     }
     for DeletedPost { id, at, text } in deleted {
         let date = day(*at);
-        lines.push(Dated {
+        lines.push(DatedLine {
             entry: TimelineEntry {
                 text: format!(
                     "Deleted tweet: {}",
@@ -310,7 +309,7 @@ fn dated(
 }
 
 /// Formats an account for a source.
-fn whose(author: &Author) -> String {
+fn account_name(author: &Author) -> String {
     author
         .handle
         .as_ref()

@@ -14,17 +14,18 @@ const PLATFORM: [&str; 4] = ["x.com", "twitter.com", "t.co", "twimg.com"];
 /// The platform's media hosts.
 const MEDIA_HOSTS: [&str; 2] = ["pbs.twimg.com", "video.twimg.com"];
 
-/// Returns the distinct URLs of a post in order, without fragment and `utm_…`. Excludes the
-/// platform's and those of the server at `platform_api`.
-pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
+/// Returns the distinct URLs of a post in order, without fragment and `utm_…`. Excludes URLs of the
+/// platform and of the server at `platform_api`.
+pub(super) fn linked_urls(post: &Record, platform_api: &str) -> Vec<Url> {
     let mut found: Vec<Url> = Vec::new();
-    let own = Url::parse(platform_api).ok();
-    let own = own.as_ref().and_then(Url::host_str);
-    for text in texts(post) {
-        let Some(url) = normal(text) else { continue };
+    let platform = Url::parse(platform_api).ok();
+    let api_host = platform.as_ref().and_then(Url::host_str);
+    for text in url_texts(post) {
+        let Some(url) = normalize(text) else { continue };
         let host = url.host_str().unwrap_or_default();
-        let platforms = PLATFORM.iter().any(|site| is_of(host, site)) || Some(host) == own;
-        if !platforms && !found.contains(&url) && found.len() < MAX_URLS {
+        let is_platform =
+            PLATFORM.iter().any(|site| belongs_to(host, site)) || Some(host) == api_host;
+        if !is_platform && !found.contains(&url) && found.len() < MAX_URLS {
             found.push(url);
         }
     }
@@ -32,7 +33,7 @@ pub(super) fn named(post: &Record, platform_api: &str) -> Vec<Url> {
 }
 
 /// Returns the targets of the post's short URLs.
-fn texts(post: &Record) -> Vec<&str> {
+fn url_texts(post: &Record) -> Vec<&str> {
     let fields = post.fields();
     let long = ["note_tweet", "note_post"]
         .into_iter()
@@ -46,32 +47,32 @@ fn texts(post: &Record) -> Vec<&str> {
 }
 
 /// Normalises a web URL: `http` or `https`, with a host name and without a user.
-pub(super) fn normal(text: &str) -> Option<Url> {
+pub(super) fn normalize(text: &str) -> Option<Url> {
     let mut url = Url::parse(text.trim()).ok()?;
-    let fits = matches!(url.scheme(), "http" | "https")
+    let is_web = matches!(url.scheme(), "http" | "https")
         && matches!(url.host(), Some(Host::Domain(_)))
         && url.username().is_empty()
         && url.password().is_none();
-    if !fits {
+    if !is_web {
         return None;
     }
     url.set_fragment(None);
-    let kept = url.query().map(|query| {
-        let tracks =
+    let query = url.query().map(|query| {
+        let is_tracking =
             |part: &&str| part.get(..4).is_some_and(|name| name.eq_ignore_ascii_case("utm_"));
         query
             .split('&')
-            .filter(|part| !part.is_empty() && !tracks(part))
+            .filter(|part| !part.is_empty() && !is_tracking(part))
             .collect::<Vec<_>>()
             .join("&")
     });
-    url.set_query(kept.as_deref().filter(|query| !query.is_empty()));
+    url.set_query(query.as_deref().filter(|query| !query.is_empty()));
     Some(url).filter(|url| url.as_str().len() <= MAX_URL_BYTES)
 }
 
 /// Returns the canonical URL of a video: YouTube pages, shorts and short URLs, Vimeo, and Twitch
 /// clips.
-pub(super) fn video(url: &Url) -> Option<String> {
+pub(super) fn video_url(url: &Url) -> Option<String> {
     let host = url.host_str()?;
     let host =
         ["www.", "m.", "player."].iter().find_map(|part| host.strip_prefix(part)).unwrap_or(host);
@@ -115,7 +116,7 @@ pub(super) struct Photo {
 /// Returns the pictures of a post that are on the platform's hosts.
 pub(super) fn photos(post: &Record, platform_api: &str) -> Vec<Photo> {
     let photos = media(post, "photo").filter_map(|photo| {
-        let url = photo.get("url")?.as_str().filter(|url| is_medias(url, platform_api))?;
+        let url = photo.get("url")?.as_str().filter(|url| is_platform_media(url, platform_api))?;
         let key = photo.get("media_key").and_then(Value::as_str).unwrap_or(url);
         Some(Photo { key: key.to_owned(), url: url.to_owned() })
     });
@@ -134,11 +135,11 @@ pub(super) fn own_videos(post: &Record, platform_api: &str) -> Vec<String> {
             .max_by_key(rate)?
             .get("url")?
             .as_str()
-            .filter(|url| is_medias(url, platform_api))?;
+            .filter(|url| is_platform_media(url, platform_api))?;
         Some(url.to_owned())
     };
-    let here = || format!("https://x.com/i/status/{}", post.id());
-    media(post, "video").take(MAX_URLS).map(|video| best(video).unwrap_or_else(here)).collect()
+    let post_url = || format!("https://x.com/i/status/{}", post.id());
+    media(post, "video").take(MAX_URLS).map(|video| best(video).unwrap_or_else(post_url)).collect()
 }
 
 fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value> {
@@ -146,24 +147,24 @@ fn media<'a>(post: &'a Record, kind: &'a str) -> impl Iterator<Item = &'a Value>
     media
         .into_iter()
         .flatten()
-        .filter(move |one| one.get("type").and_then(Value::as_str) == Some(kind))
+        .filter(move |item| item.get("type").and_then(Value::as_str) == Some(kind))
 }
 
 /// Returns whether a URL is platform media: `https` at one of its hosts or the server of
 /// `platform_api`.
-fn is_medias(text: &str, platform_api: &str) -> bool {
+fn is_platform_media(text: &str, platform_api: &str) -> bool {
     let Ok(url) = Url::parse(text) else { return false };
-    let theirs = url.scheme() == "https"
+    let is_media_host = url.scheme() == "https"
         && url.port().is_none()
         && url.host_str().is_some_and(|host| MEDIA_HOSTS.contains(&host));
-    let plain = url.username().is_empty() && url.password().is_none();
-    plain
-        && (theirs
+    let has_no_user = url.username().is_empty() && url.password().is_none();
+    has_no_user
+        && (is_media_host
             || Url::parse(platform_api).is_ok_and(|platform| platform.origin() == url.origin()))
 }
 
 /// Returns whether `host` is `site` or a subdomain.
-fn is_of(host: &str, site: &str) -> bool {
+fn belongs_to(host: &str, site: &str) -> bool {
     host.strip_suffix(site).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
@@ -176,12 +177,12 @@ mod tests {
 
     const API: &str = "https://api.example";
 
-    fn one(text: &str) -> Option<String> {
-        normal(text).map(String::from)
+    fn normalized(text: &str) -> Option<String> {
+        normalize(text).map(String::from)
     }
 
     #[test]
-    fn an_address_has_one_form() {
+    fn urls_are_normalized() {
         for text in [
             "https://blog.example/a",
             " https://BLOG.example:443/a#part ",
@@ -189,10 +190,10 @@ mod tests {
             "https://blog.example/a?",
             "https://blog.example/b/../a",
         ] {
-            assert_eq!(one(text).as_deref(), Some("https://blog.example/a"), "{text}");
+            assert_eq!(normalized(text).as_deref(), Some("https://blog.example/a"), "{text}");
         }
         assert_eq!(
-            one("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(),
+            normalized("http://e.org/?b=2&utm_id=7&a=%20x#f").as_deref(),
             Some("http://e.org/?b=2&a=%20x")
         );
         let long = format!("https://e.org/{}", "x".repeat(MAX_URL_BYTES));
@@ -209,19 +210,20 @@ mod tests {
             "file:///etc/passwd",
             &long,
         ] {
-            assert_eq!(one(bad), None, "{bad}");
+            assert_eq!(normalized(bad), None, "{bad}");
         }
     }
 
     #[test]
-    fn the_platforms_own_are_no_articles() {
+    fn urls_of_the_platform_are_excluded() {
         let url = |text: &str| json!({ "url": "https://t.co/x", "expanded_url": text });
         let post = Record::new(json!({ "id": "1", "entities": { "urls": [
             url("https://x.com/ann/status/1/photo/1"), url("https://mobile.twitter.com/ann"), url("https://t.co/y"),
             url("https://api.example/2"), url("https://dev.api.example/x"), url("https://netflix.com/"),
             { "expanded_url": "https://bit.example/1", "unwound_url": "https://news.example/1?utm_source=x" },
         ]}, "note_tweet": { "entities": { "urls": [url("https://news.example/1"), url("https://long.example/")] } } }));
-        let found: Vec<String> = named(&post.unwrap(), API).into_iter().map(String::from).collect();
+        let found: Vec<String> =
+            linked_urls(&post.unwrap(), API).into_iter().map(String::from).collect();
         assert_eq!(
             found,
             [
@@ -233,11 +235,11 @@ mod tests {
         );
         let many: Vec<Value> = (0..50).map(|n| url(&format!("https://e.org/{n}"))).collect();
         let post = Record::new(json!({ "id": "1", "entities": { "urls": many } })).unwrap();
-        assert_eq!(named(&post, API).len(), MAX_URLS);
+        assert_eq!(linked_urls(&post, API).len(), MAX_URLS);
     }
 
     #[test]
-    fn one_video_has_one_address() {
+    fn video_urls_are_canonical() {
         for (text, video_of) in [
             (
                 "https://www.youtube.com/watch?app=desktop&v=dQw4w9WgXcQ&t=3s",
@@ -262,12 +264,12 @@ mod tests {
             ("https://www.twitch.tv/ann", None),
             ("https://blog.example/watch?v=x", None),
         ] {
-            assert_eq!(video(&normal(text).unwrap()).as_deref(), video_of, "{text}");
+            assert_eq!(video_url(&normalize(text).unwrap()).as_deref(), video_of, "{text}");
         }
     }
 
     #[test]
-    fn pictures_and_videos_are_the_platforms() {
+    fn media_must_be_on_hosts_of_the_platform() {
         let photo = |key: &str, url: &str| json!({ "type": "photo", "media_key": key, "url": url });
         let post = Record::new(json!({ "id": "17", "_media": [
             photo("a", "https://pbs.twimg.com/media/a.jpg"), photo("b", "http://pbs.twimg.com/media/b.jpg"),

@@ -1,6 +1,6 @@
-//! Articles: fetches web pages that posts name and ingests them like `POST /ingest`.
+//! Articles: fetches web pages that posts link to, and ingests them like `POST /ingest`.
 //!
-//! Each URL is fetched once, whichever posts name it. The results are stored beside the post, in
+//! Each URL is fetched once, however many posts link to it. The results for a post are stored in
 //! `data/articles/<id>.json`, by URL.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -10,7 +10,7 @@ use brain_protocol::{Fault, FaultCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::address::{named, video};
+use super::address::{linked_urls, video_url};
 use super::ledger::{Article, Ledger};
 use super::{Attempts, MAX_POSTS, PatternRun, RETRY_DELAY_MS};
 use crate::ingest::Item;
@@ -42,58 +42,58 @@ struct ArticleResult {
 /// Why there is no job.
 enum ArticleError {
     /// A permanent failure.
-    Never(String),
+    Permanent(String),
     /// A transient failure.
-    Later(String),
+    Transient(String),
     /// The ingest queue refuses jobs.
-    Full(Fault),
+    QueueRefused(Fault),
 }
 
 /// The results for the URLs of a post.
 type ArticleResults = BTreeMap<String, ArticleResult>;
 
 /// A URL to fetch.
-struct Waiting {
+struct PendingArticle {
     post: PostId,
     url: Url,
     tries: Attempts,
 }
 
 impl PatternRun<'_> {
-    /// Ingests web pages that posts name. Returns whether more are pending.
+    /// Ingests web pages that posts link to. Returns whether more are pending.
     ///
     /// # Errors
     /// If files cannot be used.
     pub(super) fn articles(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::articles(&self.settings.dir);
-        let mut waiting = self.unfetched(&ledger)?;
-        let more = waiting.len() > MAX_POSTS;
-        waiting.truncate(MAX_POSTS);
-        for Waiting { post, url, mut tries } in waiting {
-            if !self.goes_on() {
+        let mut pending = self.pending_articles(&ledger)?;
+        let more = pending.len() > MAX_POSTS;
+        pending.truncate(MAX_POSTS);
+        for PendingArticle { post, url, mut tries } in pending {
+            if !self.should_continue() {
                 return Ok(false);
             }
             let host = url.host_str().unwrap_or_default().to_owned();
-            // An unresponsive host is tried once, then paused.
-            if self.memory.silent.contains_key(&host) {
+            // A host that does not respond is tried once, then paused.
+            if self.cache.paused_hosts.contains_key(&host) {
                 continue;
             }
-            let fate = match self.take_in(&url) {
-                Ok(fate) => fate,
-                Err(ArticleError::Full(fault)) => {
-                    tracing::warn!(%fault, "articles wait");
+            let result = match self.ingest_page(&url) {
+                Ok(result) => result,
+                Err(ArticleError::QueueRefused(fault)) => {
+                    tracing::warn!(%fault, "ingest queue accepts no articles; trying again later");
                     return Ok(false);
                 }
-                Err(ArticleError::Never(why)) => ArticleResult {
+                Err(ArticleError::Permanent(why)) => ArticleResult {
                     status: "failed".into(),
                     why: Some(why),
                     ..ArticleResult::default()
                 },
-                Err(ArticleError::Later(why)) => {
+                Err(ArticleError::Transient(why)) => {
                     let now = self.brain.env.clock.now();
-                    self.memory.silent.insert(host.clone(), now + RETRY_DELAY_MS);
-                    tries.note(now);
-                    let status = if tries.are_over() { "failed" } else { "waiting" };
+                    self.cache.paused_hosts.insert(host.clone(), now + RETRY_DELAY_MS);
+                    tries.record(now);
+                    let status = if tries.are_used_up() { "failed" } else { "waiting" };
                     ArticleResult {
                         status: status.into(),
                         why: Some(why),
@@ -102,51 +102,54 @@ impl PatternRun<'_> {
                     }
                 }
             };
-            if fate.status != "waiting" {
+            if result.status != "waiting" {
                 ledger.append(&Article {
                     at: rfc3339(self.brain.env.clock.now()),
                     id: post.to_string(),
                     url: url.to_string(),
-                    job: fate.job.clone(),
-                    why: fate.why.clone(),
+                    job: result.job.clone(),
+                    why: result.why.clone(),
                 })?;
             }
-            if let Some(why) = &fate.why {
-                tracing::info!(post = %post, host, why, "an article was not taken in");
+            if let Some(why) = &result.why {
+                tracing::info!(post = %post, host, why, "article not ingested");
             }
-            self.tell(&post, &url, fate)?;
+            self.record_result(&post, &url, result)?;
         }
         Ok(more)
     }
 
-    /// Returns the URLs to fetch, least tried first. Known ones are recorded at their posts.
-    fn unfetched(&mut self, ledger: &Ledger) -> Result<Vec<Waiting>, DataFault> {
-        let mut known: Option<HashMap<String, Article>> = None;
-        let mut waiting: Vec<Waiting> = Vec::new();
-        let mut taken = HashSet::new();
-        for id in self.undone(KIND) {
+    /// Returns the URLs to fetch, those with the fewest attempts first. Records the result for URLs
+    /// that another post has had.
+    fn pending_articles(&mut self, ledger: &Ledger) -> Result<Vec<PendingArticle>, DataFault> {
+        let mut processed: Option<HashMap<String, Article>> = None;
+        let mut pending: Vec<PendingArticle> = Vec::new();
+        let mut chosen_urls = HashSet::new();
+        for id in self.pending_posts(KIND) {
             let Some((post, _)) = self.post(&id)? else { continue };
-            let mut urls = named(&post, &self.settings.platform_api);
-            urls.retain(|url| video(url).is_none());
-            let fates: ArticleResults = if urls.is_empty() {
+            let mut urls = linked_urls(&post, &self.settings.platform_api);
+            urls.retain(|url| video_url(url).is_none());
+            let results: ArticleResults = if urls.is_empty() {
                 ArticleResults::new()
             } else {
-                self.beside(KIND, &id)?.unwrap_or_default()
+                self.attachment(KIND, &id)?.unwrap_or_default()
             };
-            let mut open = false;
+            let mut is_pending = false;
             for url in urls {
-                let fate = fates.get(url.as_str());
-                if fate.is_some_and(|fate| fate.status != "waiting") {
+                let result = results.get(url.as_str());
+                if result.is_some_and(|result| result.status != "waiting") {
                     continue;
                 }
-                if known.is_none() {
+                if processed.is_none() {
                     let lines =
                         ledger.lines::<Article>()?.into_iter().map(|line| (line.url.clone(), line));
-                    known = Some(lines.collect());
+                    processed = Some(lines.collect());
                 }
-                if let Some(before) = known.as_ref().and_then(|known| known.get(url.as_str())) {
+                if let Some(before) =
+                    processed.as_ref().and_then(|articles| articles.get(url.as_str()))
+                {
                     let (job, why) = (before.job.clone(), before.why.clone());
-                    self.tell(
+                    self.record_result(
                         &id,
                         &url,
                         ArticleResult {
@@ -158,44 +161,51 @@ impl PatternRun<'_> {
                     )?;
                     continue;
                 }
-                open = true;
-                let tries = fate.map(|fate| fate.tries.clone()).unwrap_or_default();
-                let rests = self.memory.silent.contains_key(url.host_str().unwrap_or_default());
-                if !rests
+                is_pending = true;
+                let tries = result.map(|result| result.tries.clone()).unwrap_or_default();
+                let is_paused =
+                    self.cache.paused_hosts.contains_key(url.host_str().unwrap_or_default());
+                if !is_paused
                     && tries.are_due(self.brain.env.clock.now())
-                    && taken.insert(url.to_string())
+                    && chosen_urls.insert(url.to_string())
                 {
-                    waiting.push(Waiting { post: id.clone(), url, tries });
+                    pending.push(PendingArticle { post: id.clone(), url, tries });
                 }
             }
-            if !open {
-                self.done(KIND, &id);
+            if !is_pending {
+                self.mark_completed(KIND, &id);
             }
         }
-        waiting.sort_by_key(|waiting| waiting.tries.attempts);
-        Ok(waiting)
+        pending.sort_by_key(|article| article.tries.attempts);
+        Ok(pending)
     }
 
-    /// Records a result beside the post.
-    fn tell(&self, id: &PostId, url: &Url, fate: ArticleResult) -> Result<(), DataFault> {
-        let mut fates: ArticleResults = self.beside(KIND, id)?.unwrap_or_default();
-        fates.insert(url.to_string(), fate);
-        self.keep(KIND, id, &fates)
+    /// Records a result for the post.
+    fn record_result(
+        &self,
+        id: &PostId,
+        url: &Url,
+        result: ArticleResult,
+    ) -> Result<(), DataFault> {
+        let mut results: ArticleResults = self.attachment(KIND, id)?.unwrap_or_default();
+        results.insert(url.to_string(), result);
+        self.store_attachment(KIND, id, &results)
     }
 
-    fn take_in(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
-        let page = self.brain.env.net.web_page(url.as_str()).map_err(|trouble| missed(&trouble))?;
+    fn ingest_page(&self, url: &Url) -> Result<ArticleResult, ArticleError> {
+        let page =
+            self.brain.env.net.web_page(url.as_str()).map_err(|error| article_error(&error))?;
         let media_type = media_type(&page).ok_or_else(|| {
             let kind = page.content_type.split(';').next().unwrap_or_default();
-            ArticleError::Never(format!(
-                "it is no web page, but {}",
-                if kind.is_empty() { "of no kind" } else { kind }
+            ArticleError::Permanent(format!(
+                "it is not a web page: its type is {}",
+                if kind.is_empty() { "unknown" } else { kind }
             ))
         })?;
-        let most = self.brain.env.config.ingest.max_bytes;
-        if page.body.len() > most {
-            return Err(ArticleError::Never(format!(
-                "it has {} bytes; ingest.max_bytes is {most}",
+        let max_bytes = self.brain.env.config.ingest.max_bytes;
+        if page.body.len() > max_bytes {
+            return Err(ArticleError::Permanent(format!(
+                "it has {} bytes; ingest.max_bytes is {max_bytes}",
                 page.body.len()
             )));
         }
@@ -212,12 +222,12 @@ impl PatternRun<'_> {
         };
         let caller = Caller::granted(COLLECTOR, Scopes::READ_WRITE, Visibility::All);
         let (sender, answer) = mpsc::channel();
-        self.brain.ingest.ingest(&caller, item, move |taken| _ = sender.send(taken));
-        let gone = || Fault::new(FaultCode::Stopping, "the store is being closed");
-        match answer.recv().unwrap_or_else(|_| Err(gone())) {
-            Ok(taken) => Ok(ArticleResult {
-                status: taken.status,
-                job: Some(taken.job_id.to_string()),
+        self.brain.ingest.ingest(&caller, item, move |result| _ = sender.send(result));
+        let closing = || Fault::new(FaultCode::Stopping, "the store is being closed");
+        match answer.recv().unwrap_or_else(|_| Err(closing())) {
+            Ok(accepted) => Ok(ArticleResult {
+                status: accepted.status,
+                job: Some(accepted.job_id.to_string()),
                 ..ArticleResult::default()
             }),
             // It was ingested before a crash and has changed since.
@@ -228,8 +238,8 @@ impl PatternRun<'_> {
                 FaultCode::EmptyBody
                 | FaultCode::InvalidEncoding
                 | FaultCode::InvalidRequest
-                | FaultCode::TooLarge => ArticleError::Never(fault.message),
-                _ => ArticleError::Full(fault),
+                | FaultCode::TooLarge => ArticleError::Permanent(fault.message),
+                _ => ArticleError::QueueRefused(fault),
             }),
         }
     }
@@ -245,18 +255,18 @@ fn media_type(page: &WebPage) -> Option<MediaType> {
     }
 }
 
-fn missed(trouble: &NetError) -> ArticleError {
-    let why = trouble.to_string();
-    match trouble {
+fn article_error(error: &NetError) -> ArticleError {
+    let why = error.to_string();
+    match error {
         NetError::InvalidAddress(_)
         | NetError::NotPublic
         | NetError::TooLarge(_)
-        | NetError::NotJson => ArticleError::Never(why),
+        | NetError::NotJson => ArticleError::Permanent(why),
         NetError::Status(status)
             if (400..500).contains(status) && !matches!(status, 408 | 425 | 429) =>
         {
-            ArticleError::Never(why)
+            ArticleError::Permanent(why)
         }
-        _ => ArticleError::Later(why),
+        _ => ArticleError::Transient(why),
     }
 }

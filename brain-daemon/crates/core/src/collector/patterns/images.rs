@@ -16,7 +16,7 @@ const MAX_TEXT_CHARS: usize = 20_000;
 /// Maximum tokens of an answer.
 const MAX_TOKENS: u32 = 4000;
 /// The model's answer if there is no text.
-const NOTHING: &str = "NO TEXT";
+const NO_TEXT: &str = "NO TEXT";
 
 const SYSTEM: &str = "\
 You copy out the text that can be seen in pictures. Write down all of it, in its own language and order, and nothing else: no \
@@ -45,7 +45,7 @@ struct StoredImageText {
 /// Why images were not read.
 enum ImageError {
     /// An image could not be downloaded.
-    Picture(String),
+    Download(String),
     /// The model did not answer.
     Model(ModelError),
 }
@@ -59,47 +59,48 @@ impl PatternRun<'_> {
         if self.model_name(ModelKind::Pictures).is_none() {
             return Ok(false);
         }
-        let mut waiting = self.unread()?;
-        if waiting.is_empty() {
+        let mut pending = self.pending_images()?;
+        if pending.is_empty() {
             return Ok(false);
         }
         let Some(model) = self.model(ModelKind::Pictures) else { return Ok(false) };
-        let more = waiting.len() > MAX_POSTS;
-        waiting.truncate(MAX_POSTS);
-        let mut faults = 0;
-        for (id, pictures, mut kept) in waiting {
-            if !self.goes_on() {
+        let more = pending.len() > MAX_POSTS;
+        pending.truncate(MAX_POSTS);
+        let mut failures = 0;
+        for (id, pictures, mut stored) in pending {
+            if !self.should_continue() {
                 return Ok(false);
             }
-            kept.media = pictures.iter().map(|picture| picture.key.clone()).collect();
-            match self.read(&model, &pictures) {
+            stored.media = pictures.iter().map(|picture| picture.key.clone()).collect();
+            match self.read_images(&model, &pictures) {
                 Ok(reply) => {
-                    faults = 0;
-                    kept.text = Some(text_of(&reply));
-                    kept.model = Some(model.name().to_owned());
-                    kept.read_at = Some(rfc3339(self.brain.env.clock.now()));
-                    self.keep(KIND, &id, &kept)?;
-                    self.done(KIND, &id);
+                    failures = 0;
+                    stored.text = Some(text_of(&reply));
+                    stored.model = Some(model.name().to_owned());
+                    stored.read_at = Some(rfc3339(self.brain.env.clock.now()));
+                    self.store_attachment(KIND, &id, &stored)?;
+                    self.mark_completed(KIND, &id);
                 }
-                Err(miss) => {
-                    let (parse_metrics, ends) = match &miss {
-                        ImageError::Picture(why) => {
-                            tracing::warn!(post = %id, why, "a picture");
+                Err(error) => {
+                    let (is_attempt, should_stop) = match &error {
+                        ImageError::Download(why) => {
+                            tracing::warn!(post = %id, why, "picture of a post not downloaded");
                             (true, false)
                         }
                         ImageError::Model(fault) => {
-                            faults += 1;
+                            failures += 1;
                             (
                                 fault.kind.may_be_input_failure(),
-                                self.heard(ModelKind::Pictures, fault) || faults >= MAX_FAILURES,
+                                self.record_model_failure(ModelKind::Pictures, fault)
+                                    || failures >= MAX_FAILURES,
                             )
                         }
                     };
-                    if parse_metrics {
-                        kept.tries.note(self.brain.env.clock.now());
-                        self.keep(KIND, &id, &kept)?;
+                    if is_attempt {
+                        stored.tries.record(self.brain.env.clock.now());
+                        self.store_attachment(KIND, &id, &stored)?;
                     }
-                    if ends {
+                    if should_stop {
                         return Ok(false);
                     }
                 }
@@ -108,32 +109,32 @@ impl PatternRun<'_> {
         Ok(more)
     }
 
-    /// Returns posts with pending images and their state, least tried first.
-    fn unread(&mut self) -> Result<Vec<(PostId, Vec<Photo>, StoredImageText)>, DataFault> {
-        let mut waiting = Vec::new();
-        for id in self.undone(KIND) {
-            let kept: StoredImageText = self.beside(KIND, &id)?.unwrap_or_default();
-            if kept.text.is_some() || kept.tries.are_over() {
-                self.done(KIND, &id);
+    /// Returns posts with pending images, those with the fewest attempts first.
+    fn pending_images(&mut self) -> Result<Vec<(PostId, Vec<Photo>, StoredImageText)>, DataFault> {
+        let mut pending = Vec::new();
+        for id in self.pending_posts(KIND) {
+            let stored: StoredImageText = self.attachment(KIND, &id)?.unwrap_or_default();
+            if stored.text.is_some() || stored.tries.are_used_up() {
+                self.mark_completed(KIND, &id);
                 continue;
             }
             let pictures =
                 self.post(&id)?.map(|(post, _)| self.pictures(&post)).unwrap_or_default();
             if pictures.is_empty() {
-                self.done(KIND, &id);
-            } else if kept.tries.are_due(self.brain.env.clock.now()) {
-                waiting.push((id, pictures, kept));
+                self.mark_completed(KIND, &id);
+            } else if stored.tries.are_due(self.brain.env.clock.now()) {
+                pending.push((id, pictures, stored));
             }
         }
-        waiting.sort_by_key(|(_, _, kept)| kept.tries.attempts);
-        Ok(waiting)
+        pending.sort_by_key(|(_, _, stored)| stored.tries.attempts);
+        Ok(pending)
     }
 
     fn pictures(&self, post: &Record) -> Vec<Photo> {
         photos(post, &self.settings.platform_api).into_iter().take(MAX_IMAGES).collect()
     }
 
-    fn read(&self, model: &Model, pictures: &[Photo]) -> Result<Reply, ImageError> {
+    fn read_images(&self, model: &Model, pictures: &[Photo]) -> Result<Reply, ImageError> {
         let images: Vec<Image> =
             pictures.iter().map(|picture| self.image(picture)).collect::<Result<_, _>>()?;
         let question = Question {
@@ -145,7 +146,8 @@ impl PatternRun<'_> {
             max_tokens: MAX_TOKENS,
             ..Question::default()
         };
-        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(ImageError::Model)?;
+        let reply =
+            model.ask(&question, None, &|| self.should_continue()).map_err(ImageError::Model)?;
         tracing::debug!(
             model = model.name(),
             tokens_in = reply.tokens_in,
@@ -158,11 +160,11 @@ impl PatternRun<'_> {
         Ok(reply)
     }
 
-    /// Returns an image for the model: its URL, or its bytes for a local model, which fetches
-    /// nothing.
+    /// Returns an image for the model: its URL, or its bytes for a local model, which cannot download
+    /// it.
     fn image(&self, picture: &Photo) -> Result<Image, ImageError> {
-        let near = self.models.as_ref().is_some_and(brain_llm::Settings::is_local);
-        if !near || !picture.url.starts_with("https://") {
+        let is_local = self.models.as_ref().is_some_and(brain_llm::Settings::is_local);
+        if !is_local || !picture.url.starts_with("https://") {
             return Ok(Image::Url(picture.url.clone()));
         }
         let page = self
@@ -170,13 +172,13 @@ impl PatternRun<'_> {
             .env
             .net
             .web_page(&picture.url)
-            .map_err(|trouble| ImageError::Picture(trouble.to_string()))?;
+            .map_err(|error| ImageError::Download(error.to_string()))?;
         let kind = page.content_type.split(';').next().unwrap_or_default().trim().to_owned();
         match kind.as_str() {
             "image/jpeg" | "image/png" | "image/gif" | "image/webp" => {
                 Ok(Image::Bytes { kind, bytes: page.body })
             }
-            _ => Err(ImageError::Picture("what is there is no picture".into())),
+            _ => Err(ImageError::Download("the file is not a picture".into())),
         }
     }
 }
@@ -184,7 +186,7 @@ impl PatternRun<'_> {
 /// Returns the text of a reply.
 fn text_of(reply: &Reply) -> String {
     let text = reply.text.trim();
-    if text.trim_end_matches('.').eq_ignore_ascii_case(NOTHING) {
+    if text.trim_end_matches('.').eq_ignore_ascii_case(NO_TEXT) {
         return String::new();
     }
     text.chars().take(MAX_TEXT_CHARS).collect()

@@ -15,7 +15,7 @@ use brain_collector::{DataFault, PostId};
 pub(super) struct Video {
     /// The time, in RFC 3339.
     pub(super) queued_at: String,
-    /// The first post that named it.
+    /// The first post that links to it.
     pub(super) id: String,
     /// The URL.
     pub(super) url: String,
@@ -28,7 +28,7 @@ pub(super) struct Video {
 pub(super) struct Article {
     /// The time, in RFC 3339.
     pub(super) at: String,
-    /// The first post that named it.
+    /// The first post that links to it.
     pub(super) id: String,
     /// The URL.
     pub(super) url: String,
@@ -65,7 +65,7 @@ impl Ledger {
         Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    /// Appends a line durably. First ends a line that a crash cut short.
+    /// Appends a line durably. First adds the missing line end after a crash.
     ///
     /// # Errors
     /// The I/O error with its path.
@@ -94,30 +94,35 @@ impl Ledger {
     ///
     /// # Errors
     /// The I/O error with its path.
-    pub(super) fn forget(&self, posts: &HashSet<PostId>) -> Result<(), DataFault> {
+    pub(super) fn remove_posts(&self, posts: &HashSet<PostId>) -> Result<(), DataFault> {
         #[derive(Deserialize)]
-        struct Of {
+        struct LineId {
             id: String,
         }
         if posts.is_empty() {
             return Ok(());
         }
         let text = self.text()?;
-        let stays = |line: &&str| {
-            let of = serde_json::from_str::<Of>(line).ok().and_then(|of| PostId::parse(&of.id));
-            of.is_none_or(|id| !posts.contains(&id))
+        let is_kept = |line: &&str| {
+            let id =
+                serde_json::from_str::<LineId>(line).ok().and_then(|line| PostId::parse(&line.id));
+            id.is_none_or(|id| !posts.contains(&id))
         };
-        let kept: String = text.lines().filter(stays).flat_map(|line| [line, "\n"]).collect();
+        let kept: String = text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect();
         if kept.lines().count() == text.lines().count() {
             return Ok(());
         }
-        let fresh = self.path.with_extension("jsonl.tmp");
+        let temporary = self.path.with_extension("jsonl.tmp");
         let write = || {
-            let mut file =
-                File::options().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+            let mut file = File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&temporary)?;
             file.write_all(kept.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&fresh, &self.path)
+            fs::rename(&temporary, &self.path)
         };
         write().map_err(|error| self.fault(error))
     }
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_crash_cut_is_left_out_and_ended() {
+    fn a_line_cut_by_a_crash_is_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::videos(dir.path());
         assert_eq!(ledger.lines::<Video>().unwrap(), []);
@@ -162,16 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn what_deleted_posts_left_goes() {
+    fn lines_of_deleted_posts_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = Ledger::videos(dir.path());
         for (id, url) in [("1", "a"), ("2", "b"), ("1", "c")] {
             ledger.append(&video(id, url)).unwrap();
         }
-        let gone = |id: &str| HashSet::from([PostId::parse(id).unwrap()]);
-        ledger.forget(&gone("3")).unwrap();
+        let posts = |id: &str| HashSet::from([PostId::parse(id).unwrap()]);
+        ledger.remove_posts(&posts("3")).unwrap();
         assert_eq!(ledger.lines::<Video>().unwrap().len(), 3);
-        ledger.forget(&gone("1")).unwrap();
+        ledger.remove_posts(&posts("1")).unwrap();
         assert_eq!(ledger.lines::<Video>().unwrap(), [video("2", "b")]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }

@@ -1,4 +1,4 @@
-//! Ratings: computed at once and again after an hour, and by a model once if configured.
+//! Ratings: computed at once, again after an hour, and once by a model if one is configured.
 //!
 //! Stored as `data/ratings/<id>.json` with the model or the number of attempts.
 
@@ -9,7 +9,7 @@ use brain_protocol::Rating;
 use serde::{Deserialize, Serialize};
 
 use super::super::name_index::NameIndex;
-use super::super::topics::{WEEK_MS, mentioned};
+use super::super::topics::{WEEK_MS, mentioned_accounts};
 use super::rubric::{
     OwnerRelations, PostMetrics, is_second_rating_due, novelty, second_rating, words,
 };
@@ -26,7 +26,7 @@ const BATCH_SIZE: usize = 10;
 const MAX_TOKENS: u32 = 4000;
 /// Maximum number of posts of the last week to compare words with.
 const MAX_COMPARED: usize = 2000;
-/// A snapshot this close to a post's metrics is not an earlier one, in milliseconds.
+/// Minimum age difference between a post's metrics and an earlier snapshot, in milliseconds.
 const MIN_SNAPSHOT_GAP_MS: i64 = 60_000;
 
 /// A stored rating.
@@ -34,7 +34,7 @@ const MIN_SNAPSHOT_GAP_MS: i64 = 60_000;
 struct StoredRating {
     #[serde(flatten)]
     rating: Rating,
-    /// The model that rated it as well.
+    /// The model that also rated the post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     #[serde(flatten)]
@@ -42,14 +42,14 @@ struct StoredRating {
 }
 
 /// The data that posts are compared with.
-struct Compared {
+struct ComparisonData {
     names: NameIndex,
     /// The account's handle.
     handle: Option<String>,
     /// Positions of the week's posts in the order of the journal.
-    places: HashMap<PostId, usize>,
+    positions: HashMap<PostId, usize>,
     /// First position of each word.
-    first: HashMap<u64, usize>,
+    first_positions: HashMap<u64, usize>,
 }
 
 impl PatternRun<'_> {
@@ -59,75 +59,84 @@ impl PatternRun<'_> {
     /// If files cannot be used.
     pub(super) fn ratings(&mut self) -> Result<bool, DataFault> {
         let by_model = self.model_name(ModelKind::Text).is_some();
-        let (mut new, mut old, mut unasked) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut unrated, mut due_again, mut for_model) = (Vec::new(), Vec::new(), Vec::new());
         let now = self.brain.env.clock.now();
-        for id in self.undone(KIND) {
-            let Some(kept) = self.beside::<StoredRating>(KIND, &id)? else {
-                new.push(id);
+        for id in self.pending_posts(KIND) {
+            let Some(stored) = self.attachment::<StoredRating>(KIND, &id)? else {
+                unrated.push(id);
                 continue;
             };
-            let waits = by_model && kept.model.is_none() && !kept.tries.are_over();
-            if kept.rating.before.is_some() && !waits {
-                self.done(KIND, &id);
+            let needs_model = by_model && stored.model.is_none() && !stored.tries.are_used_up();
+            if stored.rating.before.is_some() && !needs_model {
+                self.mark_completed(KIND, &id);
                 continue;
             }
-            if is_second_rating_due(&kept.rating, now) {
-                old.push(id.clone());
+            if is_second_rating_due(&stored.rating, now) {
+                due_again.push(id.clone());
             }
-            if waits && kept.tries.are_due(now) {
-                unasked.push(id);
+            if needs_model && stored.tries.are_due(now) {
+                for_model.push(id);
             }
         }
-        let more = new.len() + old.len() > MAX_POSTS;
-        // New posts have no rating at all.
-        new.truncate(MAX_POSTS);
-        old.truncate(MAX_POSTS - new.len());
-        for id in old {
+        let more = unrated.len() + due_again.len() > MAX_POSTS;
+        // First the posts without any rating.
+        unrated.truncate(MAX_POSTS);
+        due_again.truncate(MAX_POSTS - unrated.len());
+        for id in due_again {
             self.rate_again(&id)?;
         }
-        if !new.is_empty() {
-            let post_metrics = self.post_metrics()?;
-            for id in new {
-                if self.rate(&id, post_metrics.as_ref())? && by_model {
-                    unasked.push(id);
+        if !unrated.is_empty() {
+            let comparison = self.comparison_data()?;
+            for id in unrated {
+                if self.rate(&id, comparison.as_ref())? && by_model {
+                    for_model.push(id);
                 }
             }
         }
-        Ok(self.ask(unasked)? || more)
+        Ok(self.ask_model(for_model)? || more)
     }
 
     /// Computes the first rating. Returns whether the post exists.
-    fn rate(&mut self, id: &PostId, post_metrics: Option<&Compared>) -> Result<bool, DataFault> {
+    fn rate(
+        &mut self,
+        id: &PostId,
+        comparison: Option<&ComparisonData>,
+    ) -> Result<bool, DataFault> {
         let Some((post, streams)) = self.post(id)? else {
-            self.done(KIND, id);
+            self.mark_completed(KIND, id);
             return Ok(false);
         };
-        let seen = self.seen(&post)?;
+        let metrics = self.metrics_of(&post)?;
         let rating = Rating {
-            reach: seen.reach(),
-            virality: seen.virality(),
-            relevance: post_metrics.map(|with| with.ties(&post, &streams).relevance()),
-            novelty: post_metrics.and_then(|with| with.novelty(id, self.memory.words.get(id)?)),
+            reach: metrics.reach(),
+            virality: metrics.virality(),
+            relevance: comparison.map(|data| data.owner_relations(&post, &streams).relevance()),
+            novelty: comparison.and_then(|data| data.novelty(id, self.cache.words.get(id)?)),
             rated_at: rfc3339(self.brain.env.clock.now()),
             ..Rating::default()
         };
-        self.keep(KIND, id, &StoredRating { rating, model: None, tries: Attempts::default() })?;
+        self.store_attachment(
+            KIND,
+            id,
+            &StoredRating { rating, model: None, tries: Attempts::default() },
+        )?;
         Ok(true)
     }
 
     /// Computes the second rating.
     fn rate_again(&mut self, id: &PostId) -> Result<(), DataFault> {
-        let (Some(kept), Some((post, _))) =
-            (self.beside::<StoredRating>(KIND, id)?, self.post(id)?)
+        let (Some(stored), Some((post, _))) =
+            (self.attachment::<StoredRating>(KIND, id)?, self.post(id)?)
         else {
-            self.done(KIND, id);
+            self.mark_completed(KIND, id);
             return Ok(());
         };
-        let rating = second_rating(kept.rating, &self.seen(&post)?, self.brain.env.clock.now());
-        self.keep(KIND, id, &StoredRating { rating, ..kept })
+        let rating =
+            second_rating(stored.rating, &self.metrics_of(&post)?, self.brain.env.clock.now());
+        self.store_attachment(KIND, id, &StoredRating { rating, ..stored })
     }
 
-    fn seen<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
+    fn metrics_of<'p>(&self, post: &'p Record) -> Result<PostMetrics<'p>, DataFault> {
         let at = post
             .instant(brain_collector::LAST_UPDATED)
             .unwrap_or_else(|| self.brain.env.clock.now());
@@ -135,88 +144,91 @@ impl PatternRun<'_> {
             Err(fault) if fault.is_damage() => Vec::new(),
             read => read?,
         };
-        let previous_ids = snapshots
-            .iter()
-            .rev()
-            .filter_map(|one| Some((parse_instant(&one.timestamp, false)?, one.metrics)));
-        let before = previous_ids.into_iter().find(|(taken, _)| at - taken >= MIN_SNAPSHOT_GAP_MS);
+        let earlier = snapshots.iter().rev().filter_map(|snapshot| {
+            Some((parse_instant(&snapshot.timestamp, false)?, snapshot.metrics))
+        });
+        let before = earlier.into_iter().find(|(taken, _)| at - taken >= MIN_SNAPSHOT_GAP_MS);
         Ok(PostMetrics { post, before, at })
     }
 
     /// Builds the comparison data; `None` if the brain's pages cannot be read.
-    fn post_metrics(&mut self) -> Result<Option<Compared>, DataFault> {
+    fn comparison_data(&mut self) -> Result<Option<ComparisonData>, DataFault> {
         let reader = self.brain.store.read(Visibility::All).map_err(brain_protocol::Fault::from);
         let names = match reader.and_then(|reader| NameIndex::read(&reader)) {
             Ok(names) => names,
             Err(fault) => {
-                tracing::warn!(%fault, "pages that posts name");
+                tracing::warn!(%fault, "pages cannot be read; posts are rated without them");
                 return Ok(None);
             }
         };
         let week = self.journal.since(self.brain.env.clock.now() - WEEK_MS)?;
-        let ids = week.into_iter().filter_map(|entry| match entry.noted {
+        let ids = week.into_iter().filter_map(|entry| match entry.event {
             JournalEvent::Post { id, .. } => PostId::parse(&id),
             _ => None,
         });
         let mut seen = HashSet::new();
         let mut ids: Vec<PostId> = ids.filter(|id| seen.insert(id.clone())).collect();
         ids.drain(..ids.len().saturating_sub(MAX_COMPARED));
-        let mut first = HashMap::new();
-        let mut words_of = std::mem::take(&mut self.memory.words);
-        let mut kept = HashMap::with_capacity(ids.len());
-        for (place, id) in ids.iter().enumerate() {
-            let words = match words_of.remove(id) {
+        let mut first_positions = HashMap::new();
+        let mut cached_words = std::mem::take(&mut self.cache.words);
+        let mut used_words = HashMap::with_capacity(ids.len());
+        for (position, id) in ids.iter().enumerate() {
+            let words = match cached_words.remove(id) {
                 Some(words) => words,
-                None => self.post(id)?.map(|(post, _)| numbers(post.text())).unwrap_or_default(),
+                None => {
+                    self.post(id)?.map(|(post, _)| word_hashes(post.text())).unwrap_or_default()
+                }
             };
             for word in &words {
-                first.entry(*word).or_insert(place);
+                first_positions.entry(*word).or_insert(position);
             }
-            kept.insert(id.clone(), words);
+            used_words.insert(id.clone(), words);
         }
-        self.memory.words = kept;
+        self.cache.words = used_words;
         let handle = self.handle()?;
-        let places = ids.into_iter().enumerate().map(|(place, id)| (id, place)).collect();
-        Ok(Some(Compared { names, handle, places, first }))
+        let positions = ids.into_iter().enumerate().map(|(position, id)| (id, position)).collect();
+        Ok(Some(ComparisonData { names, handle, positions, first_positions }))
     }
 
-    /// Asks the model about unrated posts. Returns whether more are pending.
-    fn ask(&mut self, ids: Vec<PostId>) -> Result<bool, DataFault> {
+    /// Asks the model to rate posts. Returns whether more are pending.
+    fn ask_model(&mut self, ids: Vec<PostId>) -> Result<bool, DataFault> {
         if ids.is_empty() {
             return Ok(false);
         }
         let Some(model) = self.model(ModelKind::Text) else { return Ok(false) };
         let mut waiting = Vec::new();
         for id in ids {
-            let (Some(kept), Some((post, _))) =
-                (self.beside::<StoredRating>(KIND, &id)?, self.post(&id)?)
+            let (Some(stored), Some((post, _))) =
+                (self.attachment::<StoredRating>(KIND, &id)?, self.post(&id)?)
             else {
                 continue;
             };
-            waiting.push((post, kept));
+            waiting.push((post, stored));
         }
-        waiting.sort_by_key(|(_, kept)| kept.tries.attempts);
+        waiting.sort_by_key(|(_, stored)| stored.tries.attempts);
         let more = waiting.len() > MAX_POSTS;
         waiting.truncate(MAX_POSTS);
-        // One post may cause the failure, so posts of a failed batch are asked about one by one.
-        let fresh = waiting.iter().take_while(|(_, kept)| kept.tries.attempts == 0).count();
-        let (fresh, tried) = waiting.split_at(fresh);
+        // One post may have caused a failure, so posts of a failed batch are rated one by one.
+        let first_tries =
+            waiting.iter().take_while(|(_, stored)| stored.tries.attempts == 0).count();
+        let (untried, tried) = waiting.split_at(first_tries);
         let handle = self.handle()?;
-        let mut faults = 0;
-        for batch in fresh.chunks(BATCH_SIZE).chain(tried.chunks(1)) {
-            if !self.goes_on() {
+        let mut failures = 0;
+        for batch in untried.chunks(BATCH_SIZE).chain(tried.chunks(1)) {
+            if !self.should_continue() {
                 return Ok(false);
             }
-            match self.ask_about(&model, handle.as_deref(), batch) {
-                Ok(()) => faults = 0,
-                Err(BatchError::CollectedFiles(fault)) => return Err(fault),
+            match self.rate_batch(&model, handle.as_deref(), batch) {
+                Ok(()) => failures = 0,
+                Err(BatchError::Files(fault)) => return Err(fault),
                 Err(BatchError::Model(fault)) => {
-                    faults += 1;
-                    let ends = self.heard(ModelKind::Text, &fault) || faults >= MAX_FAILURES;
+                    failures += 1;
+                    let should_stop = self.record_model_failure(ModelKind::Text, &fault)
+                        || failures >= MAX_FAILURES;
                     if fault.kind.may_be_input_failure() {
-                        self.in_vain(batch.iter())?;
+                        self.record_attempts(batch.iter())?;
                     }
-                    if ends {
+                    if should_stop {
                         return Ok(false);
                     }
                 }
@@ -225,7 +237,7 @@ impl PatternRun<'_> {
         Ok(more)
     }
 
-    fn ask_about(
+    fn rate_batch(
         &mut self,
         model: &Model,
         handle: Option<&str>,
@@ -242,7 +254,8 @@ impl PatternRun<'_> {
             json: true,
             ..Question::default()
         };
-        let reply = model.ask(&question, None, &|| self.goes_on()).map_err(BatchError::Model)?;
+        let reply =
+            model.ask(&question, None, &|| self.should_continue()).map_err(BatchError::Model)?;
         tracing::debug!(
             model = model.name(),
             tokens_in = reply.tokens_in,
@@ -250,27 +263,27 @@ impl PatternRun<'_> {
             "posts rated"
         );
         let answer = reply.json().map_err(BatchError::Model)?;
-        let said = model_rating::read(&answer, &posts);
-        for (post, kept) in batch {
-            let Some(parse_rating) = said.get(post.id()) else { continue };
-            let rating = parse_rating.merge_into(kept.rating.clone());
-            let kept =
-                StoredRating { rating, model: Some(model.name().to_owned()), ..kept.clone() };
-            self.keep(KIND, post.id(), &kept).map_err(BatchError::CollectedFiles)?;
+        let ratings = model_rating::read_ratings(&answer, &posts);
+        for (post, stored) in batch {
+            let Some(model_rating) = ratings.get(post.id()) else { continue };
+            let rating = model_rating.merge_into(stored.rating.clone());
+            let stored =
+                StoredRating { rating, model: Some(model.name().to_owned()), ..stored.clone() };
+            self.store_attachment(KIND, post.id(), &stored).map_err(BatchError::Files)?;
         }
-        self.in_vain(batch.iter().filter(|(post, _)| !said.contains_key(post.id())))
-            .map_err(BatchError::CollectedFiles)
+        self.record_attempts(batch.iter().filter(|(post, _)| !ratings.contains_key(post.id())))
+            .map_err(BatchError::Files)
     }
 
-    /// Records a question without a result.
-    fn in_vain<'p>(
+    /// Records an attempt without a result for each post.
+    fn record_attempts<'p>(
         &self,
         posts: impl Iterator<Item = &'p (Record, StoredRating)>,
     ) -> Result<(), DataFault> {
-        for (post, kept) in posts {
-            let mut kept = kept.clone();
-            kept.tries.note(self.brain.env.clock.now());
-            self.keep(KIND, post.id(), &kept)?;
+        for (post, stored) in posts {
+            let mut stored = stored.clone();
+            stored.tries.record(self.brain.env.clock.now());
+            self.store_attachment(KIND, post.id(), &stored)?;
         }
         Ok(())
     }
@@ -281,12 +294,12 @@ enum BatchError {
     /// The model did not answer.
     Model(ModelError),
     /// The result could not be stored.
-    CollectedFiles(DataFault),
+    Files(DataFault),
 }
 
-impl Compared {
-    fn ties(&self, post: &Record, streams: &[Stream]) -> OwnerRelations {
-        let mentions = mentioned(post);
+impl ComparisonData {
+    fn owner_relations(&self, post: &Record, streams: &[Stream]) -> OwnerRelations {
+        let mentions = mentioned_accounts(post);
         let handle = self.handle.as_deref().unwrap_or_default();
         let searches =
             post.fields().get(SEARCHES).and_then(|searches| Some(searches.as_array()?.len()));
@@ -294,23 +307,25 @@ impl Compared {
             account: streams.iter().any(|stream| *stream != Stream::Searches)
                 || mentions.iter().any(|name| name.eq_ignore_ascii_case(handle)),
             searches: searches.unwrap_or(0),
-            pages: self.names.named_in(post.text(), &mentions).len(),
+            pages: self.names.pages_mentioned_in(post.text(), &mentions).len(),
         }
     }
 
-    /// Returns the novelty of a post when it was recorded.
+    /// Returns the novelty that a post had when it was recorded.
     fn novelty(&self, id: &PostId, words: &[u64]) -> Option<f32> {
-        let place = *self.places.get(id)?;
-        novelty(words, |word| self.first.get(&word).is_none_or(|first| *first >= place))
+        let position = *self.positions.get(id)?;
+        novelty(words, |word| {
+            self.first_positions.get(&word).is_none_or(|first| *first >= position)
+        })
     }
 }
 
 /// Hashes the words of a text; collisions are harmless.
-fn numbers(text: &str) -> Vec<u64> {
-    let number = |word: String| {
+fn word_hashes(text: &str) -> Vec<u64> {
+    let hash = |word: String| {
         let mut hasher = DefaultHasher::new();
         word.hash(&mut hasher);
         hasher.finish()
     };
-    words(text).into_iter().map(number).collect()
+    words(text).into_iter().map(hash).collect()
 }

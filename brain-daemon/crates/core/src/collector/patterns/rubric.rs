@@ -1,13 +1,13 @@
 //! The rubric: reach, virality, novelty and relevance computed from a post's metrics. No I/O.
 //!
-//! Tone and need for action are left to a model.
+//! Only a model rates sentiment and actionability.
 
 use std::collections::HashSet;
 
 use brain_protocol::{Metrics, Rating, RatingBefore};
 use serde_json::Value;
 
-use super::super::name_index::stands_alone;
+use super::super::name_index::is_unspaced_letter;
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{AUTHOR, Record, post_metrics};
 
@@ -20,7 +20,7 @@ const VIEWS_PER_LIKE: f64 = 100.0;
 /// Shares per view, and per like, that count as maximum.
 const MAX_SHARE_OF_VIEWS: f64 = 0.02;
 const MAX_SHARE_OF_LIKES: f64 = 0.5;
-/// Added to views and likes, because small numbers prove nothing.
+/// Added to views and likes, so that small numbers give no high share.
 const EXTRA_VIEWS: f64 = 500.0;
 const EXTRA_LIKES: f64 = 10.0;
 /// Interactions per hour that count as maximum.
@@ -63,34 +63,33 @@ impl PostMetrics<'_> {
     pub(super) fn reach(&self) -> Option<f32> {
         let author = self.post.fields().get(AUTHOR).and_then(|author| author.get(METRICS));
         let followers = number(author, "followers_count");
-        // `None` is less than any number.
-        let known = if followers > self.impressions() { followers } else { self.impressions() };
-        let crowd = known.or_else(|| {
+        let reported = if followers > self.impressions() { followers } else { self.impressions() };
+        let audience = reported.or_else(|| {
             let likes = post_metrics(self.post)?.like_count;
             Some(likes as f64 * VIEWS_PER_LIKE)
         })?;
-        Some(scale((1.0 + crowd).log10() / MAX_AUDIENCE.log10()))
+        Some(scale((1.0 + audience).log10() / MAX_AUDIENCE.log10()))
     }
 
-    /// Returns the virality, 0 to 10: up to 5 for shares and up to 5 for speed.
+    /// Returns the virality, 0 to 10: up to 5 for shares, and up to 5 for speed.
     ///
     /// Shares are reposts and quotes per view (2 % is 5), or per like without views (one in two is
     /// 5). Speed is interactions per hour since the earlier metrics, or since the post was written,
     /// on a logarithmic scale (10,000 is 5).
     pub(super) fn virality(&self) -> Option<f32> {
         let now = post_metrics(self.post)?;
-        let passed_on = (now.retweet_count + now.quote_count) as f64;
+        let shares = (now.retweet_count + now.quote_count) as f64;
         let share = match self.impressions().filter(|views| *views > 0.0) {
-            Some(views) => passed_on / (views + EXTRA_VIEWS) / MAX_SHARE_OF_VIEWS,
-            None => passed_on / (now.like_count as f64 + EXTRA_LIKES) / MAX_SHARE_OF_LIKES,
+            Some(views) => shares / (views + EXTRA_VIEWS) / MAX_SHARE_OF_VIEWS,
+            None => shares / (now.like_count as f64 + EXTRA_LIKES) / MAX_SHARE_OF_LIKES,
         };
-        let (since, previous_ids) = match self.before {
-            Some((at, metrics)) => (Some(at), all(&metrics)),
+        let (since, earlier) = match self.before {
+            Some((at, metrics)) => (Some(at), interactions(&metrics)),
             None => (self.post.created_at(), 0.0),
         };
         let speed = since.map_or(0.0, |since| {
             let hours = ((self.at - since) as f64 / HOUR_MS).max(MIN_HOURS);
-            let gain = (all(&now) - previous_ids).max(0.0);
+            let gain = (interactions(&now) - earlier).max(0.0);
             (1.0 + gain / hours).log10() / MAX_SPEED.log10()
         });
         Some(scale(share.clamp(0.0, 1.0) / 2.0 + speed.clamp(0.0, 1.0) / 2.0))
@@ -125,8 +124,9 @@ pub(super) fn words(text: &str) -> HashSet<String> {
         text.split_whitespace().filter(|part| !part.contains("://") && !part.starts_with('@'));
     let mut found = HashSet::new();
     for run in parts.flat_map(|part| part.split(|c: char| !c.is_alphanumeric())) {
-        found.extend(run.chars().filter(|c| stands_alone(*c)).map(String::from));
-        let words = run.split(stands_alone).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
+        found.extend(run.chars().filter(|c| is_unspaced_letter(*c)).map(String::from));
+        let words =
+            run.split(is_unspaced_letter).filter(|word| word.chars().count() >= MIN_WORD_CHARS);
         found.extend(words.map(str::to_lowercase));
     }
     found
@@ -140,12 +140,12 @@ pub(super) fn is_second_rating_due(rating: &Rating, now: i64) -> bool {
 }
 
 /// Returns the second rating: new metrics, the first ones beside them, the rest unchanged.
-pub(super) fn second_rating(first: Rating, seen: &PostMetrics<'_>, now: i64) -> Rating {
+pub(super) fn second_rating(first: Rating, metrics: &PostMetrics<'_>, now: i64) -> Rating {
     let before =
         RatingBefore { reach: first.reach, virality: first.virality, rated_at: first.rated_at };
     Rating {
-        reach: seen.reach(),
-        virality: seen.virality(),
+        reach: metrics.reach(),
+        virality: metrics.virality(),
         rated_at: rfc3339(now),
         before: Some(before),
         ..first
@@ -162,7 +162,7 @@ fn number(metrics: Option<&Value>, name: &str) -> Option<f64> {
     metrics?.get(name)?.as_u64().map(|number| number as f64)
 }
 
-fn all(metrics: &Metrics) -> f64 {
+fn interactions(metrics: &Metrics) -> f64 {
     [metrics.like_count, metrics.retweet_count, metrics.reply_count, metrics.quote_count]
         .into_iter()
         .map(|count| count as f64)
@@ -186,12 +186,12 @@ mod tests {
         Record::new(post).unwrap()
     }
 
-    fn seen(post: &Record) -> PostMetrics<'_> {
+    fn metrics_of(post: &Record) -> PostMetrics<'_> {
         PostMetrics { post, before: None, at: AT }
     }
 
     #[test]
-    fn reach_is_the_larger_crowd_by_its_logarithm() {
+    fn reach_is_the_logarithm_of_the_larger_audience() {
         for (followers, views, likes, reach) in [
             (Some(0), None, None, Some(0.0)),
             (Some(999), None, None, Some(4.3)),
@@ -213,40 +213,44 @@ mod tests {
             if let Some(likes) = likes {
                 fields["public_metrics"]["like_count"] = json!(likes);
             }
-            assert_eq!(seen(&post(&fields)).reach(), reach, "{followers:?} {views:?} {likes:?}");
+            assert_eq!(
+                metrics_of(&post(&fields)).reach(),
+                reach,
+                "{followers:?} {views:?} {likes:?}"
+            );
         }
     }
 
     #[test]
-    fn virality_is_half_the_share_that_passes_it_on_and_half_its_speed() {
+    fn virality_is_half_shares_and_half_speed() {
         let metrics = |likes: u64, reposts: u64, views: u64| {
             json!({ "public_metrics": { "like_count": likes, "retweet_count": reposts, "reply_count": 0,
                 "quote_count": 0, "impression_count": views } })
         };
         // No shares and no interactions.
-        assert_eq!(seen(&post(&metrics(0, 0, 0))).virality(), Some(0.0));
+        assert_eq!(metrics_of(&post(&metrics(0, 0, 0))).virality(), Some(0.0));
         // 2 % of (99,500 + 500) views, and 9,999 in the hour since it was written.
-        assert_eq!(seen(&post(&metrics(7999, 2000, 99_500))).virality(), Some(10.0));
-        assert_eq!(seen(&post(&metrics(8999, 1000, 99_500))).virality(), Some(7.5));
+        assert_eq!(metrics_of(&post(&metrics(7999, 2000, 99_500))).virality(), Some(10.0));
+        assert_eq!(metrics_of(&post(&metrics(8999, 1000, 99_500))).virality(), Some(7.5));
         // One like and one repost prove nothing.
-        assert!(seen(&post(&metrics(1, 1, 0))).virality().unwrap() < 2.0);
+        assert!(metrics_of(&post(&metrics(1, 1, 0))).virality().unwrap() < 2.0);
         // No change since the earlier snapshot: only the share counts.
         let post = post(&metrics(7999, 2000, 99_500));
-        let previous_ids = Metrics { like_count: 7999, retweet_count: 2000, ..Metrics::default() };
-        let still =
-            PostMetrics { post: &post, before: Some((AT - 1_800_000, previous_ids)), at: AT };
-        assert_eq!(still.virality(), Some(5.0));
+        let unchanged = Metrics { like_count: 7999, retweet_count: 2000, ..Metrics::default() };
+        let without_growth =
+            PostMetrics { post: &post, before: Some((AT - 1_800_000, unchanged)), at: AT };
+        assert_eq!(without_growth.virality(), Some(5.0));
         // A decrease is no speed, and no elapsed time is not infinite speed.
-        let more = Metrics { like_count: 9000, ..previous_ids };
+        let more = Metrics { like_count: 9000, ..unchanged };
         assert_eq!(
             PostMetrics { post: &post, before: Some((AT, more)), at: AT }.virality(),
             Some(5.0)
         );
-        assert_eq!(seen(&Record::new(json!({ "id": "1" })).unwrap()).virality(), None);
+        assert_eq!(metrics_of(&Record::new(json!({ "id": "1" })).unwrap()).virality(), None);
     }
 
     #[test]
-    fn relevance_counts_ties() {
+    fn relevance_counts_relations() {
         let of = |account, searches, pages| OwnerRelations { account, searches, pages }.relevance();
         assert_eq!(of(false, 0, 0), 0.0);
         assert_eq!(of(true, 0, 0), 5.0);
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn novelty_is_the_share_of_words_that_are_new() {
+    fn novelty_is_the_share_of_new_words() {
         assert_eq!(novelty(&[1, 2], |_| true), None);
         assert_eq!(novelty(&[1, 2, 3], |_| true), Some(10.0));
         assert_eq!(novelty(&[1, 2, 3, 4], |word| word == 4), Some(2.5));

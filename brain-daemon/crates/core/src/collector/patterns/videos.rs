@@ -1,11 +1,11 @@
 //! Videos: records each URL and own video of posts once in `videos.jsonl`.
 //!
-//! A transcriber reads that file from its last position; lines are not removed for it.
+//! A transcriber remembers its position in that file; it does not remove lines.
 
 use std::collections::HashSet;
 
 use super::PatternRun;
-use super::address::{named, own_videos, video};
+use super::address::{linked_urls, own_videos, video_url};
 use super::ledger::{Ledger, Video};
 use brain_base::clock::rfc3339;
 use brain_collector::{DataFault, Record};
@@ -13,21 +13,21 @@ use brain_collector::{DataFault, Record};
 const KIND: &str = "videos";
 
 impl PatternRun<'_> {
-    /// Records the videos of posts. Never leaves any pending.
+    /// Records the videos of all pending posts. Returns `false`: none are left.
     ///
     /// # Errors
     /// If files cannot be used.
     pub(super) fn videos(&mut self) -> Result<bool, DataFault> {
         let ledger = Ledger::videos(&self.settings.dir);
-        let mut known: Option<HashSet<String>> = None;
-        for id in self.undone(KIND) {
+        let mut recorded_urls: Option<HashSet<String>> = None;
+        for id in self.pending_posts(KIND) {
             let Some((post, _)) = self.post(&id)? else { continue };
-            for url in self.videos_of(&post) {
-                if known.is_none() {
-                    known =
+            for url in self.video_urls(&post) {
+                if recorded_urls.is_none() {
+                    recorded_urls =
                         Some(ledger.lines::<Video>()?.into_iter().map(|video| video.url).collect());
                 }
-                if known.as_mut().is_some_and(|known| known.insert(url.clone())) {
+                if recorded_urls.as_mut().is_some_and(|urls| urls.insert(url.clone())) {
                     let queued_at = rfc3339(self.brain.env.clock.now());
                     ledger.append(&Video {
                         queued_at,
@@ -37,14 +37,14 @@ impl PatternRun<'_> {
                     })?;
                 }
             }
-            self.done(KIND, &id);
+            self.mark_completed(KIND, &id);
         }
         Ok(false)
     }
 
-    fn videos_of(&self, post: &Record) -> Vec<String> {
+    fn video_urls(&self, post: &Record) -> Vec<String> {
         let api = &self.settings.platform_api;
-        let named = named(post, api);
-        named.iter().filter_map(video).chain(own_videos(post, api)).collect()
+        let linked = linked_urls(post, api);
+        linked.iter().filter_map(video_url).chain(own_videos(post, api)).collect()
     }
 }

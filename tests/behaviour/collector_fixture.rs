@@ -1,5 +1,5 @@
-//! A brain with collected posts, whose time a test turns. Posts are put where a run of the
-//! collector puts them, by its own functions.
+//! A brain with collected posts and a mock clock. Posts are stored with the collector's own
+//! functions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_base::clock::rfc3339;
 use brain_collector::{Data, Journal, JournalEvent, PostId, Record, Stream};
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_protocol::{
     CollectorDigest, CollectorEnrich, CollectorEnrichReply, Digest, Fault, Get, Origin, Page,
     PageRef, Put, Reply, Request, Slug,
 };
 use serde_json::{Value, json};
 
-use crate::hands::{HOUR, Hands};
+use crate::mock_clock::{HOUR, MockClock};
 
 pub(crate) const DAY: i64 = 24 * HOUR;
 
@@ -25,7 +25,7 @@ pub(crate) const ANN: Who = ("11", "ann_lee", "Ann Lee", 900, false);
 pub(crate) const BOB: Who = ("22", "bobray", "Bob Ray", 50_000, false);
 pub(crate) const EVE: Who = ("33", "eve", "Eve Stone", 10, false);
 
-/// A post of somebody; its time is filled in when it is collected.
+/// Returns a post; collecting it sets its time.
 pub(crate) fn post(id: u64, who: Who, text: &str) -> Value {
     let (author, username, name, followers, verified) = who;
     json!({
@@ -40,34 +40,34 @@ pub(crate) fn post(id: u64, who: Who, text: &str) -> Value {
     })
 }
 
-/// The same with entities as the platform gives them.
+/// Adds tags as entities of the platform.
 pub(crate) fn tagged(mut post: Value, tags: &[&str]) -> Value {
     let tags: Vec<Value> = tags.iter().map(|tag| json!({ "tag": tag })).collect();
     post["entities"] = json!({ "hashtags": tags });
     post
 }
 
-pub(crate) struct Lab {
+pub(crate) struct Fixture {
     dir: tempfile::TempDir,
-    pub(crate) hands: Hands,
+    pub(crate) clock: MockClock,
     pub(crate) brain: Arc<Brain>,
     pub(crate) data: Data,
     pub(crate) journal: Journal,
 }
 
-impl Lab {
-    /// A brain whose collector collects for the account `me`.
+impl Fixture {
+    /// Opens a brain whose collector uses the account `me`.
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         let config = "[collector]\nhandle = \"me\"\nuser_id = \"1\"\n";
         std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
-        let hands = Hands::at("2026-11-21T12:00:00Z");
-        let brain = hands.open(dir.path(), 7);
+        let clock = MockClock::at("2026-11-21T12:00:00Z");
+        let brain = clock.open(dir.path(), 7);
         let place = dir.path().join("home/collector");
         let (data, journal) = (Data::new(&place), Journal::new(&place));
         data.prepare().unwrap();
-        Self { dir, hands, brain, data, journal }
+        Self { dir, clock, brain, data, journal }
     }
 
     pub(crate) fn now(&self) -> i64 {
@@ -78,22 +78,22 @@ impl Lab {
         self.dir.path().join("home")
     }
 
-    /// The file of the journal.
+    /// Returns the path of the journal.
     pub(crate) fn journal_file(&self) -> PathBuf {
         self.home().join("collector/journal.jsonl")
     }
 
-    /// The file of a page.
+    /// Returns the path of a page's file.
     pub(crate) fn file(&self, slug: &str) -> PathBuf {
         self.home().join(format!("pages/{slug}.md"))
     }
 
-    /// Collects a post now that was written just now.
+    /// Stores a post that was written now.
     pub(crate) fn collect(&self, stream: Stream, post: Value) {
         self.collect_written(stream, post, self.now());
     }
 
-    /// Collects a post now that was written at `at`.
+    /// Stores a post that was written at `at`.
     pub(crate) fn collect_written(&self, stream: Stream, mut post: Value, at: i64) {
         post["created_at"] = json!(rfc3339(at));
         post["_collected_at"] = json!(rfc3339(self.now()));
@@ -109,7 +109,7 @@ impl Lab {
         self.data.put_post(stream, &record).unwrap();
     }
 
-    /// Notices that a collected post is gone.
+    /// Records the deletion of a stored post.
     pub(crate) fn gone(&self, id: u64, reason: &str, redact: bool) {
         let id = PostId::parse(&id.to_string()).unwrap();
         let (record, _) = self.data.find_post(&id).unwrap().unwrap();
@@ -118,7 +118,7 @@ impl Lab {
     }
 
     pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {
-        self.brain.answer(&Caller::local(0), request, &Silent)
+        self.brain.answer(&Caller::local(0), request, &NoProgress)
     }
 
     pub(crate) fn put(&self, slug: &str, text: &str) {

@@ -1,5 +1,4 @@
-//! A brain whose collector has posts already, with a language model over loopback, web pages that
-//! are none, and a time that the test turns.
+//! A brain with stored posts, a fake language model, fake web pages, and a mock clock.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,32 +10,32 @@ use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_collector::{Data, Journal, JournalEvent, Record, Stream};
 use brain_config::Config;
-use brain_core::{Brain, Outside, StandardOutput};
+use brain_core::{Brain, ExternalDependencies, StandardOutput};
 use brain_net::{
     Client, Document, Error as NetError, HttpClient, HttpRequest, HttpResponse, RetryingClient,
     WebPage,
 };
-use brain_tests::model::{Asked, Said};
+use brain_tests::model::{ModelResponse, Question};
 use serde_json::{Value, json};
 
 /// `2026-11-21T11:00:45.123Z`.
 pub(crate) const NOW: i64 = 1_795_258_845_123;
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
-/// After so long something is tried again.
+/// The delay before a retry.
 pub(crate) const LATER: i64 = 10 * MINUTE;
 pub(crate) const KEY: &str = "sk-hush-hush-key";
 
 #[derive(Clone)]
-struct Hands(Arc<AtomicI64>);
+struct MockClock(Arc<AtomicI64>);
 
-impl Clock for Hands {
+impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// The real network for links, and a shelf for web pages.
+/// The real network for model calls, and fake web pages.
 pub(crate) struct Web {
     real: Client,
     pub(crate) pages: Mutex<HashMap<String, Result<WebPage, NetError>>>,
@@ -63,32 +62,32 @@ impl HttpClient for Web {
     }
 }
 
-/// The brain.
-pub(crate) struct Lab {
+/// A brain with a mock clock.
+pub(crate) struct Fixture {
     dir: tempfile::TempDir,
-    time: Hands,
+    time: MockClock,
     pub(crate) web: Arc<Web>,
     settings: Vec<(String, String)>,
     brain: Option<Arc<Brain>>,
 }
 
-impl Lab {
-    /// With these keys, as `BRAIN_COLLECTOR_RATINGS`.
+impl Fixture {
+    /// Opens a brain with these settings, such as `BRAIN_COLLECTOR_RATINGS`.
     pub(crate) fn new(settings: &[(&str, &str)]) -> Self {
         let web = Web { real: Client::new(), pages: Mutex::default(), fetched: Mutex::default() };
-        let mut lab = Self {
+        let mut fixture = Self {
             dir: tempfile::tempdir().unwrap(),
-            time: Hands(Arc::new(AtomicI64::new(NOW))),
+            time: MockClock(Arc::new(AtomicI64::new(NOW))),
             web: Arc::new(web),
             settings: settings.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
             brain: None,
         };
-        lab.data().prepare().unwrap();
-        lab.reopen();
-        lab
+        fixture.data().prepare().unwrap();
+        fixture.reopen();
+        fixture
     }
 
-    /// Ends the brain without a word, and starts it again: what it had in memory is gone.
+    /// Drops the brain without a shutdown and opens it again. State in memory is lost.
     pub(crate) fn reopen(&mut self) {
         self.brain = None;
         let home = Home::at(self.dir.path().join("home"));
@@ -98,7 +97,7 @@ impl Lab {
         };
         let config = Config::load(&home.config(), env).unwrap();
         let given = self.settings.clone();
-        let outside = Outside {
+        let outside = ExternalDependencies {
             random: Arc::new(SystemRandom),
             variables: Box::new(move |name| {
                 given.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
@@ -131,7 +130,7 @@ impl Lab {
         Data::new(&self.collector_dir())
     }
 
-    /// A post that came just now, with these fields besides the usual ones.
+    /// Stores a new post with additional fields.
     pub(crate) fn post(&self, stream: Stream, id: &str, text: &str, fields: Value) -> Record {
         let now = rfc3339(self.now());
         let mut post = json!({ "id": id, "text": text, "author_id": "7", "created_at": now, "last_updated": now,
@@ -150,37 +149,37 @@ impl Lab {
         record
     }
 
-    /// A post that searches found.
+    /// Stores a post of the search stream.
     pub(crate) fn found(&self, id: &str, text: &str) -> Record {
         self.post(Stream::Searches, id, text, json!({}))
     }
 
-    /// A post that is deleted on the platform.
+    /// Records the deletion of a post.
     pub(crate) fn delete(&self, post: &Record, redact: bool) {
         let noted = JournalEvent::Deletion { id: post.id().to_string() };
         Journal::new(&self.collector_dir()).append(self.now(), &[noted]).unwrap();
         self.data().put_deletion(post, self.now(), "not_found", redact).unwrap();
     }
 
-    /// Does what waits, once; whether more waits.
+    /// Processes pending work once. Returns whether more is pending.
     pub(crate) fn step(&self) -> bool {
         self.brain().collector.patterns().unwrap()
     }
 
-    /// What stands beside a post.
+    /// Returns the derived data of a post.
     pub(crate) fn beside(&self, kind: &str, id: &str) -> Option<Value> {
         let text =
             std::fs::read_to_string(self.data().root().join(format!("{kind}/{id}.json"))).ok()?;
         Some(serde_json::from_str(&text).unwrap())
     }
 
-    /// The lines of a file in the collector's directory.
+    /// Returns the lines of a file in the collector's directory.
     pub(crate) fn lines(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.collector_dir().join(name)).unwrap_or_default();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Every file below the home that has `text` in it.
+    /// Returns every file below the home that contains `text`.
     pub(crate) fn files_with(&self, text: &str) -> Vec<PathBuf> {
         let (mut found, mut dirs) = (Vec::new(), vec![self.dir.path().to_owned()]);
         while let Some(dir) = dirs.pop() {
@@ -202,20 +201,19 @@ impl Lab {
     }
 }
 
-/// A web page with this text.
+/// Returns a web page with this body.
 pub(crate) fn page(content_type: &str, body: &str) -> Result<WebPage, NetError> {
     Ok(WebPage { url: String::new(), content_type: content_type.into(), body: body.into() })
 }
 
-/// The posts that a model was shown.
-pub(crate) fn shown(asked: &Asked) -> Vec<Value> {
-    let line = asked.text.lines().skip_while(|line| !line.starts_with("[posts ")).nth(1);
+/// Returns the posts in a question.
+pub(crate) fn shown(question: &Question) -> Vec<Value> {
+    let line = question.text.lines().skip_while(|line| !line.starts_with("[posts ")).nth(1);
     serde_json::from_str(line.expect("posts between marks")).unwrap()
 }
 
-/// A model that rates each post by its own words: `love` is 8, `hate` -8, and a post that says `10
-/// for all` gets that for itself.
-pub(crate) fn rates(asked: &Asked) -> Said {
+/// Rates each post by its own words: 8 for `love`, -8 for `hate`. A post with `10 for all` gets 10.
+pub(crate) fn rates(question: &Question) -> ModelResponse {
     let rate = |post: &Value| {
         let text = post["text"].as_str().unwrap();
         let sentiment = match text {
@@ -226,5 +224,7 @@ pub(crate) fn rates(asked: &Asked) -> Said {
         let number = if text.contains("10 for all") { 10.0 } else { 2.5 };
         json!({ "id": post["id"], "relevance": number, "sentiment": sentiment, "novelty": 3, "actionability": number })
     };
-    Said::Text(json!({ "ratings": shown(asked).iter().map(rate).collect::<Vec<_>>() }).to_string())
+    ModelResponse::Text(
+        json!({ "ratings": shown(question).iter().map(rate).collect::<Vec<_>>() }).to_string(),
+    )
 }

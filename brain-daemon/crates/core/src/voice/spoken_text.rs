@@ -5,25 +5,30 @@ use pulldown_cmark::{Event, Options, Parser};
 use super::phrases::Phrases;
 
 /// Maximum number of sentences of a passage.
-const SENTENCES: usize = 2;
+const MAX_SENTENCES: usize = 2;
 /// Maximum length of a title and of a sentence, in characters.
-const TITLE: usize = 120;
-const SENTENCE: usize = 220;
+const MAX_TITLE_CHARS: usize = 120;
+const MAX_SENTENCE_CHARS: usize = 220;
 
 /// Builds an answer from the title and passage of the best page.
 pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<String> {
-    let title = short(&text(title), TITLE);
-    let passage = text(passage);
+    let title = cut_at_word(&plain_text(title), MAX_TITLE_CHARS);
+    let passage = plain_text(passage);
     // A passage from the beginning of a page repeats the title as a heading.
-    let heading = |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
-    let rest = passage.strip_prefix(&title).filter(heading).unwrap_or(&passage);
-    let mut said = vec![format!("{} {}", phrases.found, ended(&title))];
-    said.extend(sentences(rest).take(SENTENCES).map(|sentence| ended(&short(sentence, SENTENCE))));
-    said
+    let follows_heading =
+        |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
+    let rest = passage.strip_prefix(&title).filter(follows_heading).unwrap_or(&passage);
+    let mut spoken = vec![format!("{} {}", phrases.found, with_end_mark(&title))];
+    spoken.extend(
+        sentences(rest)
+            .take(MAX_SENTENCES)
+            .map(|sentence| with_end_mark(&cut_at_word(sentence, MAX_SENTENCE_CHARS))),
+    );
+    spoken
 }
 
 /// Converts Markdown to one line of plain text.
-fn text(markdown: &str) -> String {
+fn plain_text(markdown: &str) -> String {
     // Parsed as a heading, so that nothing in it becomes a block.
     let line = format!("# {}", markdown.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut out = String::with_capacity(line.len());
@@ -78,15 +83,15 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Cuts a text to `max` characters at a word boundary.
-fn short(text: &str, most: usize) -> String {
-    let Some((end, _)) = text.char_indices().nth(most) else { return text.into() };
-    let kept = text.get(..end).unwrap_or_default();
-    kept.rsplit_once(' ').map_or(kept, |(whole, _)| whole).trim_end().into()
+/// Cuts a text to `max_chars` characters at a word boundary.
+fn cut_at_word(text: &str, max_chars: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(max_chars) else { return text.into() };
+    let cut = text.get(..end).unwrap_or_default();
+    cut.rsplit_once(' ').map_or(cut, |(whole, _)| whole).trim_end().into()
 }
 
 /// Adds a full stop if the end mark is missing, so that the voice pauses.
-fn ended(sentence: &str) -> String {
+fn with_end_mark(sentence: &str) -> String {
     if sentence.ends_with(['.', '!', '?']) { sentence.into() } else { format!("{sentence}.") }
 }
 
@@ -94,33 +99,39 @@ fn ended(sentence: &str) -> String {
 mod tests {
     use super::*;
 
-    fn spoken(title: &str, passage: &str) -> Vec<String> {
+    fn answer_of(title: &str, passage: &str) -> Vec<String> {
         answer(title, passage, Phrases::of("en"))
     }
 
     #[test]
-    fn an_answer_is_three_short_sentences_at_the_most() {
+    fn answer_has_at_most_three_short_sentences() {
         assert_eq!(
-            spoken("The boat", "…The boat is called Skua. It lies at pier 4! Is it blue? It is."),
+            answer_of(
+                "The boat",
+                "…The boat is called Skua. It lies at pier 4! Is it blue? It is."
+            ),
             ["I found this: The boat.", "The boat is called Skua.", "It lies at pier 4!"]
         );
         assert_eq!(
-            spoken("WiFi", "# WiFi The code is 1"),
+            answer_of("WiFi", "# WiFi The code is 1"),
             ["I found this: WiFi.", "The code is 1."]
         );
         assert_eq!(
-            spoken("WiFi", "version 2.5 has the code 1234"),
+            answer_of("WiFi", "version 2.5 has the code 1234"),
             ["I found this: WiFi.", "version 2.5 has the code 1234."]
         );
-        let long = spoken(&"word ".repeat(100), &"word ".repeat(1000));
+        let long = answer_of(&"word ".repeat(100), &"word ".repeat(1000));
         assert_eq!(long.len(), 2);
-        assert!(long.iter().all(|sentence| sentence.chars().count() <= SENTENCE + 20), "{long:?}");
+        assert!(
+            long.iter().all(|sentence| sentence.chars().count() <= MAX_SENTENCE_CHARS + 20),
+            "{long:?}"
+        );
     }
 
     #[test]
-    fn markup_and_addresses_are_not_read_out() {
+    fn markup_and_addresses_are_left_out() {
         assert_eq!(
-            spoken(
+            answer_of(
                 "**Ann**",
                 "# Ann - see [her page](https://a.example/x?y) and [[people/ann|Ann Lee]], https://b.example/z `code` <b>x</b> | cell |"
             ),
@@ -128,17 +139,17 @@ mod tests {
         );
         // The rest of a mark at either end of the passage.
         assert_eq!(
-            spoken("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
+            answer_of("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
             ["I found this: Pier.", "people/ann.md) lies at pier."]
         );
         assert_eq!(
-            spoken(
+            answer_of(
                 "Pier",
                 "go to port.example/p4 or <https://a.example> or (www.b.example) and/or 1.5/2 m"
             ),
             ["I found this: Pier.", "go to or or and/or 1.5/2 m."]
         );
-        assert_eq!(spoken("Empty", ""), ["I found this: Empty."]);
-        assert_eq!(spoken("Empty", "--- *** ... !!! ?"), ["I found this: Empty."]);
+        assert_eq!(answer_of("Empty", ""), ["I found this: Empty."]);
+        assert_eq!(answer_of("Empty", "--- *** ... !!! ?"), ["I found this: Empty."]);
     }
 }

@@ -1,39 +1,40 @@
 //! Filters a streamed answer. No I/O.
 //!
-//! Valid citation marks stay, invalid ones are removed, and the line on what is unknown is
-//! separated.
+//! Invalid citation marks are removed. The line that begins with `UNKNOWN:` is separated from the
+//! text: it names the part of the question that the passages do not answer.
 
 use std::collections::BTreeSet;
 
-/// Maximum length of a mark, in characters: `[1, 2, 3-5]`.
-const MARK: usize = 40;
-/// The word that begins the line on what is unknown.
+/// Maximum length of a citation mark, in characters: `[1, 2, 3-5]`.
+const MAX_MARK_CHARS: usize = 40;
+/// The word that begins the separated line.
 const UNKNOWN: &str = "UNKNOWN";
 
 /// The end of a filtered answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Rest {
-    /// Text that was held back.
+pub(super) struct AnswerTail {
+    /// Text whose meaning was open until the end.
     pub(super) text: String,
     /// Numbers of the cited passages, ascending.
-    pub(super) used: Vec<u32>,
-    /// What is unknown, if anything.
+    pub(super) cited: Vec<u32>,
+    /// The part of the question that the passages do not answer.
     pub(super) unknown: Option<String>,
 }
 
 /// Filters an answer as it arrives.
 #[derive(Debug)]
-pub(super) struct Sieve {
+pub(super) struct AnswerFilter {
+    /// Number of passages; higher numbers are not valid in marks.
     passages: u32,
-    used: BTreeSet<u32>,
+    cited: BTreeSet<u32>,
     unknown: String,
     state: State,
     /// Whether some of the answer was emitted.
     has_begun: bool,
     /// White space that may belong to a removed mark or line.
-    space: String,
+    pending_space: String,
     /// A mark or line start that is still undecided.
-    held: String,
+    undecided: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,23 +45,23 @@ enum State {
     Text,
     /// Inside a mark.
     Mark,
-    /// Inside the line on what is unknown.
+    /// Inside the `UNKNOWN:` line.
     Unknown,
     /// Inside a mark of that line.
     UnknownMark,
 }
 
-impl Sieve {
+impl AnswerFilter {
     /// Creates a filter for an answer from this many passages.
     pub(super) fn new(passages: usize) -> Self {
         Self {
             passages: u32::try_from(passages).unwrap_or(u32::MAX),
-            used: BTreeSet::new(),
+            cited: BTreeSet::new(),
             unknown: String::new(),
             state: State::Line,
             has_begun: false,
-            space: String::new(),
-            held: String::new(),
+            pending_space: String::new(),
+            undecided: String::new(),
         }
     }
 
@@ -68,39 +69,39 @@ impl Sieve {
     pub(super) fn push(&mut self, piece: &str) -> String {
         let mut out = String::new();
         for c in piece.chars() {
-            self.take(c, &mut out);
+            self.take_char(c, &mut out);
         }
         out
     }
 
     /// Ends the answer.
-    pub(super) fn end(mut self) -> Rest {
+    pub(super) fn end(mut self) -> AnswerTail {
         let mut text = String::new();
-        self.give_held(&mut text);
+        self.emit_undecided(&mut text);
         let unknown = self.unknown.split_whitespace().collect::<Vec<_>>().join(" ");
         let unknown = unknown.trim_matches(['*', '_', ' ']);
-        let bare = unknown.trim_end_matches(['.', '。']).to_lowercase();
-        let is_known = ["", "nothing", "none", "n/a", "-"].contains(&bare.as_str());
-        let unknown = (!is_known).then(|| unknown.to_owned());
-        Rest { text, used: self.used.into_iter().collect(), unknown }
+        let lowercase = unknown.trim_end_matches(['.', '。']).to_lowercase();
+        let is_empty = ["", "nothing", "none", "n/a", "-"].contains(&lowercase.as_str());
+        let unknown = (!is_empty).then(|| unknown.to_owned());
+        AnswerTail { text, cited: self.cited.into_iter().collect(), unknown }
     }
 
-    fn take(&mut self, c: char, out: &mut String) {
+    fn take_char(&mut self, c: char, out: &mut String) {
         match self.state {
-            State::Line => self.take_first(c, out),
-            State::Text | State::Unknown => self.take_plain(c, out),
-            State::Mark | State::UnknownMark => self.take_mark(c, out),
+            State::Line => self.take_at_line_start(c, out),
+            State::Text | State::Unknown => self.take_in_line(c, out),
+            State::Mark | State::UnknownMark => self.take_in_mark(c, out),
         }
     }
 
-    /// Handles the start of a line, where emphasis or list marks may precede the word.
-    fn take_first(&mut self, c: char, out: &mut String) {
-        let word = self.held.trim_start_matches([' ', '*', '_', '#', '-', '>']);
+    /// Handles a character at the start of a line. Emphasis or list marks may precede `UNKNOWN:`.
+    fn take_at_line_start(&mut self, c: char, out: &mut String) {
+        let word = self.undecided.trim_start_matches([' ', '*', '_', '#', '-', '>']);
         match c {
-            ' ' | '*' | '_' | '#' | '-' | '>' if word.is_empty() => self.held.push(c),
-            '*' | '_' | ' ' if word == UNKNOWN => self.held.push(c),
+            ' ' | '*' | '_' | '#' | '-' | '>' if word.is_empty() => self.undecided.push(c),
+            '*' | '_' | ' ' if word == UNKNOWN => self.undecided.push(c),
             ':' | '：' if word.trim_end_matches(['*', '_', ' ']) == UNKNOWN => {
-                self.held.clear();
+                self.undecided.clear();
                 // White space before the line stays for the text after it.
                 self.unknown.push(' ');
                 self.state = State::Unknown;
@@ -109,59 +110,60 @@ impl Sieve {
                 && UNKNOWN.get(word.len()..).is_some_and(|left| left.starts_with(c))
                 && UNKNOWN.starts_with(word) =>
             {
-                self.held.push(c);
+                self.undecided.push(c);
             }
             c => {
                 self.state = State::Text;
-                let held = std::mem::take(&mut self.held);
-                if !held.is_empty() {
-                    self.emit(&held, out);
+                let undecided = std::mem::take(&mut self.undecided);
+                if !undecided.is_empty() {
+                    self.emit(&undecided, out);
                 }
-                self.take_plain(c, out);
+                self.take_in_line(c, out);
             }
         }
     }
 
-    fn take_plain(&mut self, c: char, out: &mut String) {
+    fn take_in_line(&mut self, c: char, out: &mut String) {
         match c {
             '[' | '【' => {
-                self.held.push(c);
+                self.undecided.push(c);
                 self.state =
                     if self.state == State::Unknown { State::UnknownMark } else { State::Mark };
             }
             '\n' => {
                 if self.state == State::Text {
-                    self.space.push(c);
+                    self.pending_space.push(c);
                 }
                 self.state = State::Line;
             }
             c if c.is_whitespace() && self.state == State::Unknown => self.unknown.push(c),
-            c if c.is_whitespace() => self.space.push(c),
+            c if c.is_whitespace() => self.pending_space.push(c),
             c => self.emit(c.encode_utf8(&mut [0; 4]), out),
         }
     }
 
-    fn take_mark(&mut self, c: char, out: &mut String) {
-        self.held.push(c);
-        let back = if self.state == State::UnknownMark { State::Unknown } else { State::Text };
+    fn take_in_mark(&mut self, c: char, out: &mut String) {
+        self.undecided.push(c);
+        let outer_state =
+            if self.state == State::UnknownMark { State::Unknown } else { State::Text };
         if matches!(c, ']' | '】') {
-            self.state = back;
-            let held = std::mem::take(&mut self.held);
-            match numbers(&held) {
-                None => self.emit(&held, out),
+            self.state = outer_state;
+            let undecided = std::mem::take(&mut self.undecided);
+            match numbers(&undecided) {
+                None => self.emit(&undecided, out),
                 Some(numbers) => {
-                    let known: Vec<u32> = numbers
+                    let valid: Vec<u32> = numbers
                         .into_iter()
                         .filter(|number| (1..=self.passages).contains(number))
                         .collect();
-                    let marks: String = known.iter().map(|number| format!("[{number}]")).collect();
-                    self.used.extend(known);
+                    let marks: String = valid.iter().map(|number| format!("[{number}]")).collect();
+                    self.cited.extend(valid);
                     if marks.is_empty() {
                         // Spaces go with an invalid mark; line ends do not.
-                        let space = if back == State::Unknown {
+                        let space = if outer_state == State::Unknown {
                             &mut self.unknown
                         } else {
-                            &mut self.space
+                            &mut self.pending_space
                         };
                         space.truncate(space.trim_end_matches(' ').len());
                     } else {
@@ -170,13 +172,13 @@ impl Sieve {
                 }
             }
         } else if !(c.is_ascii_digit() || matches!(c, ' ' | ',' | ';' | '-' | '–' | '^'))
-            || self.held.chars().count() > MARK
+            || self.undecided.chars().count() > MAX_MARK_CHARS
         {
-            let mut held = std::mem::take(&mut self.held);
-            held.pop();
-            self.emit(&held, out);
-            self.state = back;
-            self.take(c, out);
+            let mut undecided = std::mem::take(&mut self.undecided);
+            undecided.pop();
+            self.emit(&undecided, out);
+            self.state = outer_state;
+            self.take_char(c, out);
         }
     }
 
@@ -186,7 +188,7 @@ impl Sieve {
             self.unknown.push_str(text);
             return;
         }
-        let space = std::mem::take(&mut self.space);
+        let space = std::mem::take(&mut self.pending_space);
         // An answer does not start with white space.
         if self.has_begun {
             out.push_str(&space);
@@ -195,11 +197,11 @@ impl Sieve {
         out.push_str(text);
     }
 
-    fn give_held(&mut self, out: &mut String) {
-        let held = std::mem::take(&mut self.held);
+    fn emit_undecided(&mut self, out: &mut String) {
+        let undecided = std::mem::take(&mut self.undecided);
         // An incomplete mark is dropped.
-        if !held.is_empty() && self.state == State::Line {
-            self.emit(&held, out);
+        if !undecided.is_empty() && self.state == State::Line {
+            self.emit(&undecided, out);
         }
     }
 }
@@ -226,17 +228,17 @@ fn numbers(mark: &str) -> Option<Vec<u32>> {
 mod tests {
     use super::*;
 
-    fn sieved(pieces: &[&str], passages: usize) -> (String, Vec<u32>, Option<String>) {
-        let mut sieve = Sieve::new(passages);
-        let mut text: String = pieces.iter().map(|piece| sieve.push(piece)).collect();
-        let rest = sieve.end();
-        text.push_str(&rest.text);
-        (text, rest.used, rest.unknown)
+    fn filtered(pieces: &[&str], passages: usize) -> (String, Vec<u32>, Option<String>) {
+        let mut filter = AnswerFilter::new(passages);
+        let mut text: String = pieces.iter().map(|piece| filter.push(piece)).collect();
+        let tail = filter.end();
+        text.push_str(&tail.text);
+        (text, tail.cited, tail.unknown)
     }
 
     #[test]
-    fn an_answer_is_the_same_wherever_it_is_cut() {
-        for (said, text, used, unknown) in [
+    fn answer_is_the_same_for_any_split() {
+        for (answer, text, cited, unknown) in [
             (
                 "Ada did [1]. Bob [2][1], too [9].",
                 "Ada did [1]. Bob [2][1], too.",
@@ -278,21 +280,21 @@ mod tests {
             ("1. a\n  - b  c", "1. a\n  - b  c", vec![], None),
             ("", "", vec![], None),
         ] {
-            let want = (text.to_owned(), used, unknown.map(str::to_owned));
-            assert_eq!(sieved(&[said], 3), want, "{said}");
-            let single: Vec<String> = said.chars().map(String::from).collect();
+            let expected = (text.to_owned(), cited, unknown.map(str::to_owned));
+            assert_eq!(filtered(&[answer], 3), expected, "{answer}");
+            let single: Vec<String> = answer.chars().map(String::from).collect();
             assert_eq!(
-                sieved(&single.iter().map(String::as_str).collect::<Vec<_>>(), 3),
-                want,
-                "{said}"
+                filtered(&single.iter().map(String::as_str).collect::<Vec<_>>(), 3),
+                expected,
+                "{answer}"
             );
         }
     }
 
     #[test]
-    fn a_mark_without_end_holds_nothing_back() {
+    fn unclosed_mark_is_emitted() {
         let long = format!("[{} x", "1,".repeat(100));
-        let (text, used, _) = sieved(&[&long], 3);
-        assert_eq!((text, used), (long, vec![]));
+        let (text, cited, _) = filtered(&[&long], 3);
+        assert_eq!((text, cited), (long, vec![]));
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Number of ideas to show if none passes and no limit is given.
-const BEST: usize = 5;
+const MAX_FAILING: usize = 5;
 
 /// The JSON form of an answer; documented fields come first, in order.
 #[derive(Debug, Serialize)]
@@ -66,17 +66,18 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Returns the ideas to print: up to the limit, or those that pass, or the best.
-    fn shown(&self) -> &'a [Idea] {
+    /// Returns the ideas to print: all if a limit was requested (the daemon applied it), else the
+    /// passing ones, else the best.
+    fn visible_ideas(&self) -> &'a [Idea] {
         let passing = self.ideas.iter().take_while(|idea| idea.passes).count();
-        let judged = self.ideas.iter().any(|idea| idea.judge.is_some());
-        let most = match (self.limit, passing) {
+        let is_judged = self.ideas.iter().any(|idea| idea.judge.is_some());
+        let count = match (self.limit, passing) {
             (Some(_), _) => self.ideas.len(),
-            (None, 0) if judged => BEST,
+            (None, 0) if is_judged => MAX_FAILING,
             (None, 0) => self.ideas.len(),
             (None, passing) => passing,
         };
-        self.ideas.get(..most).unwrap_or(self.ideas)
+        self.ideas.get(..count).unwrap_or(self.ideas)
     }
 }
 
@@ -84,7 +85,7 @@ impl Show for Answer<'_> {
     fn text(&self, t: &mut Text) {
         if !self.prompts.is_empty() {
             for (at, prompt) in self.prompts.iter().enumerate() {
-                let head = t.rest(&format!("Prompt {} of {}", at + 1, self.prompts.len()), 0);
+                let head = t.cut(&format!("Prompt {} of {}", at + 1, self.prompts.len()), 0);
                 t.raw(&t.paint.bold(&head));
                 t.prose("  ", 2, &format!("{} × {}", prompt.close_slug, prompt.far_slug));
                 t.raw("");
@@ -92,7 +93,7 @@ impl Show for Answer<'_> {
                 t.raw("");
             }
         }
-        for (at, idea) in self.shown().iter().enumerate() {
+        for (at, idea) in self.visible_ideas().iter().enumerate() {
             if at > 0 {
                 t.raw("");
             }
@@ -112,7 +113,7 @@ impl Show for Answer<'_> {
     }
 
     fn quiet(&self, t: &mut Text) {
-        for idea in self.shown() {
+        for idea in self.visible_ideas() {
             t.line(&idea.text);
         }
         for prompt in self.prompts {
@@ -126,12 +127,12 @@ impl Show for Answer<'_> {
 
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let hidden = self.ideas.len() - self.shown().len();
-        if hidden > 0 {
+        let hidden_count = self.ideas.len() - self.visible_ideas().len();
+        if hidden_count > 0 {
             let more = if self.ideas.iter().any(|idea| idea.passes) { "more " } else { "" };
-            let ideas = if hidden == 1 { "idea" } else { "ideas" };
+            let ideas = if hidden_count == 1 { "idea" } else { "ideas" };
             notes.push(format!(
-                "{hidden} {more}{ideas} did not pass: --resume {} --limit {} shows them",
+                "{hidden_count} {more}{ideas} did not pass: --resume {} --limit {} shows them",
                 self.run_id,
                 self.ideas.len().min(200)
             ));
@@ -291,7 +292,8 @@ pub(super) mod tests {
         Idea {
             id,
             text: format!(
-                "Idea {id}\u{1b}[2J: let the meeting decide what the agenda was, and write it afterwards"
+                "Idea {id}\u{1b}[2J: let the meeting decide what the agenda was, \
+                 and write it afterwards"
             ),
             close_slug: slug("concepts/a-rather-long-slug-that-hardly-fits"),
             far_slug: slug("people/ada"),
@@ -348,7 +350,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn json_begins_with_the_promised_fields() {
+    fn json_begins_with_the_documented_fields() {
         let reply = reply();
         let json = serde_json::to_string(&Answer::of(&reply, None)).expect("json");
         let mut at = 0;
@@ -370,8 +372,13 @@ pub(super) mod tests {
             at += found.unwrap_or(0);
         }
         let value: serde_json::Value = serde_json::from_str(&json).expect("json");
-        let cost = serde_json::json!({ "estimated_usd": 0.96, "actual_usd": 0.912345, "input_tokens": 70_000,
-            "output_tokens": 21_000, "calls": 30 });
+        let cost = serde_json::json!({
+            "estimated_usd": 0.96,
+            "actual_usd": 0.912345,
+            "input_tokens": 70_000,
+            "output_tokens": 21_000,
+            "calls": 30,
+        });
         assert_eq!(value["cost"], cost);
         let keys: Vec<&String> = value["ideas"][0].as_object().expect("object").keys().collect();
         for key in ["id", "text", "close_slug", "far_slug", "distance", "judge", "passes"] {
@@ -383,7 +390,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn it_fits_60_columns_and_is_clean() {
+    fn an_answer_fits_60_columns_and_is_clean() {
         let reply = reply();
         let mut t = Text::plain(Some(60));
         Answer::of(&reply, Some(2)).text(&mut t);
@@ -395,20 +402,21 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn people_see_what_passes_and_are_told_of_the_rest() {
+    fn text_shows_passing_ideas_and_counts_the_others() {
         let mut reply = reply();
         let answer = Answer::of(&reply, None);
-        assert_eq!(answer.shown().len(), 1);
+        assert_eq!(answer.visible_ideas().len(), 1);
         let notes = answer.notes();
         assert!(
             notes[0].contains("1 more idea did not pass: --resume abcdefgh --limit 2"),
             "{notes:?}"
         );
         assert!(notes[1].contains("saved as ideas/2026-11-21-why-abcdefgh"), "{notes:?}");
-        assert_eq!(Answer::of(&reply, Some(2)).shown().len(), 2);
+        assert_eq!(Answer::of(&reply, Some(2)).visible_ideas().len(), 2);
         for idea in &mut reply.ideas {
             (idea.passes, idea.judge) = (false, None);
         }
-        assert_eq!(Answer::of(&reply, None).shown().len(), 2, "nobody judged them");
+        let visible = Answer::of(&reply, None).visible_ideas().len();
+        assert_eq!(visible, 2, "ideas without a judgement are all shown");
     }
 }

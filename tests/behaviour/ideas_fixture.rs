@@ -1,6 +1,6 @@
-//! A brain with pages of several kinds, and a language model over loopback that has ideas.
+//! A home with pages of several kinds, and readers of the fake model's questions.
 
-use brain_tests::ideas_model::{Part, part};
+use brain_tests::ideas_model::{IdeaQuestion, parse_question};
 use brain_tests::model::FakeModel;
 use brain_tests::{Run, TestHome, run};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The question of most tests: the four pages below `speed/` are about it.
 pub(crate) const QUESTION: &str = "How do we halve latency?";
 
-/// Pages close to the question, and twelve far from it.
+/// Writes four pages near the question and twelve far from it.
 pub(crate) fn fill(home: &TestHome) {
     for (name, text) in [
         ("cache", "A cache halves latency when the same latency question comes again."),
@@ -28,7 +28,7 @@ pub(crate) fn fill(home: &TestHome) {
     }
 }
 
-/// `brain --json <args>`, whatever its exit status.
+/// Runs `brain --json <args>` and accepts any exit status.
 pub(crate) fn json(home: &TestHome, args: &[&str]) -> (Value, Run) {
     let mut command = home.command("brain");
     command.arg("--json").args(args);
@@ -36,33 +36,34 @@ pub(crate) fn json(home: &TestHome, args: &[&str]) -> (Value, Run) {
     (serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {ran:?}")), ran)
 }
 
-/// The crosses that were asked for, in order.
+/// Returns the requested crosses in order.
 pub(crate) fn crosses(model: &FakeModel) -> Vec<(String, String)> {
-    let parts = model.heard().iter().map(part).collect::<Vec<_>>();
+    let parts = model.questions().iter().map(parse_question).collect::<Vec<_>>();
     let cross = |part| match part {
-        Part::Cross { close, far, .. } => Some((close, far)),
-        Part::Judge(_) => None,
+        IdeaQuestion::Cross { close, far, .. } => Some((close, far)),
+        IdeaQuestion::Judge(_) => None,
     };
     parts.into_iter().filter_map(cross).collect()
 }
 
-/// How many ideas the judge was asked about, call by call.
+/// Returns the number of ideas in each judge question.
 pub(crate) fn judged(model: &FakeModel) -> Vec<usize> {
-    let parts = model.heard().iter().map(part).collect::<Vec<_>>();
+    let parts = model.questions().iter().map(parse_question).collect::<Vec<_>>();
     let judge = |part| match part {
-        Part::Judge(ideas) => Some(ideas),
-        Part::Cross { .. } => None,
+        IdeaQuestion::Judge(ideas) => Some(ideas),
+        IdeaQuestion::Cross { .. } => None,
     };
     parts.into_iter().filter_map(judge).collect()
 }
 
-/// What the fake counted, at 3 USD a million tokens in and 15 out, in millionths.
+/// Returns the cost of the counted tokens in millionths of a dollar, at 3 USD per million input
+/// tokens and 15 USD per million output tokens.
 pub(crate) fn bill(reply: &Value) -> u64 {
     let tokens = |name: &str| reply["cost"][name].as_u64().unwrap();
     tokens("input_tokens") * 3 + tokens("output_tokens") * 15
 }
 
-/// Dollars of a reply as millionths.
+/// Converts dollars to millionths.
 pub(crate) fn millionths(dollars: &Value) -> u64 {
     (dollars.as_f64().unwrap() * 1e6).round() as u64
 }

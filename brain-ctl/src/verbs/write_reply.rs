@@ -12,12 +12,12 @@ impl Show for WriteReply {
             WriteStatus::Unchanged => t.paint.dim("unchanged"),
             WriteStatus::Restored => t.paint.green("restored"),
         };
-        // The slug is what the next command needs: it is never cut.
+        // The slug is never cut, because users copy it.
         let line = format!("{status} {}", t.paint.cyan(self.slug.as_str()));
         t.raw(&line);
         if self.written {
-            let line = format!("  {}", t.paint.dim(&clean(&self.path)));
-            t.raw(&line);
+            let path = format!("  {}", t.paint.dim(&clean(&self.path)));
+            t.raw(&path);
         }
     }
 

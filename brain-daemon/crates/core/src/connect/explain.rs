@@ -1,10 +1,11 @@
 //! Explains failed calls and unexpected answers, with the most common causes. No I/O.
 
-use super::{Failed, Target};
+use super::{StepFailure, Target};
 use brain_net::{Error as NetError, HttpResponse, TlsError};
 
-/// Cuts remote text to `max` characters on one line, without control or bidirectional characters.
-pub(super) fn shown(text: &str, most: usize) -> String {
+/// Returns remote text on one line, cut to `max_chars` characters, without control or bidirectional
+/// characters.
+pub(super) fn clean_text(text: &str, max_chars: usize) -> String {
     let harmless = |c: char| match c {
         _ if c.is_whitespace() => ' ',
         '\u{200b}'..='\u{200f}'
@@ -14,15 +15,15 @@ pub(super) fn shown(text: &str, most: usize) -> String {
         _ if c.is_control() => '\u{FFFD}',
         _ => c,
     };
-    let mut out: String = text.trim().chars().take(most).map(harmless).collect();
-    if text.trim().chars().nth(most).is_some() {
+    let mut out: String = text.trim().chars().take(max_chars).map(harmless).collect();
+    if text.trim().chars().nth(max_chars).is_some() {
         out.push('…');
     }
     out
 }
 
 /// Removes the secret from an answer. Some servers echo requests, and reports are shared.
-pub(super) fn without(mut answer: HttpResponse, secret: &str) -> HttpResponse {
+pub(super) fn redact_secret(mut answer: HttpResponse, secret: &str) -> HttpResponse {
     const HIDDEN: &str = "[secret]";
     // Shorter values are not secrets and would match anywhere.
     if secret.len() < 8 {
@@ -40,20 +41,22 @@ pub(super) fn without(mut answer: HttpResponse, secret: &str) -> HttpResponse {
     answer
 }
 
-/// Explains a call without an answer.
-pub(super) fn troubled(target: &Target<'_>, trouble: &NetError) -> Failed {
-    let hint = match trouble {
+/// Explains a network error.
+pub(super) fn explain_net_error(target: &Target<'_>, error: &NetError) -> StepFailure {
+    let hint = match error {
         NetError::NameNotFound(_) => {
-            "look at the spelling; if it is right, the name's DNS record is missing, or the tunnel that makes it does not run"
+            "check the spelling; if it is right, the DNS record is missing, or the tunnel does not \
+             run"
         }
         NetError::ConnectionRefused if target.is_local() => {
-            "`brain status` shows where this brain serves HTTP; a port of your own is set by http.local and http.public"
+            "`brain status` shows where this brain serves HTTP; http.local and http.public set the \
+             ports"
         }
         NetError::ConnectionRefused => {
-            "start the tunnel, or what else serves that host; look at the port"
+            "start the tunnel or server of that host, and check the port"
         }
         NetError::ConnectTimeout | NetError::Unreachable(_) => {
-            "a firewall is on the way, or the host is down; hosted clients come from the internet, so it must be reachable from there"
+            "a firewall blocks it, or the host is down; hosted clients connect from the internet"
         }
         NetError::Tls(TlsError::Absent | TlsError::Closed) => {
             "type http:// instead of https://, or let the tunnel serve https"
@@ -66,68 +69,78 @@ pub(super) fn troubled(target: &Target<'_>, trouble: &NetError) -> Failed {
             "type the name that the certificate is for, or get one for this name"
         }
         NetError::Tls(TlsError::UnknownIssuer) => {
-            "clients trust public certificate authorities only: use a tunnel or a server with such a certificate"
+            "clients trust public certificate authorities only: use a tunnel or a server with such \
+             a certificate"
         }
         NetError::Tls(TlsError::Other(_)) => {
             "let another server or tunnel do TLS, at least TLS 1.2"
         }
         NetError::NotPublic | NetError::InvalidAddress(_) => {
-            "the endpoint names an address that is not public: behind a tunnel set http.base_url to the public address"
+            "the endpoint names an address that is not public: behind a tunnel set http.base_url \
+             to the public address"
         }
         NetError::Timeout(_) => {
-            "clients give up after 10 seconds: look at the load of the host, and at what stands between"
+            "clients give up after 10 seconds: check the load of the host and of proxies before it"
         }
         NetError::TooLarge(_)
         | NetError::ConnectionBroken(_)
         | NetError::Status(_)
-        | NetError::NotJson => {
-            "something else than this protocol is served there: look at the port and the path"
-        }
+        | NetError::NotJson => "another protocol is served there: check the port and the path",
         NetError::Setup(_) => {
-            "this machine cannot make the call: look at its certificates (ca-certificates) and its open files"
+            "this machine cannot make the call: check its certificates (ca-certificates) and the \
+             limit of open files"
         }
     };
-    Failed { message: trouble.to_string(), hint: hint.into() }
+    StepFailure { message: error.to_string(), hint: hint.into() }
 }
 
 /// Explains an answer that does not come from a tool endpoint.
-pub(super) fn foreign(target: &Target<'_>, answer: &HttpResponse) -> Option<Failed> {
-    let says = |message: String, hint: String| Some(Failed { message, hint });
+pub(super) fn explain_foreign_answer(
+    target: &Target<'_>,
+    answer: &HttpResponse,
+) -> Option<StepFailure> {
+    let failure = |message: String, hint: String| Some(StepFailure { message, hint });
     let status = answer.status;
     if (300..400).contains(&status) {
-        let to = answer.header("location").unwrap_or_default();
+        let location = answer.header("location").unwrap_or_default();
         // Without the query, which may contain secrets.
-        let to = shown(to.split(['?', '#']).next().unwrap_or_default(), 120);
-        let login = ["login", "signin", "sign-in", "access.com", "oauth", "sso"]
+        let location = clean_text(location.split(['?', '#']).next().unwrap_or_default(), 120);
+        let is_login = ["login", "signin", "sign-in", "access.com", "oauth", "sso"]
             .iter()
-            .any(|word| to.contains(word));
-        let hint = if login {
-            "a login page stands before the endpoint, which no client can get through: let /mcp and /.well-known pass without it (at \
-             Cloudflare Access a bypass policy); brain asks for tokens itself"
+            .any(|word| location.contains(word));
+        let hint = if is_login {
+            "a login page blocks all clients: let /mcp and /.well-known pass without it (in Cloudflare Access, by a \
+             bypass policy); brain itself requires tokens"
                 .to_owned()
         } else {
-            "clients do not follow: type the address that it leads to".to_owned()
+            "clients do not follow redirects: use the address that it redirects to".to_owned()
         };
-        return says(format!("it answers {status} and leads to {to}"), hint);
+        return failure(format!("it answers {status} and redirects to {location}"), hint);
     }
     if let Some(code) = answer.header("ngrok-error-code") {
-        let hint = "the tunnel answers itself: start its agent, and let it forward to 127.0.0.1:8765 (http.public)";
-        return says(format!("the tunnel answers {status} with {}", shown(code, 40)), hint.into());
+        let hint = "the answer is from the tunnel: start its agent, and let it forward to \
+                    127.0.0.1:8765 (http.public)";
+        return failure(
+            format!("the tunnel answers {status} with {}", clean_text(code, 40)),
+            hint.into(),
+        );
     }
     if matches!(status, 502..=504 | 520..=530) {
         let hint = if target.is_local() {
-            "the server at this port has nobody behind it: `brain status` shows where this brain serves HTTP"
+            "the server at this port reaches no brain: `brain status` shows where this brain \
+             serves HTTP"
         } else {
-            "the tunnel runs, and nobody is behind it: is the daemon up, and does the tunnel forward to 127.0.0.1:8765 (http.public)?"
+            "the tunnel reaches no brain: is the daemon up, and does the tunnel forward to \
+             127.0.0.1:8765 (http.public)?"
         };
-        return says(format!("it answers {status}{}", title(answer)), hint.into());
+        return failure(format!("it answers {status}{}", html_title(answer)), hint.into());
     }
-    let html = answer.kind() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
-    if html {
-        let hint = "that is a page for people, of the tunnel or of another server: look where the tunnel forwards to (127.0.0.1:8765), \
-                    and switch its warning or login page off";
-        return says(
-            format!("it answers {status} with an HTML page{}", title(answer)),
+    let is_html = answer.kind() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
+    if is_html {
+        let hint = "this is a web page of the tunnel or of another server: check that the tunnel forwards to 127.0.0.1:8765, and \
+                    switch off its warning or login page";
+        return failure(
+            format!("it answers {status} with an HTML page{}", html_title(answer)),
             hint.into(),
         );
     }
@@ -135,32 +148,32 @@ pub(super) fn foreign(target: &Target<'_>, answer: &HttpResponse) -> Option<Fail
 }
 
 /// Explains any other unexpected answer.
-pub(super) fn unexpected(answer: &HttpResponse, hint: &str) -> Failed {
+pub(super) fn explain_unexpected_answer(answer: &HttpResponse, hint: &str) -> StepFailure {
     let body = String::from_utf8_lossy(&answer.body);
-    let said = reason(&body).unwrap_or_else(|| shown(&body, 120));
-    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    Failed { message: format!("it answers {}{said}", answer.status), hint: hint.into() }
+    let detail = json_error_text(&body).unwrap_or_else(|| clean_text(&body, 120));
+    let detail = if detail.is_empty() { String::new() } else { format!(": {detail}") };
+    StepFailure { message: format!("it answers {}{detail}", answer.status), hint: hint.into() }
 }
 
 /// Returns code and message of a JSON error.
-pub(super) fn reason(body: &str) -> Option<String> {
+pub(super) fn json_error_text(body: &str) -> Option<String> {
     let value: serde_json::Value = serde_json::from_str(body).ok()?;
     let error = &value["error"];
     let code = error.as_str().or(error["message"].as_str())?;
     let words =
         value["error_description"].as_str().or(value["message"].as_str()).unwrap_or_default();
     let both = if words.is_empty() { code.to_owned() } else { format!("{code}: {words}") };
-    Some(shown(&both, 160))
+    Some(clean_text(&both, 160))
 }
 
 /// Returns the code of a JSON error.
-pub(super) fn code(answer: &HttpResponse) -> String {
+pub(super) fn json_error_code(answer: &HttpResponse) -> String {
     let value: serde_json::Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     value["error"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the title of an HTML page.
-fn title(answer: &HttpResponse) -> String {
+/// Returns the title of an HTML page in parentheses, or an empty text.
+fn html_title(answer: &HttpResponse) -> String {
     let text = String::from_utf8_lossy(&answer.body);
     let lower = text.to_ascii_lowercase();
     let found = lower.find("<title").and_then(|at| {
@@ -168,18 +181,18 @@ fn title(answer: &HttpResponse) -> String {
         let end = begin + lower[begin..].find("</title")?;
         text.get(begin..end)
     });
-    let found = found.map(|title| shown(title, 60)).filter(|title| !title.is_empty());
+    let found = found.map(|title| clean_text(title, 60)).filter(|title| !title.is_empty());
     found.map_or_else(String::new, |title| format!(" (\"{title}\")"))
 }
 
 /// Returns a parameter of the Bearer challenge in `WWW-Authenticate` (RFC 9110 section 11.6.1).
 /// `None` without such a challenge; empty without the parameter.
-pub(super) fn challenged(answer: &HttpResponse, parameter: &str) -> Option<String> {
+pub(super) fn challenge_parameter(answer: &HttpResponse, parameter: &str) -> Option<String> {
     let values = answer.headers.iter().filter(|(name, _)| name == "www-authenticate");
-    values.filter_map(|(_, value)| bearer(value, parameter)).next()
+    values.filter_map(|(_, value)| bearer_parameter(value, parameter)).next()
 }
 
-fn bearer(value: &str, parameter: &str) -> Option<String> {
+fn bearer_parameter(value: &str, parameter: &str) -> Option<String> {
     // Another scheme may precede it in the same value.
     let at = value.to_ascii_lowercase().match_indices("bearer").map(|(at, _)| at).find(|&at| {
         let before = value[..at].trim_end();
@@ -223,8 +236,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_challenge_is_found_wherever_it_stands() {
-        let found = |value: &str| bearer(value, "resource_metadata");
+    fn challenge_is_found_anywhere_in_the_value() {
+        let found = |value: &str| bearer_parameter(value, "resource_metadata");
         let url = "https://b.example/.well-known/oauth-protected-resource/mcp";
         for value in [
             format!("Bearer resource_metadata=\"{url}\", scope=\"read write\""),
@@ -242,30 +255,31 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_comes_back_is_not_told() {
-        let said = |body: &[u8]| HttpResponse {
+    fn echoed_secret_is_redacted() {
+        let answer = |body: &[u8]| HttpResponse {
             status: 401,
             headers: vec![("www-authenticate".into(), "Bearer error=\"brain_pt_x\"".into())],
             body: body.to_vec(),
             from: None,
         };
         for body in [&b"no: brain_pt_x"[..], b"\xff brain_pt_x"] {
-            let told = without(said(body), "brain_pt_x");
-            assert_eq!(told.headers[0].1, "Bearer error=\"[secret]\"");
-            assert!(String::from_utf8_lossy(&told.body).ends_with(" [secret]"), "{told:?}");
+            let redacted = redact_secret(answer(body), "brain_pt_x");
+            assert_eq!(redacted.headers[0].1, "Bearer error=\"[secret]\"");
+            assert!(String::from_utf8_lossy(&redacted.body).ends_with(" [secret]"), "{redacted:?}");
         }
-        assert_eq!(without(said(b"plain"), "p").body, b"plain");
+        assert_eq!(redact_secret(answer(b"plain"), "p").body, b"plain");
     }
 
     #[test]
-    fn text_of_the_other_side_obeys() {
-        assert_eq!(shown(" a\u{1b}[2J\nb\u{202e} ", 80), "a\u{FFFD}[2J b\u{FFFD}");
-        assert_eq!(shown("12345", 3), "123…");
+    fn remote_text_is_cleaned() {
+        assert_eq!(clean_text(" a\u{1b}[2J\nb\u{202e} ", 80), "a\u{FFFD}[2J b\u{FFFD}");
+        assert_eq!(clean_text("12345", 3), "123…");
         let body = r#"{"error":"forbidden_host","message":"not\u001b here"}"#;
-        assert_eq!(reason(body).as_deref(), Some("forbidden_host: not\u{FFFD} here"));
-        assert_eq!(reason("<html>"), None);
+        assert_eq!(json_error_text(body).as_deref(), Some("forbidden_host: not\u{FFFD} here"));
+        assert_eq!(json_error_text("<html>"), None);
         assert_eq!(
-            reason(r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"no"}}"#).as_deref(),
+            json_error_text(r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"no"}}"#)
+                .as_deref(),
             Some("no")
         );
     }

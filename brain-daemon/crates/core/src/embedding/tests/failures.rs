@@ -10,25 +10,25 @@ use brain_protocol::{Embed, Scope};
 use super::*;
 
 #[test]
-fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn stalled_provider_blocks_no_search() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
-    work(&brain);
+    embed_all(&brain);
     words.stalls.store(true, Ordering::SeqCst);
     let late = "search by meaning: the embedding model did not answer within 2 s";
     std::thread::scope(|scope| {
         for _ in 0..12 {
             scope.spawn(|| {
                 let began = Instant::now();
-                let meant = brain.embedding.near("boats", 10, &|_| true, None);
-                assert_eq!((text(&meant).as_deref(), meant.near.len()), (Some(late), 0));
+                let results = brain.embedding.near("boats", 10, &|_| true, None);
+                assert_eq!((text(&results).as_deref(), results.near.len()), (Some(late), 0));
                 // The deadline is 2 s; the rest allows for a busy machine.
                 assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
             });
         }
     });
-    let asked = words.calls.load(Ordering::SeqCst);
+    let calls = words.calls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(500));
     let began = Instant::now();
     assert_eq!(degradation(&brain, "boats").as_deref(), Some(late));
@@ -37,8 +37,8 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
         "while it stalls nobody waits: {:?}",
         began.elapsed()
     );
-    assert_eq!(words.calls.load(Ordering::SeqCst), asked);
-    assert_eq!(words.most_inside.load(Ordering::SeqCst), 1);
+    assert_eq!(words.calls.load(Ordering::SeqCst), calls);
+    assert_eq!(words.max_inside.load(Ordering::SeqCst), 1);
     words.stalls.store(false, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(20);
     while near(&brain, "boats moor") != [id] {
@@ -48,8 +48,8 @@ fn a_provider_that_stalls_holds_no_search_and_no_more_than_one_thread() {
 }
 
 #[test]
-fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn only_transient_failures_are_retried() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(Some(300))));
@@ -61,9 +61,9 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls, "it rests");
-    let standing = brain.embedding.meaning_status();
-    assert_eq!(standing.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
-    assert_eq!(standing.missing, 1);
+    let status = brain.embedding.meaning_status();
+    assert_eq!(status.problem, Some(("the endpoint is on holiday".into(), Some("wait".into()))));
+    assert_eq!(status.missing, 1);
     let all = "search by meaning: 0 % of the pages have their vectors";
     assert_eq!(degradation(&brain, "boats").unwrap(), format!("{all}: the endpoint is on holiday"));
     // The problem may contain local paths, which outsiders must not see.
@@ -74,7 +74,7 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
     );
     let none =
         super::super::Degradation { share: None, why: Some("/home/ann/model is gone".into()) };
-    assert_eq!(none.text(&guest), "search by meaning: the embedding model cannot be asked now");
+    assert_eq!(none.text(&guest), "search by meaning: the embedding model is not available now");
     assert!(none.text(&Caller::local(0)).contains("/home/ann"));
     // A command retries, and it still fails.
     assert_eq!(
@@ -101,13 +101,13 @@ fn what_fails_is_tried_again_later_and_what_cannot_be_is_not() {
         brain.embedding.embed_round(true, &|| false).unwrap_err().kind,
         EmbedErrorKind::Stopped
     );
-    work(&brain);
-    assert_eq!(near(&brain, "boats moor"), [id], "what was left undone is done in the background");
+    embed_all(&brain);
+    assert_eq!(near(&brain, "boats moor"), [id], "the background makes the remaining vectors");
 }
 
 #[test]
-fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn rejected_window_does_not_affect_others() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let filler = "lorem ipsum dolor ".repeat(60);
     let id = put(
@@ -116,7 +116,7 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
         &format!("---\ntitle: Page\n---\nunspeakable {filler} boats moor quay boats moor quay"),
     );
     let other = put(&brain, "other", "tomatoes grow");
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "tomatoes grow"), [other]);
     assert!(
         brain
@@ -130,8 +130,8 @@ fn a_window_that_the_model_refuses_costs_no_other_its_vector() {
 }
 
 #[test]
-fn a_brain_that_stops_leaves_its_round() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn stop_interrupts_a_round() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     for n in 0..40 {
         put(&brain, &format!("page-{n}"), &format!("text number {n}"));
@@ -144,7 +144,7 @@ fn a_brain_that_stops_leaves_its_round() {
     }));
     brain.embedding.embed_in_background();
     let made = words.texts.lock().unwrap().len();
-    assert!(made < 40, "{made}: it ended after what it was at");
+    assert!(made < 40, "{made}: it stopped after the current batch");
     let calls = words.calls.load(Ordering::SeqCst);
     brain.embedding.embed_in_background();
     assert_eq!(words.calls.load(Ordering::SeqCst), calls);
@@ -152,30 +152,30 @@ fn a_brain_that_stops_leaves_its_round() {
     drop(brain);
     *words.meanwhile.lock().unwrap() = None;
     let brain = start(dir.path(), Some(&words));
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(words.texts.lock().unwrap().len(), 40, "what was made is kept");
     assert_eq!(brain.embedding.meaning_status().pages, 40);
 }
 
 #[test]
-fn a_model_that_changed_begins_anew_and_never_mixes() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn changed_model_replaces_all_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let id = put(&brain, "page", "boats moor");
-    work(&brain);
+    embed_all(&brain);
     for by_question in [true, false] {
         *words.identity.lock().unwrap() = format!("changed, by question: {by_question}");
         *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Changed));
         words.texts.lock().unwrap().clear();
         if by_question {
-            let meant = brain.embedding.near("boats", 10, &|_| true, None);
-            assert!(meant.near.is_empty() && meant.degradation.is_some());
+            let results = brain.embedding.near("boats", 10, &|_| true, None);
+            assert!(results.near.is_empty() && results.degradation.is_some());
         } else {
             put(&brain, "page", "boats moor again");
             assert!(!brain.embedding.embed_in_background().is_zero());
         }
         *words.fault.lock().unwrap() = None;
-        work(&brain);
+        embed_all(&brain);
         assert_eq!(words.texts.lock().unwrap().len(), 1, "every page, by what makes vectors now");
         assert_eq!(
             (near(&brain, "boats moor"), brain.embedding.meaning_status().problem),
@@ -185,13 +185,13 @@ fn a_model_that_changed_begins_anew_and_never_mixes() {
 }
 
 #[test]
-fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn failing_embedder_keeps_existing_vectors() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     put(&brain, "page", "boats moor");
-    work(&brain);
+    embed_all(&brain);
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Refused));
-    assert!(brain.embedding.embed(&Embed { all: true, dry_run: false }, &Silent).is_err());
+    assert!(brain.embedding.embed(&Embed { all: true, dry_run: false }, &NoProgress).is_err());
     assert_eq!(brain.embedding.meaning_status().pages, 1);
     // A worker that gave up still releases the model.
     let rests = words.rests.load(Ordering::SeqCst);
@@ -200,12 +200,12 @@ fn all_is_begun_only_when_there_is_somebody_who_makes_vectors() {
 }
 
 #[test]
-fn a_store_that_was_put_back_is_compared_page_by_page() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn restored_store_is_compared_page_by_page() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let stays = put(&brain, "stays", "boats moor");
     put(&brain, "other", "tomatoes grow");
-    work(&brain);
+    embed_all(&brain);
     // These vectors saw more changes than the restored store.
     brain.embedding.state.shared.open_vectors().unwrap().vectors.flush(1_000_000).unwrap();
     drop(brain);
@@ -215,7 +215,7 @@ fn a_store_that_was_put_back_is_compared_page_by_page() {
     let brain = start(dir.path(), Some(&words));
     words.stalls.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
-        let working = scope.spawn(|| work(&brain));
+        let working = scope.spawn(|| embed_all(&brain));
         let patience = Duration::from_secs(20);
         let open = brain.embedding.state.shared.wait(Instant::now() + patience, patience).unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
@@ -225,19 +225,19 @@ fn a_store_that_was_put_back_is_compared_page_by_page() {
     let other = number(&brain, "other");
     assert_eq!(near(&brain, "snow falls"), [other]);
     put(&brain, "other", "wind blows");
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "wind blows"), [other]);
 }
 
 #[test]
-fn the_last_room_on_the_disk_is_not_for_vectors() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn low_disk_space_keeps_vectors_in_memory() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), None);
     let id = put(&brain, "page", "boats moor");
     drop(brain);
     let much = |name: &str| (name == "BRAIN_STORE_MIN_FREE_MB").then(|| "1000000".to_owned());
     let brain = start_with(dir.path(), Some(&words), much);
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "boats moor"), [id], "they are in memory");
     assert_eq!(std::fs::read_dir(dir.path().join("home/index/vectors")).unwrap().count(), 0);
     let (problem, hint) = brain.embedding.meaning_status().problem.unwrap();
@@ -246,25 +246,25 @@ fn the_last_room_on_the_disk_is_not_for_vectors() {
 
 #[test]
 fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     let panicked = std::thread::scope(|scope| {
         let state = &brain.embedding;
         let failing = scope.spawn(|| {
-            let _locks = (state.state.turn.lock().unwrap(), state.syncing.lock().unwrap());
+            let _locks = (state.state.round_state.lock().unwrap(), state.syncing.lock().unwrap());
             panic!("a defect in a round");
         });
         failing.join().is_err()
     });
     assert!(panicked);
     let id = put(&brain, "page", "boats moor");
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(near(&brain, "boats moor"), [id]);
 }
 
 #[test]
-fn a_long_page_gives_way_in_the_middle() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn long_page_gives_way_between_batches() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     put(&brain, "long", &"lorem ipsum dolor sit amet ".repeat(600));
     let (begun, begins) = std::sync::mpsc::channel();
@@ -275,7 +275,7 @@ fn a_long_page_gives_way_in_the_middle() {
         }
     }));
     std::thread::scope(|scope| {
-        let working = scope.spawn(|| work(&brain));
+        let working = scope.spawn(|| embed_all(&brain));
         begins.recv().unwrap();
         let syncing = brain.embedding.syncing.lock().unwrap();
         drop(begins);
@@ -289,8 +289,8 @@ fn a_long_page_gives_way_in_the_middle() {
 }
 
 #[test]
-fn a_crash_costs_no_more_than_a_round() {
-    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(Words::default()));
+fn crash_loses_at_most_one_round() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
     for n in 0..140 {
         put(&brain, &format!("page-{n}"), &format!("text number {n}"));
@@ -303,7 +303,7 @@ fn a_crash_costs_no_more_than_a_round() {
     // Nothing is flushed.
     drop(brain);
     let brain = start(dir.path(), Some(&words));
-    work(&brain);
+    embed_all(&brain);
     assert_eq!(
         (words.texts.lock().unwrap().len(), brain.embedding.meaning_status().missing),
         (140, 0)

@@ -1,4 +1,4 @@
-//! A clock whose hands a test turns, and a real brain that goes by it.
+//! A clock that tests control, and a real brain that uses it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,29 +11,29 @@ use brain_core::Brain;
 
 pub(crate) const HOUR: i64 = 60 * 60 * 1000;
 
-/// Time stands still until it is turned.
+/// A clock that stands still until a test advances it.
 #[derive(Clone)]
-pub(crate) struct Hands(Arc<AtomicI64>);
+pub(crate) struct MockClock(Arc<AtomicI64>);
 
-impl Hands {
+impl MockClock {
     pub(crate) fn at(instant: &str) -> Self {
         Self(Arc::new(AtomicI64::new(parse_instant(instant, false).unwrap())))
     }
 
-    /// Goes on by so many milliseconds, or back.
-    pub(crate) fn turn(&self, ms: i64) {
+    /// Advances the clock by `ms`, which may be negative.
+    pub(crate) fn advance(&self, ms: i64) {
         self.0.fetch_add(ms, Ordering::SeqCst);
     }
 
-    /// The brain in `dir`, with the configuration that is there.
-    pub(crate) fn open(&self, dir: &Path, fresh_id: u64) -> Arc<Brain> {
+    /// Opens the brain in `dir` with its configuration.
+    pub(crate) fn open(&self, dir: &Path, new_store_id: u64) -> Arc<Brain> {
         let home = Home::at(dir.join("home"));
         let config = Config::load(&home.config(), |_| None).unwrap();
-        Arc::new(Brain::open(home, config, Arc::new(self.clone()), fresh_id).unwrap())
+        Arc::new(Brain::open(home, config, Arc::new(self.clone()), new_store_id).unwrap())
     }
 }
 
-impl Clock for Hands {
+impl Clock for MockClock {
     fn now(&self) -> i64 {
         self.0.load(Ordering::SeqCst)
     }

@@ -4,8 +4,8 @@ use brain_protocol::{CollectorAlertsReply, CollectorDeletionsReply, CollectorEnr
 
 use crate::output::{Column, Paint, Show, Table, Text, count, minute};
 
-/// Describes a `reason`.
-fn why(reason: &str) -> &str {
+/// Describes the reason of a deletion.
+fn reason_text(reason: &str) -> &str {
     match reason {
         "not_authorized" => "hidden",
         "not_found" | "not_found_404" | "no_data" => "deleted",
@@ -30,7 +30,7 @@ impl Show for CollectorDeletionsReply {
                 &minute(&deletion.detected_at),
                 &deletion.id,
                 &deletion.author,
-                why(&deletion.reason),
+                reason_text(&deletion.reason),
                 text,
             ]);
         }
@@ -64,18 +64,22 @@ const ALERTS: &[Column] = &[
     Column::flexible("WHAT", 20),
 ];
 
-/// Returns the part of an alert after its kind, post and author.
-fn what(kind: &str, id: &str, message: &str) -> String {
-    let rest = match kind {
+/// Removes from an alert's message what other columns show: kind, post and author.
+fn short_message(kind: &str, id: &str, message: &str) -> String {
+    let details = match kind {
         "deletion" => message.strip_prefix("DELETION_DETECTED:"),
         "velocity" => message.strip_prefix("VELOCITY_ALERT:"),
         _ => None,
     };
-    let rest = rest.and_then(|rest| rest.strip_prefix(id)).and_then(|rest| rest.strip_prefix(':'));
-    match (rest, kind) {
-        // Author, then text.
-        (Some(rest), "deletion") => rest.split_once(':').map_or(rest, |(_, text)| text).to_owned(),
-        (Some(rest), _) => rest.replace(':', " "),
+    let details = details
+        .and_then(|details| details.strip_prefix(id))
+        .and_then(|details| details.strip_prefix(':'));
+    match (details, kind) {
+        // The author comes before the text.
+        (Some(details), "deletion") => {
+            details.split_once(':').map_or(details, |(_, text)| text).to_owned()
+        }
+        (Some(details), _) => details.replace(':', " "),
         (None, _) => message.to_owned(),
     }
 }
@@ -84,13 +88,13 @@ impl Show for CollectorAlertsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(ALERTS);
         for alert in &self.alerts {
-            let said = what(&alert.kind, &alert.id, &alert.message);
-            table.row([&minute(&alert.at), &alert.kind, &alert.id, &alert.author, &said]);
+            let message = short_message(&alert.kind, &alert.id, &alert.message);
+            table.row([&minute(&alert.at), &alert.kind, &alert.id, &alert.author, &message]);
         }
         table.write(t);
     }
 
-    /// The event lines.
+    /// Prints the event lines.
     fn quiet(&self, t: &mut Text) {
         for alert in &self.alerts {
             t.line(&alert.message);
@@ -137,14 +141,15 @@ impl Show for CollectorEnrichReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        let below = match self.below_gate {
+        let below_threshold = match self.below_gate {
             0 => None,
             n => Some(format!(
-                "{} without a page not notable enough for a new one (collector.notable_followers, collector.notable_posts)",
-                if n == 1 { "1 person".into() } else { format!("{n} people") }
+                "{} below the threshold for a new page \
+                 (collector.notable_followers, collector.notable_posts)",
+                if n == 1 { "1 person is".into() } else { format!("{n} people are") }
             )),
         };
-        self.unclaimed.iter().cloned().chain(below).collect()
+        self.unclaimed.iter().cloned().chain(below_threshold).collect()
     }
 
     fn exit(&self) -> Exit {
@@ -161,7 +166,7 @@ mod tests {
     const HOSTILE: &str =
         "\u{1b}[31mred\u{202e} and\nthe next line, which goes on and on and on and on";
 
-    fn fits(text: &str) {
+    fn assert_fits(text: &str) {
         for line in text.lines() {
             assert!(width(line) <= 60, "{line}");
         }
@@ -187,7 +192,7 @@ mod tests {
         };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
-        fits(t.as_str());
+        assert_fits(t.as_str());
         assert_eq!(t.as_str().lines().count(), 3, "{}", t.as_str());
         assert!(
             t.as_str().contains("1234567890123456789") && t.as_str().contains("(not kept)"),
@@ -210,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn alerts_are_shown_in_words_and_whole_where_they_are_copied() {
+    fn alerts_are_readable_and_quiet_prints_event_lines() {
         let line = "DELETION_DETECTED:17:ada:at 10:30 we said: no";
         let reply = CollectorAlertsReply {
             alerts: vec![
@@ -222,7 +227,7 @@ mod tests {
         };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
-        fits(t.as_str());
+        assert_fits(t.as_str());
         assert!(t.as_str().contains("at 10:30 we said: no"), "{}", t.as_str());
         assert!(t.as_str().contains("likes 50->100 30min"), "{}", t.as_str());
         let mut quiet = Text::plain(None);
@@ -232,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_told_page_by_page() {
+    fn enrichment_lists_lines_by_page() {
         let slug = Slug::parse("people/ada-lovelace").expect("slug");
         let page = EnrichedPage {
             source_id: SourceId::default(),
@@ -251,7 +256,7 @@ mod tests {
         };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
-        fits(t.as_str());
+        assert_fits(t.as_str());
         assert!(
             t.as_str().starts_with("people/ada-lovelace (new)\n  - 2026-11-21 |"),
             "{}",

@@ -1,4 +1,4 @@
-//! A real brain with a queue, a clock that is ours, and whoever sends.
+//! A real brain with an ingest queue and a mock clock.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -6,26 +6,27 @@ use std::sync::mpsc::channel;
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope, Scopes};
 use brain_core::ingest::{Accepted, CHUNK, Item};
-use brain_core::{Brain, Silent};
+use brain_core::{Brain, NoProgress};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
     Doctor, Fault, FaultCode, Get, IngestJob, JobCounts, JobList, JobRetry, JobShow, JobState,
     Jobs, Origin, Page, PageRef, Put, Reply, Request, Slug, SourceAdd, SourceId, Status,
     WriteStatus,
 };
+use brain_tests::expect_reply;
 
-use crate::hands::Hands;
+use crate::mock_clock::MockClock;
 
 const NOON: &str = "2026-11-21T12:00:00Z";
 
-/// A brain of its own with a queue.
-pub(crate) struct Lab {
+/// A brain with an ingest queue.
+pub(crate) struct Fixture {
     pub(crate) dir: tempfile::TempDir,
-    pub(crate) clock: Hands,
+    pub(crate) clock: MockClock,
     pub(crate) brain: Option<Arc<Brain>>,
 }
 
-impl Lab {
+impl Fixture {
     pub(crate) fn new() -> Self {
         Self::with("")
     }
@@ -34,7 +35,7 @@ impl Lab {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
-        let clock = Hands::at(NOON);
+        let clock = MockClock::at(NOON);
         let brain = Some(clock.open(dir.path(), 7));
         Self { dir, clock, brain }
     }
@@ -49,7 +50,7 @@ impl Lab {
     }
 
     pub(crate) fn ask(&self, request: Request) -> Result<Reply, Fault> {
-        self.brain().answer(&Caller::local(0), request, &Silent)
+        self.brain().answer(&Caller::local(0), request, &NoProgress)
     }
 
     pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<Accepted, Fault> {
@@ -68,9 +69,7 @@ impl Lab {
 
     pub(crate) fn page(&self, slug: &str) -> Page {
         let page = PageRef { source: None, slug: Slug::parse(slug).unwrap() };
-        let Reply::Page(page) = self.ask(Request::Get(Get { page, version: None })).unwrap() else {
-            panic!()
-        };
+        let page = expect_reply!(self.ask(Request::Get(Get { page, version: None })), Page);
         page
     }
 
@@ -83,13 +82,13 @@ impl Lab {
             allow_empty: false,
             expect: None,
         };
-        let Reply::Write(written) = self.ask(Request::Put(put)).unwrap() else { panic!() };
+        let written = expect_reply!(self.ask(Request::Put(put)), Write);
         assert_ne!(written.status, WriteStatus::Unchanged);
     }
 
     pub(crate) fn show_as(&self, caller: &Caller, of: &Accepted) -> Result<IngestJob, FaultCode> {
         let request = Request::JobShow(JobShow { id: of.job_id });
-        match self.brain().answer(caller, request, &Silent) {
+        match self.brain().answer(caller, request, &NoProgress) {
             Ok(Reply::Job(job)) => Ok(job),
             Ok(other) => panic!("{other:?}"),
             Err(fault) => Err(fault.code),
@@ -102,22 +101,19 @@ impl Lab {
 
     pub(crate) fn jobs(&self, state: Option<JobState>) -> Jobs {
         let list = JobList { state, limit: 100, after: None };
-        let Reply::Jobs(jobs) = self.ask(Request::JobList(list)).unwrap() else { panic!() };
+        let jobs = expect_reply!(self.ask(Request::JobList(list)), Jobs);
         jobs
     }
 
     pub(crate) fn counts(&self) -> (u64, u64, u64) {
-        let Reply::Status(status) = self.ask(Request::Status(Status)).unwrap() else { panic!() };
+        let status = expect_reply!(self.ask(Request::Status(Status)), Status);
         let JobCounts { waiting, failed, stored } = status.jobs;
         assert_eq!(self.jobs(None).counts, status.jobs);
         (waiting, failed, stored)
     }
 
     pub(crate) fn retry(&self) -> u64 {
-        let Reply::JobRetry(done) = self.ask(Request::JobRetry(JobRetry { id: None })).unwrap()
-        else {
-            panic!()
-        };
+        let done = expect_reply!(self.ask(Request::JobRetry(JobRetry { id: None })), JobRetry);
         done.retried
     }
 
@@ -128,8 +124,8 @@ impl Lab {
         self.ask(Request::SourceAdd(add)).unwrap();
     }
 
-    /// Fills every slug that this content could have today with something else.
-    pub(crate) fn take_every_slug_of(&self, text: &str) -> Vec<String> {
+    /// Creates other pages at every slug that this content could get today.
+    pub(crate) fn occupy_every_slug_of(&self, text: &str) -> Vec<String> {
         let digits = content_hash(text);
         let slugs: Vec<String> =
             (0..8).map(|n| format!("inbox/2026-11-21-{}", &digits[8 * n..8 * n + 8])).collect();
@@ -138,10 +134,7 @@ impl Lab {
     }
 
     pub(crate) fn queue_check(&self) -> (String, String) {
-        let Reply::Doctor(doctor) = self.ask(Request::Doctor(Doctor { fix: false })).unwrap()
-        else {
-            panic!()
-        };
+        let doctor = expect_reply!(self.ask(Request::Doctor(Doctor { fix: false })), Doctor);
         let check = doctor.checks.into_iter().find(|check| check.name == "queue").unwrap();
         (serde_json::to_value(check.status).unwrap().as_str().unwrap().into(), check.message)
     }

@@ -1,20 +1,20 @@
-//! A brain with a few pages and a language model over loopback that costs 3 USD a million tokens
-//! in, and 15 out.
+//! A home with a few pages and a fake language model that costs 3 USD per million input tokens and
+//! 15 USD per million output tokens.
 
 use std::fs;
 
 use brain_tests::TestHome;
-use brain_tests::model::{Asked, FakeModel};
+use brain_tests::model::{FakeModel, Question};
 use serde_json::Value;
 
-/// Passages, as the model got them.
-pub(crate) fn passages(asked: &Asked) -> Vec<Value> {
-    between(asked).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+/// Returns the passages in a question.
+pub(crate) fn passages(question: &Question) -> Vec<Value> {
+    passage_lines(question).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The lines between the marks.
-pub(crate) fn between(asked: &Asked) -> Vec<String> {
-    let mut lines = asked.text.lines();
+/// Returns the lines between the passage marks.
+pub(crate) fn passage_lines(question: &Question) -> Vec<String> {
+    let mut lines = question.text.lines();
     let first = lines.next().unwrap();
     let mark =
         first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']')).expect("a mark");
@@ -22,15 +22,15 @@ pub(crate) fn between(asked: &Asked) -> Vec<String> {
     lines.take_while(|line| *line != end).map(str::to_owned).collect()
 }
 
-/// The number of the passage that is from `slug`.
-pub(crate) fn number(asked: &Asked, slug: &str) -> u64 {
-    let found = passages(asked).into_iter().find(|passage| passage["page"] == slug);
-    found.unwrap_or_else(|| panic!("{slug} was not sent: {}", asked.text))["number"]
+/// Returns the number of the passage from `slug`.
+pub(crate) fn number(question: &Question, slug: &str) -> u64 {
+    let found = passages(question).into_iter().find(|passage| passage["page"] == slug);
+    found.unwrap_or_else(|| panic!("{slug} was not sent: {}", question.text))["number"]
         .as_u64()
         .unwrap()
 }
 
-/// A home that asks this model, in the shape of OpenAI.
+/// Returns a home that uses this model with the API of OpenAI.
 pub(crate) fn home(model: &FakeModel) -> TestHome {
     let mut home = TestHome::new();
     let settings = [
@@ -46,7 +46,7 @@ pub(crate) fn home(model: &FakeModel) -> TestHome {
     home
 }
 
-/// A home that asks this model in `shape`: `openai` or `anthropic`.
+/// Returns a home that uses this model with the API of `openai` or `anthropic`.
 pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
     let mut home = home(model);
     if shape == "anthropic" {
@@ -56,13 +56,13 @@ pub(crate) fn home_in(shape: &str, model: &FakeModel) -> TestHome {
     home
 }
 
-/// Changes a key.
+/// Sets an environment variable.
 pub(crate) fn set(home: &mut TestHome, key: &str, value: &str) {
     home.env.retain(|(known, _)| known != key);
     home.env.push((key.to_owned(), value.to_owned()));
 }
 
-/// Pages about an engine.
+/// Writes pages about an engine.
 pub(crate) fn fill(home: &TestHome) {
     home.put(
         "people/ada",
@@ -75,7 +75,7 @@ pub(crate) fn fill(home: &TestHome) {
     home.put("food/soup", "Leek and potato.\n");
 }
 
-/// The ledger's lines; none when there is no ledger.
+/// Returns the lines of the cost ledger, which may be missing.
 pub(crate) fn ledger(home: &TestHome) -> Vec<Value> {
     let text = fs::read_to_string(home.path().join("costs.jsonl")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

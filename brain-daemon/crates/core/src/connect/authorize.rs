@@ -1,0 +1,195 @@
+//! Gets a token for the test: the given one, one for a client's secret, or a temporary one.
+//!
+//! A temporary token is always revoked.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use brain_protocol::{Credentials, Scope, Secret, TokenCreate, TokenRevoke};
+use serde_json::Value;
+use url::Url;
+
+use super::discover::Server;
+use super::explain::{
+    clean_text, explain_foreign_answer, explain_net_error, explain_unexpected_answer,
+    json_error_code, redact_secret,
+};
+use super::{StepFailure, StepResult, Target, failed, passed};
+use crate::ConnectService;
+use brain_access::Access;
+use brain_base::random;
+use brain_net::{HttpRequest, HttpResponse};
+
+/// Lifetime of a temporary token in seconds, in case it cannot be revoked.
+const LIFETIME_SECONDS: u64 = 10 * 60;
+
+/// A token for the endpoint.
+pub(super) struct BearerToken<'a> {
+    /// The value of `Authorization`.
+    pub(super) header: Secret,
+    /// What to do if the endpoint rejects it.
+    pub(super) rejection_hint: &'static str,
+    /// Revokes a temporary token when dropped.
+    _temporary: Option<TemporaryToken<'a>>,
+}
+
+impl BearerToken<'_> {
+    fn new(token: &str, rejection_hint: &'static str) -> Self {
+        let header = Secret::new(format!("Bearer {token}"));
+        Self { header, rejection_hint, _temporary: None }
+    }
+}
+
+/// A temporary token; revoked when dropped.
+struct TemporaryToken<'a> {
+    access: &'a Access,
+    id: String,
+}
+
+impl Drop for TemporaryToken<'_> {
+    fn drop(&mut self) {
+        if let Err(fault) = self.access.token_revoke(&TokenRevoke { token: self.id.clone() }) {
+            tracing::warn!(%fault, token = self.id, "cannot revoke the token of a connect test; it \
+                                        expires in ten minutes");
+        }
+    }
+}
+
+impl ConnectService {
+    /// Gets a token for the endpoint.
+    pub(super) fn authorize(
+        &self,
+        target: &Target<'_>,
+        server: &Server,
+        credentials: &Credentials,
+    ) -> StepResult<BearerToken<'_>> {
+        match credentials {
+            Credentials::Token(token) => {
+                let hint = "it has expired, was revoked, or is for another brain: brain token \
+                            create NAME --scope read";
+                passed(BearerToken::new(token.expose(), hint), "with the given token")
+            }
+            Credentials::Client { id, secret } => request_token(target, server, id, secret),
+            Credentials::Own => self.create_token(target, server),
+        }
+    }
+
+    /// Creates a temporary token with the scope `read`. Only for this brain's own endpoint and
+    /// authorization server, because no other server may see the token.
+    fn create_token(&self, target: &Target<'_>, server: &Server) -> StepResult<BearerToken<'_>> {
+        if server.issuer != target.issuer || !self.access.is_our_resource(target.url.as_str()) {
+            return failed(
+                "this endpoint is not this brain's own, so no token is created for it",
+                "give a token in the variable BRAIN_TOKEN, or a client: --client-id ID \
+                 --secret-file FILE",
+            );
+        }
+        let failure = |message: String| StepFailure {
+            message,
+            hint: "check the store with `brain doctor`".into(),
+        };
+        let suffix =
+            random::text::<6>(&*self.env.random).map_err(|error| failure(error.to_string()))?;
+        let request = TokenCreate {
+            name: format!("connect-test {suffix}"),
+            scopes: Scope::Read.into(),
+            sources: Vec::new(),
+            expires_in: Some(LIFETIME_SECONDS),
+        };
+        let created = self.access.token_create(&request).map_err(|fault| failure(fault.message))?;
+        let temporary = TemporaryToken { access: &self.access, id: created.info.id };
+        let hint = "this brain rejects its own new token: does the address lead to another brain?";
+        let token = BearerToken {
+            _temporary: Some(temporary),
+            ..BearerToken::new(created.token.expose(), hint)
+        };
+        passed(token, "with a read token for this test, which is revoked afterwards")
+    }
+}
+
+/// Requests a token with a client's secret (RFC 6749 section 4.4), for this resource (RFC 8707).
+fn request_token<'a>(
+    target: &Target<'_>,
+    server: &Server,
+    id: &str,
+    secret: &Secret,
+) -> StepResult<BearerToken<'a>> {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.append_pair("grant_type", "client_credentials").append_pair("resource", &target.url_text);
+    if server.lists_read_scope {
+        form.append_pair("scope", "read");
+    }
+    let basic = if server.supports_basic {
+        // Each part is form-encoded (RFC 6749 section 2.3.1).
+        let encoded =
+            |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+        let joined = format!("{}:{}", encoded(id), encoded(secret.expose()));
+        Some(Secret::new(format!("Basic {}", STANDARD.encode(joined))))
+    } else {
+        form.append_pair("client_id", id).append_pair("client_secret", secret.expose());
+        None
+    };
+    let form = form.finish();
+    let answer = target.net.call(&HttpRequest {
+        url: &server.token_endpoint,
+        body: Some(form.as_bytes()),
+        headers: &[
+            ("content-type", "application/x-www-form-urlencoded"),
+            ("accept", "application/json"),
+        ],
+        authorization: basic.as_ref(),
+        public: target.must_be_public(&server.token_endpoint),
+        is_complete: |_| false,
+    });
+    let answer = answer.map_err(|error| explain_net_error(target, &error))?;
+    if answer.status != 200 {
+        return Err(explain_refusal(
+            target,
+            &server.token_endpoint,
+            &redact_secret(answer, secret.expose()),
+        ));
+    }
+    let reply: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let kind = reply["token_type"].as_str().unwrap_or_default();
+    let Some(token) =
+        reply["access_token"].as_str().filter(|_| kind.eq_ignore_ascii_case("bearer"))
+    else {
+        return failed(
+            "the token endpoint answers 200 without a bearer token",
+            "clients need access_token, and token_type Bearer: check the server at this address",
+        );
+    };
+    let scope = reply["scope"]
+        .as_str()
+        .map_or_else(String::new, |scope| format!(", for {}", clean_text(scope, 60)));
+    let hint = "the endpoint rejects a token of its authorization server: do both belong to the \
+                same brain?";
+    passed(BearerToken::new(token, hint), format!("with the client's secret{scope}"))
+}
+
+fn explain_refusal(target: &Target<'_>, url: &Url, answer: &HttpResponse) -> StepFailure {
+    let hint = match json_error_code(answer).as_str() {
+        "invalid_client" => {
+            "id or secret is wrong, or the client was revoked: brain clients list --all"
+        }
+        "invalid_target" => {
+            "the server does not accept this address as its own: set http.base_url to it"
+        }
+        "unauthorized_client" | "unsupported_grant_type" => {
+            "this client needs the owner's consent: give a token, or register a client with a \
+             secret"
+        }
+        "invalid_scope" => {
+            "the client is not granted `read`: brain clients update NAME --scope read"
+        }
+        "forbidden_host" => "set http.base_url to the public address",
+        _ => match explain_foreign_answer(target, answer) {
+            Some(failed) => return failed,
+            None => "check proxies before the server, and the daemon's log",
+        },
+    };
+    let failed = explain_unexpected_answer(answer, hint);
+    StepFailure {
+        message: format!("{}: {}", clean_text(url.as_str(), 120), failed.message),
+        ..failed
+    }
+}

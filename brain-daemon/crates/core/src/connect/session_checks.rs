@@ -1,0 +1,191 @@
+//! Checks of a session: greeting, list of tools, and a search.
+
+use serde_json::{Value, json};
+
+use super::authorize::BearerToken;
+use super::explain::clean_text;
+use super::rpc::{MODERN, RequestError, Session};
+use super::{StepFailure, StepResult, Target, failed, passed, warned};
+
+/// Maximum number of pages of the list of tools.
+const MAX_LIST_PAGES: usize = 20;
+/// Above this size, in tokens, a list of tools is expensive for a model.
+const EXPENSIVE_TOKENS: usize = 8000;
+
+fn failed_request(error: RequestError, default_hint: &str) -> StepFailure {
+    StepFailure {
+        message: error.message,
+        hint: error.hint.unwrap_or_else(|| default_hint.to_owned()),
+    }
+}
+
+/// Connects with and without a handshake. Continues without one if the server supports it.
+pub(super) fn greet<'a>(
+    target: &'a Target<'a>,
+    token: &'a BearerToken<'a>,
+) -> StepResult<Session<'a>> {
+    let mut modern = Session::new(target, token);
+    let modern_result = modern.ask("server/discover", json!({})).and_then(|description| {
+        match revisions(&description) {
+            revisions if revisions.iter().any(|revision| revision == MODERN) => {
+                Ok((description, revisions))
+            }
+            _ => Err(RequestError {
+                message: format!("its answer to server/discover does not name {MODERN}"),
+                hint: None,
+            }),
+        }
+    });
+    let mut legacy = Session::new(target, token);
+    let legacy_result = legacy.initialize();
+    match (modern_result, legacy_result) {
+        (Ok((description, revisions)), Ok(greeting)) => {
+            let agreed = legacy.revision.unwrap_or_default();
+            let message = format!(
+                "{} speaks {}; agreed on {agreed} by handshake",
+                server_name(&description, &greeting),
+                revisions.join(", ")
+            );
+            passed(modern, message)
+        }
+        (Err(_), Ok(greeting)) => {
+            let agreed = legacy.revision.clone().unwrap_or_default();
+            let message = format!(
+                "{} speaks {agreed} by handshake, and not {MODERN}",
+                server_name(&greeting, &greeting)
+            );
+            passed(legacy, message)
+        }
+        (Ok((description, revisions)), Err(error)) => {
+            let message = format!(
+                "{} speaks {}",
+                server_name(&description, &description),
+                revisions.join(", ")
+            );
+            warned(
+                modern,
+                message,
+                format!("most clients begin with initialize, which fails: {}", error.message),
+            )
+        }
+        (Err(modern), Err(legacy)) => {
+            // Both kinds usually fail for the same reason.
+            let both = match modern.message == legacy.message {
+                true => legacy.message,
+                false => format!("{}; {}", modern.message, legacy.message),
+            };
+            let error = RequestError { message: both, hint: legacy.hint.or(modern.hint) };
+            Err(failed_request(
+                error,
+                "no revision of MCP works there: check the server at this path",
+            ))
+        }
+    }
+}
+
+/// Returns the revisions that a server lists.
+fn revisions(description: &Value) -> Vec<String> {
+    let all = description["supportedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().filter_map(Value::as_str).take(10).map(|text| clean_text(text, 20)).collect()
+}
+
+/// Returns the server's name.
+fn server_name(description: &Value, other: &Value) -> String {
+    let info = [
+        &description["serverInfo"],
+        &description["_meta"]["io.modelcontextprotocol/serverInfo"],
+        &other["serverInfo"],
+    ];
+    let named = info.into_iter().find(|info| info["name"].is_string()).unwrap_or(&Value::Null);
+    let text = |member: &str| clean_text(named[member].as_str().unwrap_or_default(), 40);
+    match text("name") {
+        name if name.is_empty() => "it".into(),
+        name => format!("{name} {}", text("version")).trim_end().to_owned(),
+    }
+}
+
+/// Checks the tools, including the two that chat products need.
+pub(super) fn tools(session: &mut Session<'_>) -> StepResult<()> {
+    let mut all: Vec<Value> = Vec::new();
+    let mut cursor = None::<String>;
+    for _ in 0..MAX_LIST_PAGES {
+        let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+        let page = session
+            .ask("tools/list", params)
+            .map_err(|error| failed_request(error, "check the daemon's log"))?;
+        let Some(tools) = page["tools"].as_array() else {
+            return failed(
+                "its answer to tools/list has no list of tools",
+                "check the server at this path",
+            );
+        };
+        all.extend(tools.iter().cloned());
+        cursor = page["nextCursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let has_tool = |tool: &str, argument: &str| {
+        all.iter().any(|found| {
+            found["name"] == tool && found["inputSchema"]["properties"][argument].is_object()
+        })
+    };
+    for (tool, argument) in [("search", "query"), ("fetch", "id")] {
+        if !has_tool(tool, argument) {
+            return failed(
+                format!("{} tools, but no {tool} with the argument {argument}", all.len()),
+                "ChatGPT needs search and fetch: does the token have the scope read, and is this a \
+                 brain?",
+            );
+        }
+    }
+    // Lists of this kind have about four bytes per token.
+    let tokens = Value::Array(all.clone()).to_string().len() / 4;
+    let message =
+        format!("{} tools, search and fetch among them, about {tokens} tokens", all.len());
+    match tokens > EXPENSIVE_TOKENS {
+        true => warned(
+            (),
+            message,
+            "every conversation pays for them: a client with fewer scopes sees fewer tools",
+        ),
+        false => passed((), message),
+    }
+}
+
+/// Checks a search.
+pub(super) fn search(session: &mut Session<'_>) -> StepResult<()> {
+    let call = json!({ "name": "search", "arguments": { "query": "brain" } });
+    let found = session
+        .ask("tools/call", call)
+        .map_err(|error| failed_request(error, "check the daemon's log"))?;
+    let text = found["content"][0]["text"].as_str().unwrap_or_default();
+    if found["isError"] == Value::Bool(true) {
+        return failed(
+            format!("the search fails: {}", clean_text(text, 160)),
+            "check store and index with `brain doctor`",
+        );
+    }
+    let reply: Value = serde_json::from_str(text).unwrap_or_default();
+    let Some(results) = reply["results"].as_array() else {
+        return failed(
+            "its answer has no results in its text",
+            "ChatGPT reads {\"results\":[{\"id\",\"title\",\"url\"}]} there, as JSON in one text",
+        );
+    };
+    let is_complete = |result: &Value| {
+        ["id", "title", "url"]
+            .iter()
+            .all(|member| result[member].as_str().is_some_and(|text| !text.is_empty()))
+    };
+    let plural = if results.len() == 1 { "" } else { "s" };
+    let message = format!("{} result{plural} for \"brain\"", results.len());
+    match results.iter().all(is_complete) {
+        true => passed((), message),
+        false => warned(
+            (),
+            message,
+            "a result lacks id, title or url: chat products cite nothing without them",
+        ),
+    }
+}
