@@ -125,7 +125,7 @@ impl VoiceService {
                 return Err(fault);
             }
             (Err(fault), _) => {
-                tracing::warn!(%fault, "cannot write a turn to the page of its call")
+                tracing::warn!(%fault, "cannot write a turn to the page of its call");
             }
         }
         Ok(reply)

@@ -35,7 +35,7 @@ pub(super) fn marked_topics(post: &Record) -> Vec<String> {
     }
     for set in &sets {
         for_each_text(set, "hashtags", "tag", |tag| {
-            topics.add(tag.trim_start_matches(['#', '＃']))
+            topics.add(tag.trim_start_matches(['#', '＃']));
         });
         for_each_text(set, "cashtags", "tag", |tag| {
             topics.add(&format!("${}", tag.trim_start_matches('$')));
