@@ -18,6 +18,7 @@ mod progress;
 mod span;
 mod start;
 mod verbs;
+mod when;
 mod xdg;
 
 use std::{ffi::OsString, process::ExitCode, sync::Arc};

@@ -67,7 +67,7 @@ pub const VERSION: &str = "0.1.0.0";
 /// Types are encoded by position: fields and variants are appended, and every change of the
 /// encoding of [`Request`], [`Reply`] or [`Event`] raises the number, because bincode has no
 /// versioning.
-pub const PROTOCOL: u16 = 9;
+pub const PROTOCOL: u16 = 10;
 
 /// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;

@@ -87,6 +87,8 @@ pub struct List {
     pub after: Option<String>,
     /// Only pages changed at or after this day or time (`YYYY-MM-DD` or RFC 3339).
     pub updated_since: Option<String>,
+    /// Only pages changed at or before this day or time.
+    pub updated_until: Option<String>,
 }
 
 /// The order of a listing.

@@ -507,7 +507,7 @@ fn deleted_posts_are_listed_once_and_cleaned() {
             "{later:?}"
         );
         assert_eq!(
-            fixture.home.fault(["collector", action, "--since", "yesterday"], 2)["code"],
+            fixture.home.fault(["collector", action, "--since", "soon"], 2)["code"],
             "usage"
         );
         fixture.home.fault(["collector", action, "--limit", "0"], 2);

@@ -82,6 +82,7 @@ mod openapi;
 mod operations;
 mod page_view;
 mod pages;
+mod periods;
 mod power_cuts;
 mod privacy;
 mod provenance;

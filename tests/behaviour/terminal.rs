@@ -58,7 +58,8 @@ sys.exit(os.waitstatus_to_exitcode(status))
         .env("BRAIN_HOME", home.path())
         .envs(HTTP_ON_FREE_PORT)
         .env_remove("NO_COLOR")
-        .env("TERM", "xterm-256color");
+        .env("TERM", "xterm-256color")
+        .env("TZ", "UTC");
     command.envs(env.iter().copied());
     if Command::new("python3").arg("--version").output().is_err() {
         skip("python3, which provides the terminal, is not installed");

@@ -108,6 +108,7 @@ fn requests() -> Vec<Request> {
             limit: 1000,
             after: some("c"),
             updated_since: some("2026-01-01"),
+            updated_until: some("2026-02-01"),
         }),
         Request::Delete(Delete { page: page(), expect: Some(Precondition::Version(300)) }),
         Request::Restore(page().into()),

@@ -178,7 +178,8 @@ impl TestHome {
             .env_clear()
             .env("BRAIN_HOME", self.path())
             .envs(HTTP_ON_FREE_PORT)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TZ", "UTC");
         command.envs(self.env.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         command
     }

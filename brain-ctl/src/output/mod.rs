@@ -19,7 +19,9 @@ use serde::Serialize;
 
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{Text, bytes, count, day, fit, minute, pad, stdout_width, width};
+pub(crate) use text::{Text, bytes, count, fit, pad, stdout_width, width};
+
+pub(crate) use crate::when::{day, minute, second};
 
 use crate::fail;
 

@@ -238,19 +238,6 @@ fn join_parts(chars: &[(char, bool)]) -> Vec<(String, bool)> {
     parts
 }
 
-/// Returns the day of an RFC 3339 time.
-pub(crate) fn day(time: &str) -> &str {
-    time.get(..10).unwrap_or(time)
-}
-
-/// Formats day and minute of an RFC 3339 time in UTC.
-pub(crate) fn minute(time: &str) -> String {
-    match (time.get(..10), time.get(11..16)) {
-        (Some(day), Some(minute)) => format!("{day} {minute}"),
-        _ => time.to_owned(),
-    }
-}
-
 /// Formats a number with its noun: `1 page`, `2 pages`.
 pub(crate) fn count(n: u64, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
@@ -343,6 +330,5 @@ mod tests {
             ("999 B".into(), "1.0 kB".into(), "1.0 MB".into())
         );
         assert_eq!((count(1, "page"), count(2, "page")), ("1 page".into(), "2 pages".into()));
-        assert_eq!(minute("2026-11-21T04:51:43.123Z"), "2026-11-21 04:51");
     }
 }

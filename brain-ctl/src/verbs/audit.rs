@@ -6,19 +6,15 @@ use clap::Args;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, Outcome, Paint, Show, Table, Text},
+    output::{Column, Outcome, Paint, Show, Table, Text, second},
+    when::Period,
 };
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub(crate) struct Audit {
-    /// Only calls since this day or time (YYYY-MM-DD or RFC 3339)
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
-
-    /// Only calls until this day or time
-    #[arg(long, value_name = "DATE")]
-    until: Option<String>,
+    #[command(flatten)]
+    period: Period,
 
     /// Only calls of the client with this id
     #[arg(long, value_name = "ID")]
@@ -44,10 +40,11 @@ impl Verb for Audit {
     const ABOUT: &'static str = "List calls over HTTP";
     const EXAMPLES: &'static str = "Examples:
   brain audit --failed
-  brain audit --since 2026-11-01 --limit 1000 --json";
+  brain audit --since \"last week\" --limit 1000 --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { since, until, client, failed, limit } = self;
+        let Self { period, client, failed, limit } = self;
+        let (since, until) = period.instants();
         context.run(AuditList { since, until, client, failed, limit })
     }
 }
@@ -90,16 +87,11 @@ impl Show for AuditReply {
         match (self.calls.last(), self.truncated) {
             (None, _) => vec!["no calls".into()],
             (Some(last), true) => {
-                vec![format!("more calls exist: use --limit, or --until {}", last.at)]
+                vec![format!("more calls exist: use --limit, or --until \"{}\"", second(&last.at))]
             }
             (Some(_), false) => Vec::new(),
         }
     }
-}
-
-/// Formats an RFC 3339 time with seconds, because a minute can have many calls.
-fn second(at: &str) -> String {
-    at.get(..19).unwrap_or(at).replace('T', " ")
 }
 
 #[cfg(test)]
@@ -126,6 +118,6 @@ mod tests {
             "{}",
             t.as_str()
         );
-        assert!(reply.notes()[0].contains("--until 2026-11-21T10:30:45.123Z"));
+        assert!(reply.notes()[0].contains("--until \"2026-11-21 10:30:45\""));
     }
 }

@@ -193,14 +193,14 @@ impl Show for ClientsReply {
         let has_revoked = self.clients.iter().any(|client| client.revoked_at.is_some());
         let mut table = Table::new(if has_revoked { WITH_REVOKED } else { COLUMNS });
         for client in &self.clients {
-            let used = client.last_used_at.as_deref().map_or("never", day);
-            let revoked = client.revoked_at.as_deref().map_or("", day);
+            let used = client.last_used_at.as_deref().map_or_else(|| "never".to_owned(), day);
+            let revoked = client.revoked_at.as_deref().map(day).unwrap_or_default();
             let sources = source_list(&client.sources);
             let Client { client_id: id, client_name: name, scope, .. } = client;
             if has_revoked {
-                table.row([name, scope, &sources, used, revoked, id]);
+                table.row([name, scope, &sources, &used, &revoked, id]);
             } else {
-                table.row([name, scope, &sources, used, id]);
+                table.row([name, scope, &sources, &used, id]);
             }
         }
         table.write(t);

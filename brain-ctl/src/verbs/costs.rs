@@ -9,18 +9,14 @@ use crate::{
     context::Context,
     money::Cost,
     output::{Column, Outcome, Paint, Show, Table, Text, count},
+    when::Period,
 };
 
 /// Arguments of `costs`.
 #[derive(Debug, Args)]
 pub(crate) struct Costs {
-    /// Only calls since this day or time (YYYY-MM-DD or RFC 3339)
-    #[arg(long, value_name = "DATE")]
-    since: Option<String>,
-
-    /// Only calls until this day or time
-    #[arg(long, value_name = "DATE")]
-    until: Option<String>,
+    #[command(flatten)]
+    period: Period,
 
     /// Number of single calls to show, newest first, 0 to 1000
     #[arg(
@@ -37,11 +33,12 @@ impl Verb for Costs {
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show the cost of paid services";
     const EXAMPLES: &'static str = "Examples:
-  brain costs --since 2026-11-01
+  brain costs --since \"this month\"
   brain costs --limit 50 --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { since, until, limit } = self;
+        let Self { period, limit } = self;
+        let (since, until) = period.instants();
         let costs = context.call(brain_protocol::Costs { since, until, limit })?;
         context.show(&CostsOutput(costs))
     }

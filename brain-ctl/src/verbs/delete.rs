@@ -55,7 +55,7 @@ impl Show for DeleteOutput {
         t.raw(&line);
         let source = if self.has_source { format!(" --source {source_id}") } else { String::new() };
         t.line(&format!(
-            "  restore it until {} UTC: brain restore {slug}{source}",
+            "  restore it until {}: brain restore {slug}{source}",
             minute(recoverable_until)
         ));
     }

@@ -37,7 +37,7 @@ impl Verb for History {
 
 const COLUMNS: &[Column] = &[
     Column::fixed("VERSION").right(),
-    Column::fixed("WRITTEN (UTC)"),
+    Column::fixed("WRITTEN"),
     Column::fixed("SIZE").right().optional(2),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 8).optional(1),

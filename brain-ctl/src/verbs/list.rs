@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     fail,
     output::{Column, Outcome, Paint, Show, Table, Text, day},
+    when::Period,
 };
 
 /// Arguments of `list`.
@@ -28,6 +29,9 @@ pub(crate) struct List {
     /// Only pages with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
+
+    #[command(flatten)]
+    period: Period,
 
     /// List deleted pages that can be restored
     #[arg(long)]
@@ -73,9 +77,10 @@ impl Verb for List {
     const ABOUT: &'static str = "List pages";
     const EXAMPLES: &'static str = "Examples:
   brain list --prefix people/ --sort slug
-  brain list --deleted --json";
+  brain list --since yesterday";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let (since, until) = self.period.instants();
         let mut request = brain_protocol::List {
             source: fail::source(self.source.as_deref())?,
             prefix: self.prefix,
@@ -88,7 +93,8 @@ impl Verb for List {
             },
             limit: if self.all { BATCH } else { self.limit },
             after: self.after,
-            updated_since: None,
+            updated_since: since,
+            updated_until: until,
         };
         let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
         loop {
@@ -157,7 +163,7 @@ impl Show for Pages {
         }
         let mut table = Table::new(if has_sources { WITH_SOURCE } else { COLUMNS });
         for page in &self.pages {
-            let (slug, updated) = (page.slug.as_str(), day(&page.updated_at));
+            let (slug, updated) = (page.slug.as_str(), &*day(&page.updated_at));
             if has_sources {
                 table.row([slug, page.source_id.as_str(), updated, &page.page_type, &page.title]);
             } else {

@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     fail,
     output::{Outcome, Show, Text, clean, day, fit},
+    when::Period,
 };
 
 /// Maximum columns of the query in messages.
@@ -41,13 +42,8 @@ pub(crate) struct Search {
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
 
-    /// Only pages changed since this day (YYYY-MM-DD) or time
-    #[arg(long, value_name = "WHEN")]
-    since: Option<String>,
-
-    /// Only pages changed until this day (YYYY-MM-DD) or time
-    #[arg(long, value_name = "WHEN")]
-    until: Option<String>,
+    #[command(flatten)]
+    period: Period,
 
     /// Show the parts of each score
     #[arg(long)]
@@ -60,17 +56,18 @@ impl Verb for Search {
     const ABOUT: &'static str = "Find pages";
     const EXAMPLES: &'static str = "Examples:
   brain search \"who invested in acme?\" --limit 5
-  brain search '\"analytical engine\" -steam type:person' --since 2026-01-01";
+  brain search '\"analytical engine\" -steam type:person' --since 7d";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let (since, until) = self.period.instants();
         let hits = context.call(brain_protocol::Search {
             query: self.query.join(" "),
             limit: self.limit,
             source: fail::source(self.source.as_deref())?,
             page_type: self.page_type,
             tags: self.tags,
-            since: self.since,
-            until: self.until,
+            since,
+            until,
             explain: self.explain,
         })?;
         let mut outcome = context.show(&hits)?;

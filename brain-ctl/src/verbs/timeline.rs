@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     fail,
     output::{Column, Outcome, Paint, Show, Table, Text},
+    when::Period,
 };
 
 /// Arguments of `timeline`.
@@ -17,13 +18,8 @@ pub(crate) struct Timeline {
     #[arg(value_name = "SLUG")]
     slug: Option<String>,
 
-    /// First day, YYYY-MM-DD
-    #[arg(long, value_name = "DAY")]
-    since: Option<String>,
-
-    /// Last day, YYYY-MM-DD
-    #[arg(long, value_name = "DAY")]
-    until: Option<String>,
+    #[command(flatten)]
+    period: Period,
 
     /// Number of entries, 1 to 1000
     #[arg(
@@ -45,14 +41,15 @@ impl Verb for Timeline {
     const ABOUT: &'static str = "List dated lines, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
-  brain timeline --since 2026-01-01 --until 2026-03-31";
+  brain timeline --since 2026-01 --until \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let (since, until) = self.period.days();
         context.run(brain_protocol::Timeline {
             source: fail::source(self.source.as_deref())?,
             slug: self.slug.as_deref().map(fail::slug).transpose()?,
-            since: self.since,
-            until: self.until,
+            since,
+            until,
             limit: self.limit,
         })
     }

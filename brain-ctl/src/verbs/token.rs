@@ -174,14 +174,14 @@ impl Show for Tokens {
             self.tokens.iter().any(|token| token.kind != "personal" || token.revoked_at.is_some());
         let mut table = Table::new(if has_all { ALL } else { COLUMNS });
         for token in &self.tokens {
-            let expires = token.expires_at.as_deref().map_or("never", day);
-            let revoked = token.revoked_at.as_deref().map_or("", day);
+            let expires = token.expires_at.as_deref().map_or_else(|| "never".to_owned(), day);
+            let revoked = token.revoked_at.as_deref().map(day).unwrap_or_default();
             let sources = source_list(&token.sources);
             let TokenInfo { id, kind, name, scope, .. } = token;
             if has_all {
-                table.row([name, kind, scope, &sources, expires, revoked, id]);
+                table.row([name, kind, scope, &sources, &expires, &revoked, id]);
             } else {
-                table.row([name, scope, &sources, expires, id]);
+                table.row([name, scope, &sources, &expires, id]);
             }
         }
         table.write(t);

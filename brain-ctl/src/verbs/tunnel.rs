@@ -13,7 +13,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad},
+    output::{Column, Outcome, Paint, Show, Table, Text, bytes, minute, pad, second},
 };
 
 /// Columns of a label with its space.
@@ -191,7 +191,7 @@ impl Show for StatusOutput {
 
 /// Returns the time of day.
 fn time_of_day(at: &str) -> String {
-    at.get(11..19).unwrap_or(at).to_owned()
+    second(at).get(11..).unwrap_or(at).to_owned()
 }
 
 impl Show for TunnelSetupReply {

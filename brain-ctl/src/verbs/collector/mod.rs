@@ -21,6 +21,7 @@ use crate::{
     context::Context,
     input,
     output::Outcome,
+    when::When,
 };
 
 /// Hint for a token file with other content.
@@ -45,9 +46,9 @@ pub(crate) struct Collector {
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 
-    /// Only since this day (YYYY-MM-DD) or time (deletions, alerts, digest, enrich)
-    #[arg(long, value_name = "TIME")]
-    since: Option<String>,
+    /// Only since this time: 7d, yesterday, 2025-03-01 (deletions, alerts, digest, enrich)
+    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    since: Option<When>,
 
     /// Number of results, 1 to 1000 [default: 50, digest: 200] (deletions, alerts, digest)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -89,7 +90,7 @@ impl Verb for Collector {
     const ABOUT: &'static str = "Collect posts from a social platform";
     const EXAMPLES: &'static str = "Examples:
   brain collector setup --handle ada --token-file ~/token
-  brain collector digest --since 2026-11-20 --json";
+  brain collector digest --since yesterday --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         use Action::{Alerts, Collect, Deletions, Digest, Enrich, Plot, Setup, Status};
@@ -106,6 +107,7 @@ impl Verb for Collector {
                 ("--dry-run", self.dry_run, &[Enrich]),
             ],
         )?;
+        let since = self.since.as_ref().map(When::start);
         let period =
             |since, limit: Option<u32>| CollectorPeriod { since, limit: limit.unwrap_or(50) };
         match self.action {
@@ -119,14 +121,14 @@ impl Verb for Collector {
                 context.run(CollectorSetup { handle: self.handle, token })
             }
             Status => context.run(CollectorStatus),
-            Deletions => context.run(CollectorDeletions { period: period(self.since, self.limit) }),
-            Alerts => context.run(CollectorAlerts { period: period(self.since, self.limit) }),
+            Deletions => context.run(CollectorDeletions { period: period(since, self.limit) }),
+            Alerts => context.run(CollectorAlerts { period: period(since, self.limit) }),
             Digest => context.run(CollectorDigest {
-                since: self.since,
+                since,
                 limit: self.limit.unwrap_or(200),
                 after: self.after,
             }),
-            Enrich => context.run(CollectorEnrich { since: self.since, dry_run: self.dry_run }),
+            Enrich => context.run(CollectorEnrich { since, dry_run: self.dry_run }),
             Plot => context.run(CollectorCurve { id: self.post.unwrap_or_default() }),
         }
     }

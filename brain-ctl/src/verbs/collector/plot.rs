@@ -213,10 +213,7 @@ impl Show for Curve {
     fn notes(&self) -> Vec<String> {
         match self.snapshots.len() {
             0 | 1 => Vec::new(),
-            n => vec![format!(
-                "{} (at most 100 are kept); times are UTC",
-                count(n as u64, "snapshot")
-            )],
+            n => vec![format!("{} (at most 100 are kept)", count(n as u64, "snapshot"))],
         }
     }
 }

@@ -2,6 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+
+use crate::when::zone;
+
 /// Returns the current Unix seconds.
 pub(super) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -28,10 +32,10 @@ pub(super) fn millis(text: &str) -> Option<i64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + thousandths)
 }
 
-/// Formats the time of day of a Unix second in UTC, `10:45`.
+/// Formats the local time of day of a Unix second, `10:45`.
 pub(super) fn clock(second: i64) -> String {
-    let minutes = second.div_euclid(60).rem_euclid(24 * 60);
-    format!("{:02}:{:02}", minutes / 60, minutes % 60)
+    let time = Timestamp::from_second(second).unwrap_or_default();
+    time.to_zoned(zone()).strftime("%H:%M").to_string()
 }
 
 /// Formats the distance between two Unix seconds: `in 12 min`, `3 h ago`.

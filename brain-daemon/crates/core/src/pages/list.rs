@@ -47,6 +47,7 @@ impl PageService {
         let tag = request.tag.as_deref().map(normalize_tag);
         let page_type = request.page_type.as_deref().map(|t| t.trim().to_lowercase());
         let since = instant(request.updated_since.as_deref(), false)?;
+        let until = instant(request.updated_until.as_deref(), true)?;
         // Deleted pages of a removed source are not listed: they return only with their source.
         let sources = if request.deleted { reader.sources()? } else { Vec::new() };
         let is_match = |(source_id, slug, record): &PageEntry| {
@@ -56,11 +57,13 @@ impl PageService {
                 && page_type.as_ref().is_none_or(|t| record.page_type == *t)
                 && tag.as_ref().is_none_or(|t| record.tags.contains(t))
                 && since.is_none_or(|since| record.updated_at >= since)
+                && until.is_none_or(|until| record.updated_at <= until)
         };
         // The store has an index of tags and one of types. Usually fewer pages have the tag.
         let label =
             tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
-        let has_filter = source.is_some() || request.prefix.is_some() || since.is_some();
+        let has_filter =
+            source.is_some() || request.prefix.is_some() || since.is_some() || until.is_some();
         let mut found = if request.deleted {
             deleted(&reader, request, limit, is_match)?
         } else if request.sort == Sort::Slug {

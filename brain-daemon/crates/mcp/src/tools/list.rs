@@ -96,6 +96,7 @@ impl ToolCall for ListPages {
             limit: self.limit,
             after: cursors.position(self.cursor.as_deref())?,
             updated_since: self.updated_after,
+            updated_until: None,
         };
         loop {
             let found = context.ask(list.clone())?;

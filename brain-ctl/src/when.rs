@@ -1,0 +1,306 @@
+//! Times as people write them: `7d`, `yesterday`, `last week`, `2025-03`.
+//!
+//! A text names a period in the local time zone. `--since` begins at its start, `--until` ends at
+//! its end. The daemon receives instants, or days for dated lines.
+
+use clap::Args;
+use jiff::{
+    SignedDuration, Span, Timestamp, ToSpan, Zoned,
+    civil::{Date, DateTime, Time, Weekday},
+    tz::TimeZone,
+};
+
+/// The forms of a time, for messages.
+pub(crate) const FORMS: &str = "write an age (7d, \"3 hours\"), a day (yesterday, monday, \
+2026-11-21), a period (\"last week\", 2026-11, 2026) or a time (\"2026-11-21 10:30\")";
+
+/// A period that a text names; for an instant, `end` is `start`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct When {
+    /// The first instant.
+    start: Zoned,
+    /// The first instant behind the period.
+    end: Zoned,
+}
+
+impl When {
+    /// Parses a text, relative to the current time.
+    ///
+    /// # Errors
+    /// Returns a message with the valid forms.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Self::at(text, &Zoned::now().with_time_zone(zone()))
+            .ok_or_else(|| format!("this is not a time; {FORMS}"))
+    }
+
+    /// Parses a text, relative to `now`.
+    fn at(text: &str, now: &Zoned) -> Option<Self> {
+        if let Ok(instant) = text.trim().parse::<Timestamp>() {
+            return Some(Self::instant(instant.to_zoned(now.time_zone().clone())));
+        }
+        let text = text.trim().to_lowercase();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            ["now"] => Some(Self::instant(now.clone())),
+            ["today"] => Self::days(now.date(), 1.day(), now),
+            ["yesterday"] => Self::days(now.date().yesterday().ok()?, 1.day(), now),
+            ["tomorrow"] => Self::days(now.date().tomorrow().ok()?, 1.day(), now),
+            ["this", "week" | "month" | "year"] => Self::calendar(words[1], 0, now),
+            ["last", "week" | "month" | "year"] => Self::calendar(words[1], 1, now),
+            ["last", name] if weekday(name).is_some() => {
+                Self::weekday(weekday(name)?, now.date().yesterday().ok()?, now)
+            }
+            [name] if weekday(name).is_some() => Self::weekday(weekday(name)?, now.date(), now),
+            ["last" | "past", ..] => Self::age(&words[1..].join(" "), now),
+            _ => Self::clock(&text, now)
+                .or_else(|| Self::date(&text, now))
+                .or_else(|| Self::age(&text, now)),
+        }
+    }
+
+    fn instant(at: Zoned) -> Self {
+        Self { start: at.clone(), end: at }
+    }
+
+    /// Returns the period of `length` from the start of a day.
+    fn days(first: Date, length: Span, now: &Zoned) -> Option<Self> {
+        let start = first.to_zoned(now.time_zone().clone()).ok()?;
+        let end = first.saturating_add(length).to_zoned(now.time_zone().clone()).ok()?;
+        Some(Self { start, end })
+    }
+
+    /// Returns the week, month or year that was `ago` of them before the current one. Weeks begin
+    /// on Monday.
+    fn calendar(unit: &str, ago: i64, now: &Zoned) -> Option<Self> {
+        let today = now.date();
+        let (first, length) = match unit {
+            "week" => {
+                let monday = i64::from(today.weekday().to_monday_zero_offset());
+                (today.checked_sub(monday.days()).ok()?, 1.week())
+            }
+            "month" => (today.first_of_month(), 1.month()),
+            _ => (today.first_of_year(), 1.year()),
+        };
+        let first = first.checked_sub(length.checked_mul(ago).ok()?).ok()?;
+        Self::days(first, length, now)
+    }
+
+    /// Returns the last day with this name, at most `latest`.
+    fn weekday(name: Weekday, latest: Date, now: &Zoned) -> Option<Self> {
+        let back = i64::from(name.until(latest.weekday()));
+        Self::days(latest.checked_sub(back.days()).ok()?, 1.day(), now)
+    }
+
+    /// Parses `10:30`, `2026-11-21 10:30` and `2026-11-21T10:30:45`. A time without seconds is a
+    /// minute, and one without a fraction a second.
+    fn clock(text: &str, now: &Zoned) -> Option<Self> {
+        let length = match text.matches(':').count() {
+            1 => SignedDuration::from_mins(1),
+            2 if text.contains('.') => SignedDuration::from_millis(1),
+            2 => SignedDuration::from_secs(1),
+            _ => return None,
+        };
+        let at = match text.contains('-') {
+            true => text.parse::<DateTime>().ok()?,
+            false => now.date().to_datetime(text.parse::<Time>().ok()?),
+        };
+        let start = at.to_zoned(now.time_zone().clone()).ok()?;
+        let end = start.checked_add(length).ok()?;
+        Some(Self { start, end })
+    }
+
+    /// Parses `2026-11-21`, `2026-11` and `2026`.
+    fn date(text: &str, now: &Zoned) -> Option<Self> {
+        let is_date = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        match text.len() {
+            _ if !is_date => None,
+            10 => Self::days(text.parse().ok()?, 1.day(), now),
+            7 => Self::days(format!("{text}-01").parse().ok()?, 1.month(), now),
+            4 => Self::days(format!("{text}-01-01").parse().ok()?, 1.year(), now),
+            _ => None,
+        }
+    }
+
+    /// Parses an age: `7d`, `1h30m`, `3 weeks ago`, `a month`.
+    fn age(text: &str, now: &Zoned) -> Option<Self> {
+        let number = text.strip_prefix("a ").or_else(|| text.strip_prefix("an "));
+        let text = number.map_or_else(|| text.to_owned(), |unit| format!("1 {unit}"));
+        let age = text.parse::<Span>().ok()?.abs();
+        Some(Self::instant(now.checked_sub(age).ok()?))
+    }
+
+    /// Returns the first instant as RFC 3339.
+    pub(crate) fn start(&self) -> String {
+        format!("{:.3}", self.start.timestamp())
+    }
+
+    /// Returns the last instant as RFC 3339.
+    pub(crate) fn end(&self) -> String {
+        let end = match self.end > self.start {
+            true => self.end.timestamp().checked_sub(SignedDuration::from_millis(1)).ok(),
+            false => None,
+        };
+        format!("{:.3}", end.unwrap_or_else(|| self.end.timestamp()))
+    }
+
+    /// Returns the first day, `YYYY-MM-DD`.
+    fn first_day(&self) -> String {
+        self.start.date().to_string()
+    }
+
+    /// Returns the last day, `YYYY-MM-DD`.
+    fn last_day(&self) -> String {
+        let last = match self.end > self.start {
+            true => self.end.checked_sub(SignedDuration::from_millis(1)).ok(),
+            false => None,
+        };
+        last.as_ref().unwrap_or(&self.end).date().to_string()
+    }
+}
+
+/// Returns the day of the week with an English name of at least three letters.
+fn weekday(name: &str) -> Option<Weekday> {
+    let days = [
+        ("monday", Weekday::Monday),
+        ("tuesday", Weekday::Tuesday),
+        ("wednesday", Weekday::Wednesday),
+        ("thursday", Weekday::Thursday),
+        ("friday", Weekday::Friday),
+        ("saturday", Weekday::Saturday),
+        ("sunday", Weekday::Sunday),
+    ];
+    let found = days.iter().find(|(day, _)| name.len() >= 3 && day.starts_with(name));
+    found.map(|(_, day)| *day)
+}
+
+/// Options that limit a list to a period; the same for every command.
+#[derive(Debug, Args)]
+pub(crate) struct Period {
+    /// Only since this time: 7d, yesterday, "last week", 2025-03, "2025-03-01 10:30"
+    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    pub(crate) since: Option<When>,
+
+    /// Only until this time, its day, week or month included
+    #[arg(long, value_name = "WHEN", value_parser = When::parse)]
+    pub(crate) until: Option<When>,
+}
+
+impl Period {
+    /// Returns the first and the last instant as RFC 3339.
+    pub(crate) fn instants(&self) -> (Option<String>, Option<String>) {
+        (self.since.as_ref().map(When::start), self.until.as_ref().map(When::end))
+    }
+
+    /// Returns the first and the last day, `YYYY-MM-DD`.
+    pub(crate) fn days(&self) -> (Option<String>, Option<String>) {
+        (self.since.as_ref().map(When::first_day), self.until.as_ref().map(When::last_day))
+    }
+}
+
+/// Returns the time zone of the user; in unit tests UTC.
+pub(crate) fn zone() -> TimeZone {
+    if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
+}
+
+/// Formats the day of an RFC 3339 time.
+///
+/// Midnight in UTC is the time of a page with a day and no time, for example in its frontmatter.
+/// That day is the same everywhere.
+pub(crate) fn day(time: &str) -> String {
+    match time.get(..10) {
+        Some(day) if time.ends_with("T00:00:00.000Z") => day.to_owned(),
+        _ => formatted(time, "%Y-%m-%d"),
+    }
+}
+
+/// Formats day and minute of an RFC 3339 time.
+pub(crate) fn minute(time: &str) -> String {
+    formatted(time, "%Y-%m-%d %H:%M")
+}
+
+/// Formats an RFC 3339 time with seconds.
+pub(crate) fn second(time: &str) -> String {
+    formatted(time, "%Y-%m-%d %H:%M:%S")
+}
+
+/// Formats an RFC 3339 time in the local time zone. Returns another text unchanged.
+fn formatted(time: &str, format: &str) -> String {
+    match time.parse::<Timestamp>() {
+        Ok(at) => at.to_zoned(zone()).strftime(format).to_string(),
+        Err(_) => time.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Monday, an hour after midnight, in a zone one hour before UTC.
+    fn period(text: &str) -> Option<(String, String)> {
+        let zone = TimeZone::fixed(jiff::tz::offset(1));
+        let now: Timestamp = "2026-11-23T00:00:00Z".parse().expect("a time");
+        let when = When::at(text, &now.to_zoned(zone))?;
+        Some((when.start(), when.end()))
+    }
+
+    #[test]
+    fn days_and_calendar_periods_are_local() {
+        for (text, first, last) in [
+            ("today", "2026-11-22T23:00:00.000Z", "2026-11-23T22:59:59.999Z"),
+            ("Yesterday", "2026-11-21T23:00:00.000Z", "2026-11-22T22:59:59.999Z"),
+            ("monday", "2026-11-22T23:00:00.000Z", "2026-11-23T22:59:59.999Z"),
+            ("last monday", "2026-11-15T23:00:00.000Z", "2026-11-16T22:59:59.999Z"),
+            ("fri", "2026-11-19T23:00:00.000Z", "2026-11-20T22:59:59.999Z"),
+            ("this week", "2026-11-22T23:00:00.000Z", "2026-11-29T22:59:59.999Z"),
+            ("last week", "2026-11-15T23:00:00.000Z", "2026-11-22T22:59:59.999Z"),
+            ("last month", "2026-09-30T23:00:00.000Z", "2026-10-31T22:59:59.999Z"),
+            ("last year", "2024-12-31T23:00:00.000Z", "2025-12-31T22:59:59.999Z"),
+            ("2025-03", "2025-02-28T23:00:00.000Z", "2025-03-31T22:59:59.999Z"),
+            ("2025", "2024-12-31T23:00:00.000Z", "2025-12-31T22:59:59.999Z"),
+            ("2024-02-29", "2024-02-28T23:00:00.000Z", "2024-02-29T22:59:59.999Z"),
+        ] {
+            assert_eq!(period(text), Some((first.into(), last.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_and_ages_are_relative_to_now() {
+        for (text, first, last) in [
+            ("7d", "2026-11-16T00:00:00.000Z", "2026-11-16T00:00:00.000Z"),
+            ("1h30m", "2026-11-22T22:30:00.000Z", "2026-11-22T22:30:00.000Z"),
+            ("3 hours ago", "2026-11-22T21:00:00.000Z", "2026-11-22T21:00:00.000Z"),
+            ("a week ago", "2026-11-16T00:00:00.000Z", "2026-11-16T00:00:00.000Z"),
+            ("last 2 months", "2026-09-23T00:00:00.000Z", "2026-09-23T00:00:00.000Z"),
+            ("now", "2026-11-23T00:00:00.000Z", "2026-11-23T00:00:00.000Z"),
+            ("00:30", "2026-11-22T23:30:00.000Z", "2026-11-22T23:30:59.999Z"),
+            ("2026-11-21 10:30", "2026-11-21T09:30:00.000Z", "2026-11-21T09:30:59.999Z"),
+            ("2026-11-21T10:30:45", "2026-11-21T09:30:45.000Z", "2026-11-21T09:30:45.999Z"),
+            ("2026-11-21T10:30:45.5Z", "2026-11-21T10:30:45.500Z", "2026-11-21T10:30:45.500Z"),
+        ] {
+            assert_eq!(period(text), Some((first.into(), last.into())), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_times_are_refused() {
+        for text in ["", "soon", "2025-13", "2025-02-30", "25:00", "last", "7", "20250", "é", "mo"]
+        {
+            assert_eq!(period(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn days_of_a_period_are_local() {
+        let period = |text| Period { since: When::parse(text).ok(), until: When::parse(text).ok() };
+        let (since, until) = period("2025-02").days();
+        assert_eq!((since.as_deref(), until.as_deref()), (Some("2025-02-01"), Some("2025-02-28")));
+    }
+
+    #[test]
+    fn a_time_is_shown_to_the_unit_that_is_asked() {
+        let at = "2026-11-21T04:51:43.123Z";
+        assert_eq!(minute(at), "2026-11-21 04:51");
+        assert_eq!((second(at), day(at)), ("2026-11-21 04:51:43".into(), "2026-11-21".into()));
+        assert_eq!(minute("soon"), "soon");
+    }
+}
