@@ -24,10 +24,13 @@ pub struct Get {
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Page {
     /// Its slug.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "people/ada-lovelace"))]
     pub slug: Slug,
     /// Its source.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub source_id: SourceId,
     /// Its type.
     #[serde(rename = "type")]

@@ -28,6 +28,7 @@ pub struct Search {
 
 /// Search results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Hits {
     /// The query.
     pub query: String,
@@ -43,10 +44,13 @@ pub struct Hits {
 
 /// One found page.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Hit {
     /// Its slug.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, example = "people/ada-lovelace"))]
     pub slug: Slug,
     /// Its source.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub source_id: SourceId,
     /// Its title.
     pub title: String,
@@ -79,6 +83,7 @@ pub struct Hit {
 
 /// One part of a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ScorePart {
     /// The reason, for example `text: latency`.
     pub reason: String,

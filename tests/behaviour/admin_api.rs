@@ -385,9 +385,17 @@ fn the_openapi_document_matches_the_served_paths() {
         let paths = document["paths"].as_object().unwrap();
         assert_eq!(paths.contains_key(REGISTER), administers);
         assert_eq!(paths.contains_key("/metrics"), administers);
-        for path in
-            ["/health", "/ingest", "/token", "/revoke", "/authorize", "/register", "/openapi.json"]
-        {
+        for path in [
+            "/health",
+            "/ingest",
+            "/search",
+            "/pages/{slug}",
+            "/token",
+            "/revoke",
+            "/authorize",
+            "/register",
+            "/openapi.json",
+        ] {
             assert!(paths.contains_key(path), "{path}");
         }
         for scheme in ["bearer", "client", "session"] {

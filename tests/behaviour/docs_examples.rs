@@ -1,4 +1,5 @@
-//! Runs the examples of `ingest.md`, `mcp.md`, `tunnel.md` and `access.md` with a real daemon.
+//! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md` and `access.md` with a real
+//! daemon.
 //! Every command must work as documented, and every answer must have the documented shape.
 //!
 //! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
@@ -276,6 +277,15 @@ fn has_curl() -> bool {
 fn every_example_of_ingest_runs() {
     if has_curl() {
         Reader::new().tries("ingest.md");
+    }
+}
+
+#[test]
+fn every_example_of_the_http_api_runs() {
+    if has_curl() {
+        let mut reader = Reader::new();
+        reader.home.put("people/ada-lovelace", "# Ada Lovelace\n\nWrote a program.\n");
+        reader.tries("http-api.md");
     }
 }
 

@@ -80,6 +80,7 @@ mod oauth_documents;
 mod obsidian;
 mod openapi;
 mod operations;
+mod page_api;
 mod page_view;
 mod pages;
 mod periods;

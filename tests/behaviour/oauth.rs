@@ -249,7 +249,13 @@ fn a_client_registers_itself_where_the_owner_allows_it() {
     let page = browser
         .go(&site.local, HttpRequest::get(&authorize(&id, &[("redirect_uri", native_callback)])))
         .expect(200);
-    for told in ["nobody has checked its name", "a program on this computer"] {
+    for told in [
+        "nobody has checked its name",
+        "a program on this computer",
+        "localhost, port 54321",
+        "value=\"read\" checked",
+        &format!("brain clients revoke {id}"),
+    ] {
         assert!(page.body.contains(told), "{told} in {}", page.body);
     }
     let agreed = [("decision", "approve"), ("admin_token", site.admin.as_str())];

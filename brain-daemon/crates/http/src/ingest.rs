@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// The error responses to a token without access, for the OpenAPI document.
 #[derive(utoipa::IntoResponses)]
 #[expect(dead_code, reason = "it is the schema of responses that `auth` creates")]
-enum AuthErrors {
+pub(super) enum AuthErrors {
     /// `invalid_token`
     #[response(
         status = 401,

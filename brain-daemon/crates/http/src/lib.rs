@@ -30,11 +30,13 @@ mod mcp;
 mod metrics;
 mod oauth;
 mod openapi;
+mod page_api;
 mod page_view;
 mod quota;
 mod serve;
 mod session;
 mod session_store;
+mod start_page;
 mod voice;
 
 use std::sync::Arc;
@@ -203,8 +205,11 @@ fn internal_error() -> HttpError {
 
 /// Returns the documented routes of a listener.
 fn routes(side: Side) -> OpenApiRouter<AppState> {
-    let common =
-        OpenApiRouter::new().merge(health::routes()).merge(ingest::routes()).merge(oauth::routes());
+    let common = OpenApiRouter::new()
+        .merge(health::routes())
+        .merge(ingest::routes())
+        .merge(page_api::routes())
+        .merge(oauth::routes());
     match side {
         Side::Local => common.merge(admin::routes()).merge(metrics::routes()),
         Side::Public => common,
@@ -226,9 +231,12 @@ impl Application {
         let (router, api) = routes(side).merge(voice::routes(&brain)).split_for_parts();
         let mut paths = matchit::Router::new();
         let served = api.paths.paths.keys().map(String::as_str).chain([openapi::PATH]);
-        let pages =
-            if side == Side::Local { &[bookmarklet::PATH, page_view::PATH][..] } else { &[] };
+        let pages = match side {
+            Side::Local => &[bookmarklet::PATH, page_view::PATH, start_page::PATH][..],
+            Side::Public => &[],
+        };
         let subpaths = voice::subpaths(&brain);
+        let _ = paths.insert(page_api::PATH, page_api::DOCUMENTED_PATH.to_owned());
         for path in served.chain([mcp::PATH]).chain(subpaths).chain(pages.iter().copied()) {
             // A path that cannot be inserted is counted as unmatched.
             let _ = paths.insert(path, path.to_owned());
@@ -236,7 +244,10 @@ impl Application {
         // The OpenAPI document leaves out MCP, which describes itself, and pages for browsers.
         let router = router.merge(mcp::routes());
         let router = match side {
-            Side::Local => router.merge(bookmarklet::routes()).merge(page_view::routes()),
+            Side::Local => router
+                .merge(bookmarklet::routes())
+                .merge(page_view::routes())
+                .merge(start_page::routes()),
             Side::Public => router,
         };
         let inner = AppStateInner {

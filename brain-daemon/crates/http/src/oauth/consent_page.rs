@@ -32,6 +32,7 @@ pub(super) struct ConsentPage<'a> {
 /// Returns the consent page.
 pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
     let consent = page.consent;
+    let choices = choices(consent.scopes);
     let body = html! {
         h1 {
             "May " bdi { (Name(&consent.client_name)) }
@@ -47,13 +48,16 @@ pub(super) fn consent(status: StatusCode, page: &ConsentPage<'_>) -> Response {
             input type="hidden" name="seal" value=(Name(page.seal));
             fieldset {
                 legend { "It may" }
-                @for (at, (value, label)) in choices(consent.scopes).into_iter().enumerate() {
+                @for (at, (value, label)) in choices.iter().enumerate() {
                     label {
-                        input type="radio" name="grant" value=(value) checked[at == 0];
+                        // The least access is the default, so that more is a decision.
+                        input type="radio" name="grant" value=(value)
+                            checked[at + 1 == choices.len()];
                         span { (label) }
                     }
                 }
             }
+            (revocation(consent))
             (token_field(page.signed_in))
             div class="buttons" {
                 button class="yes" name="decision" value="approve" { "Allow" }
@@ -84,6 +88,23 @@ fn redirect_notice(consent: &Consent) -> Markup {
             p class="notice" {
                 "You will be redirected to another host than the client's. Continue only if you "
                 "know both."
+            }
+        }
+    }
+}
+
+/// Says how the owner takes the access back. The command is to be copied into a shell, and a client
+/// chooses the address that is its id, so only a plain id is part of it.
+fn revocation(consent: &Consent) -> Markup {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    html! {
+        p {
+            "You can take this back at any time: "
+            @if consent.client_id.bytes().all(is_plain) {
+                code { "brain clients revoke " (Name(&consent.client_id)) }
+            } @else {
+                code { "brain clients revoke ID" } ", with the id that "
+                code { "brain clients list" } " shows"
             }
         }
     }
@@ -140,13 +161,23 @@ fn facts(consent: &Consent) -> Vec<(&'static str, Markup)> {
     };
     let mut facts = vec![
         ("Client", client),
-        ("Redirects to", html! { strong { (Name(&consent.redirect_host)) } }),
+        ("Redirects to", html! { strong { (Name(&redirect_address(consent))) } }),
         ("Sources", html! { (Name(&sources)) }),
     ];
     if let Some(resource) = &consent.resource {
         facts.push(("For", html! { code { (Name(resource)) } }));
     }
     facts
+}
+
+/// Returns the host to which the browser is redirected. On this machine, the port tells programs
+/// apart, so it is shown there.
+fn redirect_address(consent: &Consent) -> String {
+    let url = url::Url::parse(&consent.redirect_uri).ok().filter(|_| consent.loopback);
+    match url.and_then(|url| url.port_or_known_default()) {
+        Some(port) => format!("{}, port {port}", consent.redirect_host),
+        None => consent.redirect_host.clone(),
+    }
 }
 
 /// Returns the owner's choices as values and labels: all requested scopes, or fewer.
@@ -206,7 +237,8 @@ mod tests {
         assert!(!html.contains("<script"), "{html}");
         for expected in [
             "&lt;script&gt;alert(1)&lt;/script&gt;",
-            "local&quot;host",
+            "local&quot;host, port 1234",
+            "<code>brain clients revoke brain_cl_x</code>",
             "https://a.example/&lt;mcp&gt;",
             "no &amp; no",
             "value=\"a=b&amp;c\"",
@@ -219,6 +251,17 @@ mod tests {
         let signed_in = text(&Consent { loopback: false, ..request() }, true).await;
         assert!(!signed_in.contains("type=\"password\"") && signed_in.contains("sign_out"));
         assert!(!signed_in.contains("a program on this computer"));
+        assert!(!signed_in.contains("port 1234"), "a host elsewhere needs no port");
+    }
+
+    #[tokio::test]
+    async fn the_least_access_is_preselected() {
+        for (requested, least) in [("read write", "read"), ("admin", "read"), ("read", "all")] {
+            let scopes = Scopes::parse(requested).unwrap();
+            let html = text(&Consent { scopes, ..request() }, false).await;
+            assert_eq!(html.matches(" checked").count(), 1, "{html}");
+            assert!(html.contains(&format!("value=\"{least}\" checked>")), "{html}");
+        }
     }
 
     #[tokio::test]
@@ -248,6 +291,7 @@ mod tests {
             "<code>https://evil.example/client.json</code>",
             "<strong>elsewhere.example</strong>",
             "redirected to another host",
+            "<code>brain clients revoke ID</code>",
         ] {
             assert!(html.contains(expected), "{expected} in {html}");
         }

@@ -1,0 +1,353 @@
+//! `GET /search` and `GET /pages/{slug}`, for scripts and phones.
+//!
+//! Answers are JSON as `brain --json` prints it, or markdown. The rate limit, the scopes and the
+//! sources of the token apply as on `/mcp`.
+
+use axum::Json;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use brain_protocol::{
+    Fault, FaultCode, Get, Hit, Hits, MAX_HITS, NameError, Operation, Page, PageRef, Search, Slug,
+    SourceId,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use utoipa::{IntoParams, OpenApi, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::auth::{self, Resource};
+use super::http_error::ErrorBody;
+use super::ingest::AuthErrors;
+use super::{AppState, HttpError};
+use brain_base::caller::Caller;
+use brain_core::is_from_outside;
+
+/// The route of a page. A slug has slashes, which a parameter of OpenAPI cannot have, so the
+/// document has [`DOCUMENTED_PATH`].
+pub(super) const PATH: &str = "/pages/{*slug}";
+/// The path of a page in the document, in logs and in the audit.
+pub(super) const DOCUMENTED_PATH: &str = "/pages/{slug}";
+
+/// Search results if the request does not say how many.
+const DEFAULT_LIMIT: u32 = 10;
+/// The media type of pages.
+const MARKDOWN: &str = "text/markdown";
+
+/// The operations whose routes are not the paths of the document.
+#[derive(OpenApi)]
+#[openapi(paths(read_page))]
+struct PageDocument;
+
+/// Returns the routes of this module.
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(PageDocument::openapi())
+        .routes(routes!(search))
+        .route(PATH, get(read_page))
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Format {
+    /// An object.
+    Json,
+    /// Text.
+    Md,
+}
+
+/// A search.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct SearchParameters {
+    /// Words or a question, as for `brain search`.
+    #[param(min_length = 1, example = "latency budget")]
+    q: String,
+    /// The maximum number of pages; 10 if absent.
+    #[param(minimum = 1, maximum = 200, nullable = false)]
+    limit: Option<u32>,
+    /// Only this source.
+    #[param(nullable = false, pattern = "^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$")]
+    source: Option<String>,
+    /// Only this type.
+    #[param(nullable = false)]
+    r#type: Option<String>,
+    /// Only pages with all of these tags, separated by commas.
+    #[param(nullable = false)]
+    tags: Option<String>,
+    /// Only pages changed at or after this day or time (`YYYY-MM-DD` or RFC 3339).
+    #[param(nullable = false)]
+    since: Option<String>,
+    /// Only pages changed at or before this day or time.
+    #[param(nullable = false)]
+    until: Option<String>,
+    /// The form of the answer, instead of the field `Accept`.
+    #[param(nullable = false, inline)]
+    format: Option<Format>,
+}
+
+/// How to read a page.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct PageParameters {
+    /// The number of a former version.
+    #[param(minimum = 1, nullable = false)]
+    version: Option<u32>,
+    /// The form of the answer, instead of the field `Accept`.
+    #[param(nullable = false, inline)]
+    format: Option<Format>,
+}
+
+/// Finds pages. Only pages of the token's sources are found.
+#[utoipa::path(
+    get,
+    path = "/search",
+    tag = "pages",
+    security(("bearer" = ["read"])),
+    params(SearchParameters),
+    responses(
+        (
+            status = 200,
+            description = "The pages, best first; in markdown a list of titles, slugs and passages",
+            content((Hits = "application/json"), (String = "text/markdown"))
+        ),
+        (
+            status = 400,
+            description = "`invalid_request`, `invalid_source`, `usage`",
+            body = ErrorBody
+        ),
+        AuthErrors,
+        (
+            status = 429,
+            description = "`rate_limited`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
+        (
+            status = 503,
+            description = "`busy`, `stopping`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
+    )
+)]
+async fn search(State(app): State<AppState>, request: Request) -> Result<Response, HttpError> {
+    let caller = admit::<Search>(&app, &request)?;
+    let given: SearchParameters = query(request.uri())?;
+    let limit = given.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_HITS).contains(&limit) {
+        return Err(invalid(format!("limit is a number from 1 to {MAX_HITS}")));
+    }
+    let format = format(given.format, request.headers());
+    let tags = given.tags.as_deref().unwrap_or_default().split(',').map(str::trim);
+    let search = Search {
+        query: given.q,
+        limit,
+        source: given.source.map(parse_source).transpose()?,
+        page_type: given.r#type,
+        tags: tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect(),
+        since: given.since,
+        until: given.until,
+        ..Search::default()
+    };
+    let found = app.ask(caller, search).await?;
+    Ok(match format {
+        Format::Json => Json(found).into_response(),
+        Format::Md => markdown(list(&found)),
+    })
+}
+
+/// Reads a page. The slug may have slashes, encoded or not, and a source before a colon.
+///
+/// The markdown is the page as it is in its file, with its frontmatter.
+#[utoipa::path(
+    get,
+    path = "/pages/{slug}",
+    tag = "pages",
+    security(("bearer" = ["read"])),
+    params(
+        (
+            "slug" = String,
+            Path,
+            description = "`slug` or `source:slug`",
+            example = "people/ada-lovelace"
+        ),
+        PageParameters
+    ),
+    responses(
+        (
+            status = 200,
+            description = "The page",
+            content((Page = "application/json"), (String = "text/markdown"))
+        ),
+        (
+            status = 400,
+            description = "`invalid_slug`, `invalid_source`, `invalid_request`",
+            body = ErrorBody
+        ),
+        AuthErrors,
+        (
+            status = 404,
+            description = "`not_found`, `unknown_version`: no such page in the token's sources",
+            body = ErrorBody
+        ),
+        (
+            status = 429,
+            description = "`rate_limited`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
+    )
+)]
+async fn read_page(
+    State(app): State<AppState>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, HttpError> {
+    let caller = admit::<Get>(&app, &request)?;
+    let given: PageParameters = query(request.uri())?;
+    let format = format(given.format, request.headers());
+    let page = app.ask(caller, Get { page: parse_page(&name)?, version: given.version }).await?;
+    Ok(match format {
+        Format::Json => Json(page).into_response(),
+        Format::Md => markdown(page.content),
+    })
+}
+
+/// Returns the caller of a request for the operation `O`.
+///
+/// # Errors
+/// 401, 403 or 429.
+fn admit<O: Operation>(app: &AppState, request: &Request) -> Result<Caller, HttpError> {
+    let caller = auth::authenticate(app, request, Resource::Service)?;
+    app.shared.limits.check_client(&caller.name)?;
+    auth::permit(app, &caller, O::INFO, Resource::Service)?;
+    Ok(caller)
+}
+
+/// Returns the parameters of a query.
+///
+/// # Errors
+/// 400 with the name of an unknown or invalid parameter.
+fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
+    Query::try_from_uri(uri).map(|Query(given)| given).map_err(|why| invalid(why.body_text()))
+}
+
+/// Returns the form that a request wants: its parameter decides, else the first known media type
+/// of `Accept`.
+fn format(parameter: Option<Format>, headers: &HeaderMap) -> Format {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
+        MARKDOWN => Some(Format::Md),
+        "application/json" => Some(Format::Json),
+        _ => None,
+    };
+    parameter
+        .or_else(|| accept.and_then(|ranges| ranges.split(',').find_map(known)))
+        .unwrap_or(Format::Json)
+}
+
+/// Parses `slug` or `source:slug`.
+fn parse_page(name: &str) -> Result<PageRef, HttpError> {
+    let (source, slug) = match name.split_once(':') {
+        Some((source, slug)) => (Some(parse_source(source.to_owned())?), slug),
+        None => (None, name),
+    };
+    let slug = Slug::parse(slug).map_err(|error| name_error(FaultCode::InvalidSlug, error))?;
+    Ok(PageRef { source, slug })
+}
+
+fn parse_source(id: String) -> Result<SourceId, HttpError> {
+    SourceId::parse(id).map_err(|error| name_error(FaultCode::InvalidSource, error))
+}
+
+fn name_error(code: FaultCode, error: NameError) -> HttpError {
+    Fault::new(code, error.message).into()
+}
+
+fn invalid(message: String) -> HttpError {
+    Fault::new(FaultCode::InvalidRequest, message).into()
+}
+
+/// Returns a response of markdown.
+fn markdown(text: String) -> Response {
+    let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// Returns search results as a markdown list. Text of pages is escaped, and text from outside is
+/// marked.
+fn list(found: &Hits) -> String {
+    let item = |hit: &Hit| {
+        let outside = match is_from_outside(hit.source_kind.as_deref()) {
+            true => " (from outside)",
+            false => "",
+        };
+        let (title, passage) = (escape(&hit.title), escape(&hit.snippet));
+        format!("- **{title}** `{}:{}`{outside}\n  {passage}\n", hit.source_id, hit.slug)
+    };
+    let mut text: String = found.hits.iter().map(item).collect();
+    if text.is_empty() {
+        text.push_str("No pages found.\n");
+    }
+    if let Some(why) = &found.degraded {
+        text.push_str(&format!("\nPages may be missing: {}\n", escape(why)));
+    }
+    text
+}
+
+/// Escapes text for markdown, on one line.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' => escaped.extend(['\\', char]),
+            char if char.is_control() => escaped.push(' '),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameter_or_else_accept_decides_the_format() {
+        for (parameter, accept, expected) in [
+            (None, "*/*", Format::Json),
+            (None, "text/markdown", Format::Md),
+            (None, "text/html, text/markdown;q=0.9, */*", Format::Md),
+            (None, "application/json, text/markdown", Format::Json),
+            (Some(Format::Json), "text/markdown", Format::Json),
+            (Some(Format::Md), "application/json", Format::Md),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, accept.parse().unwrap())]);
+            assert_eq!(format(parameter, &headers), expected, "{parameter:?} {accept}");
+        }
+        assert_eq!(format(None, &HeaderMap::new()), Format::Json);
+    }
+
+    #[test]
+    fn page_names_have_an_optional_source() {
+        let name = |text: &str| {
+            let page = parse_page(text).map_err(|refusal| refusal.error().to_owned())?;
+            Ok::<_, String>((page.source.map(|it| it.to_string()), page.slug.to_string()))
+        };
+        assert_eq!(name("people/ada"), Ok((None, "people/ada".into())));
+        assert_eq!(name("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));
+        assert_eq!(name("No Source:a").unwrap_err(), "invalid_source");
+        assert_eq!(name("../etc").unwrap_err(), "invalid_slug");
+    }
+
+    #[test]
+    fn markdown_of_pages_is_escaped_in_a_list() {
+        assert_eq!(escape("a *b* <img>\n[x](y)"), "a \\*b\\* \\<img\\> \\[x\\](y)");
+    }
+}

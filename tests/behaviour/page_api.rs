@@ -1,0 +1,137 @@
+//! `GET /search` and `GET /pages/{slug}`, for scripts and phones, and the start page.
+
+use brain_tests::TestHome;
+use brain_tests::http::{Answer, call, get};
+
+/// Sends `GET` with a token.
+fn read(home: &TestHome, token: &str, path: &str, accept: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    call(home.http_local(), "GET", path, &[("Authorization", &bearer), ("Accept", accept)], b"")
+}
+
+#[test]
+fn a_script_finds_and_reads_pages() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text = "---\ntags: [math]\n---\n# Ada Lovelace\n\nWrote the first program.\n";
+    home.put("people/ada", text);
+    home.put("people/charles", "# Charles Babbage\n\nBuilt the machine for the first program.\n");
+    let token = home.token("script", "read", &[]);
+
+    let found = read(&home, &token, "/search?q=first+program&limit=5", "*/*").expect(200).json();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 2, "{found}");
+    let tagged = read(&home, &token, "/search?q=program&tags=math", "*/*").expect(200).json();
+    assert_eq!(tagged["hits"][0]["slug"], "people/ada");
+    assert_eq!(tagged["hits"].as_array().unwrap().len(), 1, "{tagged}");
+    for (path, accept) in
+        [("/search?q=babbage&format=md", "*/*"), ("/search?q=babbage", "text/markdown")]
+    {
+        let list = read(&home, &token, path, accept).expect(200);
+        assert_eq!(list.header("content-type"), Some("text/markdown; charset=utf-8"));
+        assert!(list.text().starts_with("- **Charles Babbage** `default:people/charles`\n"));
+    }
+    let none = read(&home, &token, "/search?q=zeppelin&format=md", "*/*").expect(200);
+    assert_eq!(none.text(), "No pages found.\n");
+
+    for path in ["/pages/people/ada", "/pages/people%2Fada", "/pages/default:people/ada"] {
+        let page = read(&home, &token, path, "application/json").expect(200).json();
+        assert_eq!(page, home.get("people/ada"), "{path} is what `brain get --json` prints");
+    }
+    for (path, accept) in
+        [("/pages/people/ada?format=md", "*/*"), ("/pages/people/ada", "text/markdown, */*")]
+    {
+        let page = read(&home, &token, path, accept).expect(200);
+        assert_eq!(page.header("content-type"), Some("text/markdown; charset=utf-8"));
+        assert_eq!(page.text(), home.get("people/ada")["content"].as_str().unwrap(), "{path}");
+    }
+    home.put("people/ada", "# Ada\n\nNew text.\n");
+    let former = read(&home, &token, "/pages/people/ada?version=1&format=md", "*/*").expect(200);
+    assert!(former.text().contains("first program"));
+}
+
+#[test]
+fn a_token_reads_only_its_sources_and_scopes() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
+    let _daemon = home.daemon();
+    let notes = home.outside().join("work");
+    std::fs::create_dir_all(&notes).unwrap();
+    std::fs::write(notes.join("plan.md"), "# Plan\n\nA zeppelin for the office.\n").unwrap();
+    home.brain(["sources", "add", "work", "--path", notes.to_str().unwrap()]).expect(0);
+    home.brain(["sync", "work"]).expect(0);
+    home.put("secret", "# Secret\n\nA zeppelin in the garden.\n");
+
+    let work = home.token("work", "read", &["work"]);
+    let found = read(&home, &work, "/search?q=zeppelin", "*/*").expect(200).json();
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found["hits"][0]["slug"], "plan");
+    let _ = read(&home, &work, "/pages/work:plan", "*/*").expect(200);
+    for hidden in ["/pages/default:secret", "/pages/secret"] {
+        let refused = read(&home, &work, hidden, "*/*");
+        assert!(matches!(refused.status, 400 | 403 | 404), "{refused:?}");
+        assert!(!String::from_utf8_lossy(&refused.body).contains("garden"), "{refused:?}");
+    }
+
+    let writer = home.token("writer", "write", &["default"]);
+    let reader = home.token("reader", "read", &[]);
+    let _ = read(&home, &reader, "/pages/none", "*/*").expect(404);
+    for path in ["/search?q=a", "/pages/plan"] {
+        assert_eq!(read(&home, "brain_pt_wrong", path, "*/*").expect(401).error(), "invalid_token");
+        assert_eq!(get(home.http_local(), path).expect(401).error(), "invalid_token");
+        // The public listener serves the same.
+        let bearer = format!("Bearer {reader}");
+        let fields = [("Authorization", bearer.as_str())];
+        assert!(matches!(call(home.http_public(), "GET", path, &fields, b"").status, 200 | 404));
+    }
+    // The scope `write` includes `read`.
+    let _ = read(&home, &writer, "/pages/secret", "*/*").expect(200);
+    for (path, error) in [
+        ("/search", "invalid_request"),
+        ("/search?q=", "usage"),
+        ("/search?q=a&limit=0", "invalid_request"),
+        ("/search?q=a&limit=201", "invalid_request"),
+        ("/search?q=a&lang=de", "invalid_request"),
+        ("/search?q=a&format=xml", "invalid_request"),
+        ("/search?q=a&source=No%20Source", "invalid_source"),
+        ("/pages/../etc", "invalid_slug"),
+        ("/pages/a?version=x", "invalid_request"),
+    ] {
+        assert_eq!(read(&home, &reader, path, "*/*").expect(400).error(), error, "{path}");
+    }
+}
+
+#[test]
+fn reading_has_the_rate_limit_of_the_client() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_INGEST_RATE".into(), "2/1h".into()));
+    let _daemon = home.daemon();
+    let token = home.token("script", "read", &[]);
+    let _ = read(&home, &token, "/search?q=a", "*/*").expect(200);
+    let _ = read(&home, &token, "/pages/none", "*/*").expect(404);
+    for path in ["/search?q=a", "/pages/none"] {
+        let refused = read(&home, &token, path, "*/*").expect(429);
+        assert_eq!(refused.error(), "rate_limited");
+        assert!(refused.header("retry-after").is_some());
+    }
+    let audit = home.json(["audit"]).to_string();
+    assert!(audit.contains("GET /pages/{slug}") && audit.contains("GET /search"), "{audit}");
+    assert!(!audit.contains("none"), "the audit has no content: {audit}");
+}
+
+#[test]
+fn the_start_page_tells_what_is_here_on_this_machine_only() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_HTTP_PUBLIC".into(), "127.0.0.1:0".into()));
+    let _daemon = home.daemon();
+    home.put("secret", "# Secret\n");
+    let page = get(home.http_local(), "/").expect(200);
+    assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.starts_with("default-src 'none'") && !policy.contains("script"), "{policy}");
+    let html = page.text();
+    for told in ["/openapi.json", "/mcp", "/clip", "GET /search", "POST /ingest", "brain --help"] {
+        assert!(html.contains(told), "{told} in {html}");
+    }
+    assert!(!html.to_lowercase().contains("secret"), "{html}");
+    let _ = get(home.http_public(), "/").expect(404);
+}
