@@ -58,7 +58,7 @@ fn a_token_reads_only_its_sources_and_scopes() {
     std::fs::create_dir_all(&notes).unwrap();
     std::fs::write(notes.join("plan.md"), "# Plan\n\nA zeppelin for the office.\n").unwrap();
     home.brain(["sources", "add", "work", "--path", notes.to_str().unwrap()]).expect(0);
-    home.brain(["sync", "work"]).expect(0);
+    home.brain(["sync"]).expect(0);
     home.put("secret", "# Secret\n\nA zeppelin in the garden.\n");
 
     let work = home.token("work", "read", &["work"]);
