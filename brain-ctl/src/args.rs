@@ -274,6 +274,9 @@ fn usage_fault(error: &clap::Error, command: Option<&str>) -> Fault {
                     "put `--` before words that begin with a dash: brain capture -- \"- buy milk\""
                         .to_owned()
                 }
+                Some(name @ ("append" | "add")) => format!(
+                    "put `--` before text that begins with a dash: brain {name} SLUG -- \"- buy milk\""
+                ),
                 _ => {
                     format!("see its options: {help}; put `--` before words that begin with a dash")
                 }
@@ -340,8 +343,8 @@ mod tests {
     fn every_operation_is_named_after_a_command() {
         // A telephone call has no command, and runs are listed with a flag of two commands.
         const NO_COMMAND: [&str; 2] = ["voice", "idea runs"];
-        // These commands work without a daemon.
-        const NO_OPERATION: [&str; 5] = ["serve", "service", "config", "completions", "man"];
+        // These commands work without a daemon, or with the operation of another command.
+        const NO_OPERATION: [&str; 6] = ["serve", "service", "config", "completions", "man", "add"];
         let mut root = tree();
         root.build();
         let mut unmatched: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();

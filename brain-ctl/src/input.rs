@@ -62,6 +62,18 @@ pub(crate) fn for_capture(
     Ok(input)
 }
 
+/// Reads the text for `append`: words, a file, or standard input. The daemon refuses an empty one.
+///
+/// # Errors
+/// `io` for an unreadable file, `too_large`.
+pub(crate) fn for_append(words: Vec<OsString>, file: Option<&Path>) -> Result<Input, Fault> {
+    match file {
+        Some(path) => from_file(path),
+        None if words.is_empty() => from_stdin(),
+        None => from_words(words),
+    }
+}
+
 /// Reads the page for `put`. The daemon decides whether it can be empty.
 ///
 /// # Errors
@@ -119,7 +131,7 @@ fn from_stdin() -> Result<Input, Fault> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         output::notice(
-            "reading the page from standard input; Ctrl-D on an empty line ends the input",
+            "reading the text from standard input; Ctrl-D on an empty line ends the input",
         );
     }
     let content = read_limited(&mut stdin.lock(), "standard input").map_err(|e| match e {

@@ -5,23 +5,23 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminToken, AdminTokenReply, Ask, AskReply, Audit, AuditList, Backlinks, Backup, BackupReply,
-    BackupVerify, BrokenLinks, BrokenLinksReply, Capture, ClientList, ClientRegister,
+    AdminToken, AdminTokenReply, Append, Ask, AskReply, Audit, AuditList, Backlinks, Backup,
+    BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, Capture, ClientList, ClientRegister,
     ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
     CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
     CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
     CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, ConnectReport,
-    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Digest, Doctor, DoctorReply, Embed,
-    EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History,
-    HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob,
-    JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp,
-    McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Page, Pages, Put, Reply, Restore,
-    RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList, SourceRemove,
-    SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags,
-    TagsReply, Timeline, TimelineReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
-    TokenRevokeReply, Tokens, TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply,
-    TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop,
-    UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor,
+    DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply,
+    History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
+    IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply,
+    List, Mcp, McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Page, Pages, Put,
+    Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
+    SourceRemove, SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
+    Tags, TagsReply, Timeline, TimelineReply, TokenCreate, TokenCreateReply, TokenList,
+    TokenRevoke, TokenRevokeReply, Tokens, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -211,6 +211,8 @@ operations! {
     Costs, "costs", Admin => CostsReply;
     Ideas, "brainstorm" or "lsd" if is_lsd, Admin => IdeasReply;
     IdeaRuns, "idea runs", Admin => IdeaRunsReply;
+    Append, "append", Write => WriteReply;
+    Diff, "diff", Read => DiffReply;
 }
 
 #[cfg(test)]

@@ -9,12 +9,12 @@ use crate::{
     AdminTokenReply, AskReply, Audit, BackupReply, BrokenLinksReply, ClientRegisterReply,
     ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply,
     CollectorRun, CollectorSetupReply, CollectorStatusReply, ConnectReport, CostsReply, Curve,
-    DeleteReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply, HistoryReply,
-    Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs, LinkReply,
-    LinksReply, McpReply, ModelInstallReply, Models, Page, PageTags, Pages, RestoreReply,
-    SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts, TimelineReply,
-    TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply, TunnelRequestsReply,
-    TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply,
+    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
+    LinkReply, LinksReply, McpReply, ModelInstallReply, Models, Page, PageTags, Pages,
+    RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
+    TimelineReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -141,6 +141,7 @@ replies! {
     Costs(CostsReply),
     Ideas(IdeasReply),
     IdeaRuns(IdeaRunsReply),
+    Diff(DiffReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

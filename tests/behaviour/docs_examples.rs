@@ -1,5 +1,5 @@
-//! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md` and `access.md` with a real
-//! daemon.
+//! Runs the examples of `ingest.md`, `http-api.md`, `mcp.md`, `tunnel.md`, `access.md` and
+//! `editing.md` with a real daemon.
 //! Every command must work as documented, and every answer must have the documented shape.
 //!
 //! Addresses, tokens and example names are replaced by the test's values. Commands within sentences
@@ -297,6 +297,11 @@ fn every_example_of_access_runs() {
         let _ = reader.home.token("phone", "write", &[]);
         reader.tries("access.md");
     }
+}
+
+#[test]
+fn every_example_of_editing_runs() {
+    Reader::new().tries("editing.md");
 }
 
 #[test]

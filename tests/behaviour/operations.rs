@@ -4,9 +4,12 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 36] = [
+const COMMANDS: [&str; 39] = [
     "capture",
     "put",
+    "append",
+    "add",
+    "diff",
     "get",
     "search",
     "brainstorm",

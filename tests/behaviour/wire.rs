@@ -222,6 +222,7 @@ fn requests() -> Vec<Request> {
     .into_iter()
     .chain(crate::wire_tunnel::requests())
     .chain(crate::wire_meaning::requests())
+    .chain(crate::wire_edit::requests())
     .collect()
 }
 

@@ -460,6 +460,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_collector::replies())
     .chain(crate::wire_tunnel::replies())
     .chain(crate::wire_meaning::replies())
+    .chain(crate::wire_edit::replies())
     .collect()
 }
 

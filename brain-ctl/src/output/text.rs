@@ -115,6 +115,26 @@ impl Text {
         }
     }
 
+    /// Adds a unified diff. On a terminal, added and removed lines are in colour.
+    pub(crate) fn diff(&mut self, diff: &str) {
+        if !self.terminal {
+            self.out.push_str(diff);
+            return;
+        }
+        for (number, line) in clean_page(diff).lines().enumerate() {
+            let line = match line.chars().next() {
+                // The first two lines name the versions; a removed line can begin with `--`.
+                _ if number < 2 => self.paint.bold(line),
+                Some('@') => self.paint.cyan(line),
+                Some('+') => self.paint.green(line),
+                Some('-') => self.paint.red(line),
+                Some('\\') => self.paint.dim(line),
+                _ => line.to_owned(),
+            };
+            self.raw(&line);
+        }
+    }
+
     /// Adds a passage on one line after `indent` columns, with the byte ranges `matches` in colour.
     /// A passage that is too long is cut to the part around the first match.
     pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {

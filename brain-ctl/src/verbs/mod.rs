@@ -1,6 +1,7 @@
 //! The commands: arguments, request and output. One file for each command or small family.
 
 mod access;
+mod append;
 mod ask;
 mod audit;
 mod backup;
@@ -11,6 +12,7 @@ mod completions;
 mod connect;
 mod costs;
 mod delete;
+mod diff;
 mod doctor;
 mod embed;
 mod export;
@@ -46,6 +48,8 @@ use crate::{args::Row, fail};
 pub(crate) static ALL: &[Row] = &[
     Row::of::<capture::Capture>(),
     Row::of::<put::Put>(),
+    Row::of::<append::Append>(),
+    Row::of::<append::Add>(),
     Row::of::<delete::Delete>(),
     Row::of::<delete::Restore>(),
     Row::of::<history::Revert>(),
@@ -58,6 +62,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<ideas::Lsd>(),
     Row::of::<list::List>(),
     Row::of::<history::History>(),
+    Row::of::<diff::Diff>(),
     Row::of::<timeline::Timeline>(),
     Row::of::<export::Export>(),
     Row::of::<tags::Tags>(),

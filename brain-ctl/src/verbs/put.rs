@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, Precondition};
 use clap::Args;
 
 use super::page;
@@ -28,6 +28,10 @@ pub(crate) struct Put {
     #[arg(long)]
     allow_empty: bool,
 
+    /// Write only if the page has this version; 0: if there is no page
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<u32>,
+
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
@@ -49,7 +53,10 @@ impl Verb for Put {
             content: input.content,
             origin: input.origin,
             allow_empty: self.allow_empty,
-            expect: None,
+            expect: self.expect.map(|version| match version {
+                0 => Precondition::Absent,
+                version => Precondition::Version(version),
+            }),
         })
     }
 }

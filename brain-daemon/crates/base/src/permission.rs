@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 16] = [
+    const READ: [&str; 17] = [
         "status",
         "get",
         "search",
@@ -62,11 +62,14 @@ mod tests {
         "collector digest",
         "model list",
         "token exchange",
+        "diff",
     ];
 
     /// Operations for callers with the scope `write`.
-    const WRITE: [&str; 9] =
-        ["capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest"];
+    const WRITE: [&str; 10] = [
+        "capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest",
+        "append",
+    ];
 
     /// Every kind of caller, with its highest scope.
     fn callers() -> Vec<(Caller, Scope)> {

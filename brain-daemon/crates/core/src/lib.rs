@@ -296,6 +296,8 @@ impl Brain {
             Request::Costs(r) => self.ask.costs(&r).map(Reply::Costs),
             Request::Ideas(r) => self.ideas.ideas(caller, &r, progress).map(Reply::Ideas),
             Request::IdeaRuns(_) => self.ideas.idea_runs(caller).map(Reply::IdeaRuns),
+            Request::Append(r) => self.pages.append(caller, r).map(Reply::Write),
+            Request::Diff(r) => self.pages.diff(caller, &r).map(Reply::Diff),
         }
     }
 

@@ -1,8 +1,10 @@
 //! Operations on single pages. This file: reading a page, its versions, and reverting to one.
 
+pub(crate) mod append;
 pub(crate) mod broken_links;
 pub(crate) mod capture;
 pub(crate) mod dedup;
+pub(crate) mod diff;
 pub(crate) mod fields;
 pub(crate) mod links;
 pub(crate) mod list;
@@ -145,7 +147,7 @@ impl PageService {
     }
 }
 
-fn version(
+pub(crate) fn version(
     reader: &Reader,
     record: &PageRecord,
     page_ref: &PageRef,

@@ -14,6 +14,7 @@
 
 mod chunk;
 mod content;
+mod diff;
 mod document;
 mod edit;
 mod fence;
@@ -38,6 +39,7 @@ mod yaml;
 
 pub use chunk::chunks;
 pub use content::{NotTextError, NotTextReason, content_digest, content_hash, decode_text, hex};
+pub use diff::{UnifiedDiff, unified_diff};
 pub use document::{Document, file_text};
 pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,

@@ -1,0 +1,87 @@
+//! `brain append` and `brain add`: add text to a page.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use brain_protocol::Fault;
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    input,
+    output::Outcome,
+};
+
+/// Arguments of `append` and `add`.
+#[derive(Debug, Args)]
+struct Arguments {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// Text to add; several words are joined by spaces [default: standard input]
+    #[arg(value_name = "TEXT", allow_negative_numbers = true)]
+    text: Vec<OsString>,
+
+    /// Add to the section under this heading [default: the end of the page]
+    #[arg(long, value_name = "HEADING")]
+    section: Option<String>,
+
+    /// Add the content of a file
+    #[arg(long, value_name = "PATH", conflicts_with = "text")]
+    file: Option<PathBuf>,
+
+    /// Source of the page [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Arguments {
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        let input = input::for_append(self.text, self.file.as_deref())?;
+        let (content, origin) = (input.content, input.origin);
+        context.run(brain_protocol::Append { page, content, origin, section: self.section })
+    }
+}
+
+/// Arguments of `append`.
+#[derive(Debug, Args)]
+pub(crate) struct Append {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl Verb for Append {
+    const NAME: &'static str = "append";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Add text to the end of a page or section";
+    const EXAMPLES: &'static str = "Examples:
+  brain append people/ada \"Born in London\"
+  date | brain append projects/engine --section Log";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.arguments.run(context)
+    }
+}
+
+/// Arguments of `add`.
+#[derive(Debug, Args)]
+pub(crate) struct Add {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl Verb for Add {
+    const NAME: &'static str = "add";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "The same as append";
+    const EXAMPLES: &'static str = "Examples:
+  brain add projects/engine --section Log \"First run\"
+  brain add projects/engine --file notes.md";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        self.arguments.run(context)
+    }
+}

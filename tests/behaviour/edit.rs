@@ -1,0 +1,139 @@
+//! `append`, `diff` and `put --expect`: changes of existing pages.
+
+use std::fs;
+
+use brain_tests::TestHome;
+use serde_json::json;
+
+use crate::terminal::on_a_terminal;
+
+#[test]
+fn append_adds_a_paragraph_and_keeps_the_former_version() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ada", "---\ntitle: Ada\n---\n\n# Ada\n\nShe wrote.\n");
+    let reply = home.json(["append", "people/ada", "Born", "in", "London"]);
+    assert_eq!((&reply["status"], &reply["version"]), (&json!("updated"), &json!(2)));
+    let page = home.get("people/ada");
+    assert_eq!(page["body"], "# Ada\n\nShe wrote.\n\nBorn in London\n");
+    assert_eq!(page["title"], "Ada");
+    let file = fs::read_to_string(home.page_file("people/ada")).unwrap();
+    assert_eq!(page["content"], file.as_str());
+    let former = home.json(["get", "people/ada", "--version", "1"]);
+    assert_eq!(former["body"], "# Ada\n\nShe wrote.\n");
+    assert_eq!(home.search("London"), ["people/ada"]);
+}
+
+#[test]
+fn append_reads_standard_input_and_files() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("log", "one\n");
+    home.brain_with(["append", "log"], b"two\n").expect(0);
+    let file = home.outside().join("three.md");
+    fs::write(&file, "three\n").unwrap();
+    home.brain(["append", "log", "--file", file.to_str().unwrap()]).expect(0);
+    assert_eq!(home.get("log")["body"], "one\n\ntwo\n\nthree\n");
+    let error = home.fault_with(["append", "log"], b" \n", 2);
+    assert_eq!(error["code"], "empty_content");
+    assert_eq!(home.get("log")["version"], 3, "nothing was written");
+}
+
+#[test]
+fn append_and_add_write_to_a_section() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("engine", "# Engine\n\n## Log\n\n- built\n\n## Ideas\n\nMore gears.\n");
+    home.brain(["append", "engine", "--section", "Log", "--", "- oiled"]).expect(0);
+    home.brain(["add", "engine", "--section", "Ideas", "Fewer gears."]).expect(0);
+    assert_eq!(
+        home.get("engine")["body"],
+        "# Engine\n\n## Log\n\n- built\n- oiled\n\n## Ideas\n\nMore gears.\n\nFewer gears.\n"
+    );
+    let error = home.fault(["append", "engine", "--section", "Loog", "x"], 4);
+    assert!(error["message"].as_str().unwrap().contains("## Log"), "{error}");
+    assert_eq!(home.fault(["append", "no/page", "x"], 4)["code"], "not_found");
+}
+
+#[test]
+fn appends_at_the_same_time_are_all_kept() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("log", "begin\n");
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let home = &home;
+            scope.spawn(move || home.brain(["append", "log", &format!("line {n}")]).expect(0));
+        }
+    });
+    let body = home.get("log")["body"].as_str().unwrap().to_owned();
+    for n in 0..8 {
+        assert!(body.contains(&format!("line {n}\n")), "{body}");
+    }
+}
+
+#[test]
+fn append_leaves_the_provenance_of_a_synced_note() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let vault = home.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    fs::write(vault.join("note.md"), "Mine.\n").unwrap();
+    home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
+    home.json(["sync", "vault"]);
+    home.json(["append", "note", "More.", "--source", "vault"]);
+    assert_eq!(fs::read_to_string(vault.join("note.md")).unwrap(), "Mine.\n\nMore.\n");
+    assert_eq!(home.json(["get", "note", "--source", "vault"])["source_kind"], "sync");
+}
+
+#[test]
+fn diff_shows_what_changed_between_two_versions() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let page = |lines: &str| format!("---\ntitle: T\n---\n{lines}");
+    home.put("v", &page("one\ntwo\n"));
+    home.put("v", &page("one\n2\n"));
+    home.put("v", &page("one\n2\nthree\n"));
+    let diff = home.json(["diff", "v"]);
+    assert_eq!((&diff["from"], &diff["to"]), (&json!(2), &json!(3)));
+    assert!(diff["diff"].as_str().unwrap().contains("\n+three\n"), "{diff}");
+    let text = home.brain(["diff", "v", "1"]).expect(0).stdout;
+    assert!(text.starts_with("--- v@1\n+++ v@3\n@@ "), "{text}");
+    assert!(text.contains("\n-two\n") && text.contains("\n+2\n"), "{text}");
+    let back = home.brain(["diff", "v", "3", "2"]).expect(0).stdout;
+    assert!(back.contains("\n-three\n"), "{back}");
+    let first = home.json(["diff", "v", "3", "3"]);
+    assert_eq!((&first["diff"], &first["added"]), (&json!(""), &json!(0)));
+    assert_eq!(home.fault(["diff", "v", "9"], 4)["code"], "unknown_version");
+    home.put("new", "only\n");
+    let diff = home.json(["diff", "new"]);
+    assert_eq!((&diff["from"], &diff["removed"]), (&json!(0), &json!(0)));
+    assert!(diff["diff"].as_str().unwrap().contains("\n+only\n"), "{diff}");
+}
+
+#[test]
+fn diff_is_coloured_on_a_terminal_only() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("v", "one\n");
+    home.put("v", "two\n");
+    let plain = home.brain(["diff", "v"]).expect(0).stdout;
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    let Some((code, shown)) = on_a_terminal(&home, 80, &[], &["diff", "v"]) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("\u{1b}[1;31m-one\u{1b}[0m"), "{shown:?}");
+    assert!(shown.contains("\u{1b}[32m+two\u{1b}[0m"), "{shown:?}");
+}
+
+#[test]
+fn put_with_an_expected_version_never_overwrites_another_change() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    assert_eq!(home.json_with(["put", "p", "--expect", "0"], b"one\n")["status"], "created");
+    let error = home.fault_with(["put", "p", "--expect", "0"], b"other\n", 1);
+    assert_eq!(error["code"], "conflict");
+    assert_eq!(home.json_with(["put", "p", "--expect", "1"], b"two\n")["version"], 2);
+    let error = home.fault_with(["put", "p", "--expect", "1"], b"three\n", 1);
+    assert!(error["message"].as_str().unwrap().contains("version 2"), "{error}");
+    assert_eq!(home.get("p")["body"], "two\n");
+}
