@@ -344,7 +344,8 @@ mod tests {
         // A telephone call has no command, and runs are listed with a flag of two commands.
         const NO_COMMAND: [&str; 2] = ["voice", "idea runs"];
         // These commands work without a daemon, or with the operation of another command.
-        const NO_OPERATION: [&str; 6] = ["serve", "service", "config", "completions", "man", "add"];
+        const NO_OPERATION: [&str; 7] =
+            ["serve", "service", "config", "completions", "man", "add", "edit"];
         let mut root = tree();
         root.build();
         let mut unmatched: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();

@@ -9,6 +9,7 @@
 mod args;
 mod connect;
 mod context;
+mod editor;
 mod fail;
 mod home;
 mod input;

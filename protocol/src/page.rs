@@ -173,6 +173,8 @@ pub enum Origin {
     File(String),
     /// An AI client, with the origin that it states.
     Agent(Option<String>),
+    /// An editor that `brain edit` opened.
+    Editor,
 }
 
 /// `brain put`: stores a page under a slug.

@@ -1,8 +1,8 @@
-//! `append`, `diff` and `put --expect`: changes of existing pages.
+//! `edit`, `append`, `diff` and `put --expect`: changes of existing pages.
 
 use std::fs;
 
-use brain_tests::TestHome;
+use brain_tests::{Run, TestHome, program, run};
 use serde_json::json;
 
 use crate::terminal::on_a_terminal;
@@ -136,4 +136,128 @@ fn put_with_an_expected_version_never_overwrites_another_change() {
     let error = home.fault_with(["put", "p", "--expect", "1"], b"three\n", 1);
     assert!(error["message"].as_str().unwrap().contains("version 2"), "{error}");
     assert_eq!(home.get("p")["body"], "two\n");
+}
+
+/// Runs `brain edit` with a shell script as the editor; `$1` is the file.
+fn edit(home: &TestHome, script: &str, args: &[&str]) -> Run {
+    let path = home.outside().join("editor.sh");
+    fs::write(&path, script).unwrap();
+    let mut command = home.command("brain");
+    command.arg("edit").args(args).env("TMPDIR", home.outside());
+    command.env("BRAIN", program("brain"));
+    run(with_editor(command, &format!("sh {}", path.display())), b"")
+}
+
+fn with_editor(mut command: std::process::Command, editor: &str) -> std::process::Command {
+    command.env("EDITOR", editor);
+    command
+}
+
+/// Returns the directories that `edit` left.
+fn kept(home: &TestHome) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(home.outside()).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.display().to_string().contains("brain-edit-")).collect()
+}
+
+#[test]
+fn edit_stores_what_the_editor_saved() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ada", "---\ntitle: Ada\n---\n\nShe wrote.\n");
+    let done = edit(&home, "sed -i s/wrote/programmed/ \"$1\"", &["people/ada"]).expect(0);
+    assert!(done.stdout.starts_with("updated people/ada\n"), "{done:?}");
+    assert_eq!(home.get("people/ada")["body"], "She programmed.\n");
+    assert_eq!(home.get("people/ada")["version"], 2);
+    let done = edit(&home, "cat \"$1\" > /dev/null", &["people/ada"]).expect(0);
+    assert!(done.stdout.starts_with("unchanged people/ada"), "{done:?}");
+    assert_eq!(home.get("people/ada")["version"], 2);
+    assert!(kept(&home).is_empty());
+}
+
+#[test]
+fn edit_merges_a_change_of_other_lines() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("list", "milk\n\nbread\n\nsalt\n");
+    let script = "printf 'milk\\n\\nbread\\n\\npepper\\n' | \"$BRAIN\" put list > /dev/null
+sed -i s/milk/oat/ \"$1\"";
+    let done = edit(&home, script, &["list"]).expect(0);
+    assert!(done.stderr.contains("changed meanwhile"), "{done:?}");
+    let body = home.get("list")["body"].as_str().unwrap().to_owned();
+    assert!(body.contains("oat\n\nbread\n\npepper\n"), "{body}");
+    assert!(!body.contains("<<<"), "{body}");
+}
+
+#[test]
+fn edit_opens_both_versions_of_a_conflict() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("note", "one\n");
+    let script = "if grep -q '<<<<<<< your text' \"$1\"; then
+    grep -q '^theirs$' \"$1\" && grep -q '^mine$' \"$1\" || exit 1
+    sed -i -e '/^[<=>]\\{7\\}/d' \"$1\"
+else
+    printf 'theirs\\n' | \"$BRAIN\" put note > /dev/null
+    printf 'mine\\n' > \"$1\"
+fi";
+    edit(&home, script, &["note"]).expect(0);
+    let page = home.get("note");
+    let body = page["body"].as_str().unwrap();
+    assert!(body.contains("mine\n") && body.contains("theirs\n"), "{body}");
+    assert_eq!(page["version"], 3);
+    assert!(kept(&home).is_empty());
+}
+
+#[test]
+fn edit_keeps_a_text_that_is_not_stored() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("note", "one\n");
+    // The editor fails.
+    let done = edit(&home, "echo mine > \"$1\"; exit 3", &["note"]).expect(1);
+    let file = kept(&home).pop().unwrap().join("note.md");
+    assert!(done.stderr.contains(&file.display().to_string()), "{done:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+    fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    // Marks are left.
+    let script = "if grep -q '<<<<<<<' \"$1\"; then exit 0; fi
+printf 'theirs\\n' | \"$BRAIN\" put note > /dev/null
+echo mine > \"$1\"";
+    let done = edit(&home, script, &["note"]).expect(1);
+    assert!(done.stderr.contains("conflict marks"), "{done:?}");
+    let file = kept(&home).pop().unwrap().join("note.md");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("mine\n") && text.contains("theirs\n"), "{text}");
+    fs::remove_dir_all(file.parent().unwrap()).unwrap();
+    assert!(home.get("note")["body"] == "theirs\n");
+    // The daemon refuses it.
+    let script = "printf -- '---\\na: [\\n---\\nx\\n' > \"$1\"";
+    let done = edit(&home, script, &["note"]).expect(1);
+    assert!(done.stderr.contains("your text is in"), "{done:?}");
+    assert_eq!(kept(&home).len(), 1);
+}
+
+#[test]
+fn edit_of_a_note_in_a_directory_adds_no_lines() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let vault = home.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    fs::write(vault.join("note.md"), "Mine.\n").unwrap();
+    home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
+    home.json(["sync", "vault"]);
+    edit(&home, "echo More. >> \"$1\"", &["note", "--source", "vault"]).expect(0);
+    assert_eq!(fs::read_to_string(vault.join("note.md")).unwrap(), "Mine.\nMore.\n");
+    assert_eq!(home.json(["get", "note", "--source", "vault"])["source_kind"], "sync");
+}
+
+#[test]
+fn edit_begins_a_page_only_if_told() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let done = edit(&home, "echo x > \"$1\"", &["new/page"]).expect(4);
+    assert!(done.stderr.contains("no page \"new/page\""), "{done:?}");
+    edit(&home, "echo x > \"$1\"", &["new/page", "--new"]).expect(0);
+    assert_eq!(home.get("new/page")["body"], "x\n");
+    edit(&home, "true", &["other", "--new"]).expect(2);
 }

@@ -4,9 +4,10 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 40] = [
     "capture",
     "put",
+    "edit",
     "append",
     "add",
     "diff",

@@ -14,6 +14,7 @@ mod costs;
 mod delete;
 mod diff;
 mod doctor;
+mod edit;
 mod embed;
 mod export;
 mod get;
@@ -48,6 +49,7 @@ use crate::{args::Row, fail};
 pub(crate) static ALL: &[Row] = &[
     Row::of::<capture::Capture>(),
     Row::of::<put::Put>(),
+    Row::of::<edit::Edit>(),
     Row::of::<append::Append>(),
     Row::of::<append::Add>(),
     Row::of::<delete::Delete>(),

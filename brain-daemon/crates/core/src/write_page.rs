@@ -23,6 +23,7 @@ pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
         Origin::Agent(None) => format!("mcp:{}", caller.name),
         Origin::Argument => "cli:argument".into(),
         Origin::Stdin => "cli:stdin".into(),
+        Origin::Editor => "cli:editor".into(),
         Origin::File(path) => format!("file://{path}"),
     }
 }
@@ -51,7 +52,7 @@ pub(crate) fn origin_route(
 ) -> &'static IngestRoute {
     match origin {
         Origin::Agent(_) => &MCP,
-        Origin::Argument | Origin::Stdin | Origin::File(_) => command_line,
+        Origin::Argument | Origin::Stdin | Origin::File(_) | Origin::Editor => command_line,
     }
 }
 
@@ -100,6 +101,7 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
         Origin::Stdin => "standard input".into(),
         Origin::File(path) => path.clone(),
         Origin::Agent(_) => "the content".into(),
+        Origin::Editor => "the text".into(),
     }
 }
 

@@ -7,7 +7,7 @@ use brain_protocol::{
 };
 
 use crate::pages::capture::PageWrite;
-use crate::provenance::{INGEST_KEYS, IngestRoute, PUT_PAGE, move_false_claims};
+use crate::provenance::{INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims};
 use crate::write_page::{
     check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
     stored_document, written_page,
@@ -59,10 +59,16 @@ impl PageService {
         let page_slug = slug.clone();
         let replaces = self.digest_of_own_file(caller, &source, request)?;
         let (Document { frontmatter: sent, body }, text) = (document.clone(), document);
+        let is_edit = request.origin == Origin::Editor;
         let build_page = move |previous: Option<Provenance>| {
             let Document { mut frontmatter, body } = text.clone();
-            let provenance =
-                route.provenance_of_text(&frontmatter, uri.clone(), now, previous.as_ref());
+            // An edit of the owner's own page leaves its provenance as it is, so that a note from a
+            // directory gets no new lines.
+            let own = previous.as_ref().filter(|own| !is_from_outside(own.source_kind.as_deref()));
+            let provenance = match own.filter(|_| is_edit) {
+                Some(own) => own.clone(),
+                None => route.provenance_of_text(&frontmatter, uri.clone(), now, previous.as_ref()),
+            };
             move_false_claims(&mut frontmatter, &provenance, previous.as_ref());
             let document = Document { frontmatter: frontmatter.clone(), body };
             let captured_at = frontmatter.get("captured_at");

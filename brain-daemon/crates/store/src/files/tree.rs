@@ -109,6 +109,25 @@ impl Tree {
         Err(io::Error::other("other programs change it again and again"))
     }
 
+    /// Moves a file to another path, with its mode and owner. Does nothing if there is no file, or
+    /// if there is one at the other path.
+    ///
+    /// # Errors
+    /// When the file system refuses.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let Some(old) = self.entry(from)? else { return Ok(()) };
+        if !matches!(old.read()?, EntryState::File(_)) {
+            return Ok(());
+        }
+        let new = self.create_entry(to)?;
+        match rename_new(&old.dir, &old.name, &new.dir, &new.name) {
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
     /// Checks the replaced file, which is at `out` now. If it is not brain's own, exchanges the two
     /// again.
     fn inspect(

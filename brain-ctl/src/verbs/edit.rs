@@ -1,0 +1,171 @@
+//! `brain edit`: opens a page in the owner's editor and stores what was saved.
+
+use brain_protocol::{
+    Fault, FaultCode, Get, Origin, Page, PageRef, Precondition, Put, WriteReply, WriteStatus,
+};
+use clap::Args;
+use diffy::{ConflictStyle, IncompleteHunkStyle, MergeOptions};
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    editor::EditedFile,
+    output::{self, Outcome},
+};
+
+/// Arguments of `edit`.
+#[derive(Debug, Args)]
+pub(crate) struct Edit {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// Begin a page that does not exist yet
+    #[arg(long)]
+    new: bool,
+
+    /// Source of the page [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Edit {
+    const NAME: &'static str = "edit";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Edit a page in $VISUAL or $EDITOR";
+    const EXAMPLES: &'static str = "Examples:
+  brain edit people/ada
+  EDITOR=nano brain edit people/grace --new";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        let base = match self.new {
+            true => None,
+            false => Some(context.call(Get { page: page.clone(), version: None })?),
+        };
+        let name = format!("{}.md", page.slug.name());
+        let file = EditedFile::create(&name, base.as_ref().map_or("", |page| &page.content))?;
+        let edit = Editing { context, page, base, has_marks: false };
+        match edit.save(&file) {
+            Ok(reply) => {
+                file.remove();
+                context.show(&reply)
+            }
+            Err(fault) => Err(file.keep(fault)),
+        }
+    }
+}
+
+/// An edit in progress.
+struct Editing<'a> {
+    context: &'a Context,
+    page: PageRef,
+    /// The page as it was last read; `None` for a new one.
+    base: Option<Page>,
+    /// Whether the file was given conflict marks.
+    has_marks: bool,
+}
+
+impl Editing<'_> {
+    /// Opens the editor and stores the text, until it is stored against the version it belongs to.
+    fn save(mut self, file: &EditedFile) -> Result<WriteReply, Fault> {
+        let first = file.open()?;
+        if first == self.base_text().as_bytes() {
+            return self.unchanged();
+        }
+        let mut text = first;
+        loop {
+            if self.has_marks && contains_marks(&text) {
+                let message = "the text still has conflict marks, so it was not stored";
+                return Err(Fault::new(FaultCode::Conflict, message));
+            }
+            match self.put(text.clone()) {
+                Err(fault) if fault.code == FaultCode::Conflict => {
+                    text = self.merge(text, file)?;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn put(&self, content: Vec<u8>) -> Result<WriteReply, Fault> {
+        let version = self.base.as_ref().map(|page| page.version);
+        self.context.call(Put {
+            page: self.page.clone(),
+            content,
+            origin: Origin::Editor,
+            allow_empty: false,
+            expect: Some(version.map_or(Precondition::Absent, Precondition::Version)),
+        })
+    }
+
+    /// Merges the text with the page as it is now. If both changed the same lines, opens the editor
+    /// with both. Returns the new text.
+    fn merge(&mut self, text: Vec<u8>, file: &EditedFile) -> Result<Vec<u8>, Fault> {
+        let now = self.context.call(Get { page: self.page.clone(), version: None })?;
+        let mine = String::from_utf8(text)
+            .map_err(|_| Fault::new(FaultCode::BinaryContent, "the text is not UTF-8"))?;
+        let merged = MergeOptions::new()
+            .set_conflict_style(ConflictStyle::Merge)
+            .set_incomplete_hunk_style(IncompleteHunkStyle::Git)
+            .merge(self.base_text(), &mine, &now.content);
+        let (slug, version) = (self.page.slug.clone(), now.version);
+        self.base = Some(now);
+        match merged {
+            Ok(merged) => {
+                file.write(&merged)?;
+                output::notice(&format!(
+                    "{slug} changed meanwhile (version {version}); both changes are in the page now"
+                ));
+                Ok(merged.into_bytes())
+            }
+            Err(marked) => {
+                let marked = marked
+                    .replace("<<<<<<< ours\n", "<<<<<<< your text\n")
+                    .replace(">>>>>>> theirs\n", &format!(">>>>>>> version {version}\n"));
+                file.write(&marked)?;
+                self.has_marks = true;
+                output::notice(&format!(
+                    "{slug} changed meanwhile (version {version}); \
+                     choose between the lines <<<<<<< and >>>>>>>"
+                ));
+                file.open()
+            }
+        }
+    }
+
+    fn base_text(&self) -> &str {
+        self.base.as_ref().map_or("", |page| &page.content)
+    }
+
+    fn unchanged(self) -> Result<WriteReply, Fault> {
+        let Some(page) = self.base else {
+            return Err(Fault::new(
+                FaultCode::EmptyContent,
+                "the text is empty; nothing was stored",
+            ));
+        };
+        Ok(WriteReply {
+            slug: page.slug,
+            status: WriteStatus::Unchanged,
+            duplicate: true,
+            chunks: page.chunks,
+            content_hash: page.content_hash,
+            written: false,
+            path: page.source_path.unwrap_or_default(),
+            source_id: page.source_id,
+            source_kind: page.source_kind,
+            source_uri: page.source_uri,
+            captured_at: None,
+            warnings: Vec::new(),
+            version: page.version,
+        })
+    }
+}
+
+/// Returns whether a text has a beginning and an end of a conflict.
+fn contains_marks(text: &[u8]) -> bool {
+    let has = |mark: &[u8]| text.split(|&b| b == b'\n').any(|line| line.starts_with(mark));
+    has(b"<<<<<<< ") && has(b">>>>>>> ")
+}
