@@ -372,7 +372,12 @@ impl Draft<'_> {
     }
 
     /// Returns a free path for a new page: the slug's, unless another page has it.
-    pub(super) fn free_path(&mut self, source: &SourceId, slug: &Slug, id: u64) -> Result<String, StoreError> {
+    pub(super) fn free_path(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        id: u64,
+    ) -> Result<String, StoreError> {
         let mut path = page::file_path(slug);
         let is_taken = self.paths.get((source.as_str(), path.as_str()))?.is_some();
         if is_taken {

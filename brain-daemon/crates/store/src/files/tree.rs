@@ -121,7 +121,9 @@ impl Tree {
         }
         let new = self.create_entry(to)?;
         match rename_new(&old.dir, &old.name, &new.dir, &new.name) {
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {
+            Err(e)
+                if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) =>
+            {
                 Ok(())
             }
             other => other,
