@@ -164,7 +164,7 @@ fn answers_without_citations_have_a_hint() {
         (reply["answer"].as_str(), reply["citations"].as_array().map(Vec::len)),
         (Some("It was Turing."), Some(0))
     );
-    assert!(reply["hint"].as_str().unwrap().contains("names no passage"), "{reply}");
+    assert!(reply["hint"].as_str().unwrap().contains("cites none of your passages"), "{reply}");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn on_a_full_disk_only_writes_fail() {
             message.contains(home.path().to_str().unwrap()) && message.contains("MB"),
             "{message}"
         );
-        assert!(hint.contains("make room"), "{hint}");
+        assert!(hint.contains("free space"), "{hint}");
     }
     for args in [
         &["delete", "kept/1"][..],

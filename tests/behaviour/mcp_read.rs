@@ -208,7 +208,7 @@ fn cursors_survive_edits_and_fit_only_their_own_list() {
         with("query", json!({ "query": "alpha", "type": "note" }), &cursor)
             .contains("other arguments")
     );
-    assert!(with("list_pages", json!({}), &cursor).contains("of another tool"));
+    assert!(with("list_pages", json!({}), &cursor).contains("belongs to another tool"));
     for forged in ["1", "AAAA", "../..", "ÿ", &"x".repeat(200_000)] {
         let refused = with("query", request_arguments.clone(), &json!(forged));
         assert!(

@@ -93,7 +93,7 @@ fn a_redirect_uri_that_is_almost_right_is_refused() {
         let page = site.public(&ask).expect(400);
         assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
         assert!(
-            page.header("location").is_none() && page.body.contains("You were not sent back"),
+            page.header("location").is_none() && page.body.contains("You were not redirected"),
             "{pairs:?}"
         );
         let plain = site.public(&ask.header("Accept", "application/json")).expect(400);
@@ -498,7 +498,7 @@ fn errors_of_unapproved_clients_do_not_redirect() {
     for wrong in [("response_type", "token"), ("scope", "admin"), ("code_challenge", "")] {
         let page = site.public(&HttpRequest::get(&authorize(&client, &[wrong]))).expect(400);
         assert!(
-            page.header("location").is_none() && page.body.contains("You were not sent back"),
+            page.header("location").is_none() && page.body.contains("You were not redirected"),
             "{page:?}"
         );
     }

@@ -59,7 +59,7 @@ fn a_restore_under_a_limit_is_refused_and_leaves_no_store() {
             assert_eq!(error["code"], "disk_full", "{name}, {blocks}: {error}");
             let store = new_home.path().join("brain.redb");
             let message = error["message"].as_str().unwrap();
-            assert!(message.contains("limit on the size of files"), "{name}, {blocks}: {message}");
+            assert!(message.contains("limit on file sizes"), "{name}, {blocks}: {message}");
             assert!(message.contains(store.to_str().unwrap()), "{name}, {blocks}: {message}");
             assert_hint(error["hint"].as_str().unwrap());
             let left: Vec<_> =
@@ -81,7 +81,7 @@ fn a_daemon_that_cannot_make_its_store_under_a_limit_says_so() {
     let store = home.path().join("brain.redb");
     let output = limited(&home, 100, EXECUTE, "brain", &["capture", "a thought"]).expect(6);
     assert!(output.stderr.contains("brain-daemon could not start"), "{output:?}");
-    assert!(output.stderr.contains("limit on the size of files"), "{output:?}");
+    assert!(output.stderr.contains("limit on file sizes"), "{output:?}");
     assert!(output.stderr.contains(store.to_str().unwrap()), "{output:?}");
     assert_hint(&output.stderr);
     let left: Vec<_> =

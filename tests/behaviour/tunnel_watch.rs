@@ -360,7 +360,7 @@ fn doctor_reports_the_state_of_the_tunnel() {
     use CheckStatus::{Fail, Ok, Warn};
     assert_eq!(tunnel_check(&Fixture::new("")), (Ok, "off (`tunnel.provider`)".into(), None));
     let fixture = Fixture::new(&config_with_number(""));
-    assert_eq!(tunnel_check(&fixture), (Ok, "not tunnel_check yet".into(), None));
+    assert_eq!(tunnel_check(&fixture), (Ok, "not checked yet".into(), None));
     fixture.check_and_advance();
     let (status, message, hint) = tunnel_check(&fixture);
     assert_eq!((status, hint.as_deref()), (Warn, Some("brain tunnel status")), "{message}");
@@ -478,7 +478,7 @@ fn an_unused_token_is_not_reported_as_valid() {
     let setup = fixture.setup();
     let step = setup.steps.iter().find(|step| step.name == "authtoken").unwrap();
     assert_eq!(step.status, "warned", "{step:?}");
-    assert!(step.message.contains("is not used"), "{step:?}");
+    assert!(step.message.contains("does not use the token"), "{step:?}");
     assert_eq!(setup.status, "passed", "{setup:?}");
 }
 
