@@ -1,4 +1,4 @@
-//! What comes over the network: a payload is a document that survives its file, no longer than what came by much.
+//! A payload from the network becomes a document that survives its file and is hardly longer.
 #![no_main]
 
 use brain_page::{payload, Document, MediaType};

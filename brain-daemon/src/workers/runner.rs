@@ -1,6 +1,6 @@
 //! Runs the background workers: rounds, restarts after failures, and the end.
 //!
-//! A worker that panics or ends by itself is noticed at once, logged, and made anew after a pause
+//! A worker that panics or ends by itself is noticed at once, logged, and restarted after a pause
 //! that doubles with each failure. Each worker's state is in [`WorkerStates`].
 
 use std::any::Any;

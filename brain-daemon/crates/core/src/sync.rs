@@ -230,7 +230,7 @@ impl SyncService {
         }
         for path in &found.repositories {
             tally.warn(format!(
-                "{path} is a git work tree of its own: its files are taken in, it is not pulled"
+                "{path} is a git work tree of its own: its files are stored, but it is not pulled"
             ));
         }
         let files_without_page = files_without_page(&reader, id, &root, &survey, options)?;
@@ -264,7 +264,7 @@ impl SyncService {
             let message =
                 format!("the sync of \"{id}\" ended early, after {done} of {total} files");
             Err(Fault::new(FaultCode::Cancelled, message)
-                .hint("what was taken in stays; the next `brain sync` goes on from there"))
+                .hint("the files stored so far stay; the next `brain sync` continues"))
         };
         go_on(done)?;
         let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();

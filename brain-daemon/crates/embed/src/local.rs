@@ -250,7 +250,7 @@ impl Embedder for Local {
         let unused = state.engine.as_ref().is_some_and(|engine| Arc::strong_count(engine) == 1);
         if unused && state.used.elapsed() >= idle {
             state.engine = None;
-            tracing::debug!("let go of the sentence model");
+            tracing::debug!("unloaded the sentence model");
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn embedding(brain: &Brain) -> Result<Finding, Fault> {
     let standing = brain.embedding.meaning_status();
     let Some(model) = standing.model else {
         return ok(
-            "none: search goes by words; `brain model install all-minilm-l6-v2` adds what is meant",
+            "none: search goes by words; `brain model install all-minilm-l6-v2` adds search by meaning",
         );
     };
     if let Some((problem, hint)) = standing.problem {
@@ -56,7 +56,7 @@ pub(super) fn embedding(brain: &Brain) -> Result<Finding, Fault> {
     let with = format!("{} with {model}", standing.provider);
     let missing = match standing.missing {
         0 => String::new(),
-        n => format!(", {n} pages wait for theirs"),
+        n => format!(", {n} pages have no vectors yet"),
     };
     ok(format!("{with}: {} pages, {} windows{missing}", standing.pages, standing.windows))
 }

@@ -111,7 +111,7 @@ impl Tally {
         }
         if report.failed_total > 0 {
             let what = if report.failed_total == 1 { "file" } else { "files" };
-            problems.push(format!("{} {what} could not be taken in", report.failed_total));
+            problems.push(format!("{} {what} could not be stored", report.failed_total));
         }
         report.status = match (report.held_back, problems.is_empty()) {
             (1.., _) => "held_back",

@@ -33,7 +33,7 @@ pub(super) fn changed(path: &Path) -> EmbedError {
     EmbedError {
         kind: EmbedErrorKind::Changed,
         message: format!(
-            "the model's file {} is another than before: vectors are made anew",
+            "the model's file {} is different from before: all vectors are computed again",
             shown(path)
         ),
         hint: Some("`brain model list` shows how far that is".into()),

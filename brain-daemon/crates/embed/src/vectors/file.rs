@@ -75,7 +75,7 @@ impl VectorFile {
         drop(from);
         let lost = (good < length).then(|| {
             format!(
-                "{} is damaged behind byte {good} of {length}: the vectors there are made anew",
+                "{} is damaged behind byte {good} of {length}: the vectors after it are computed again",
                 name_of(&log.path)
             )
         });
