@@ -23,8 +23,8 @@ use std::{
 
 use brain_protocol::{
     Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
-    Request, Slug, SourceId, Stop, StopReply, WriteReply, WriteStatus, decode, encode, read_frame,
-    write_frame,
+    Request, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus, decode, encode,
+    read_frame, write_frame,
 };
 
 /// The length of the fake daemon's page: more than the buffer of a pipe.
@@ -171,6 +171,8 @@ fn answers(request: Request) -> Vec<Answer> {
             ingested_via: None,
             ingested_at: None,
             version: 1,
+            trust: TrustLevel::Owner,
+            outside_lines: Vec::new(),
         })),
         Request::Import(_) => {
             return vec![

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PageRef, Slug, SourceId};
+use crate::{PageRef, Slug, SourceId, TrustLevel};
 
 /// `brain tags`: lists all tags, or lists and changes those of a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,6 +143,8 @@ pub struct LinkRow {
     pub status: String,
     /// The interface that the page at the other end came through.
     pub source_kind: Option<String>,
+    /// Who wrote the title of the page at the other end.
+    pub trust: TrustLevel,
 }
 
 /// `brain graph`: lists the pages around a page.
@@ -183,6 +185,8 @@ pub struct GraphNode {
     pub depth: u32,
     /// The interface it came through.
     pub source_kind: Option<String>,
+    /// Who wrote its title.
+    pub trust: TrustLevel,
 }
 
 /// A link between two `nodes`, by their positions.
@@ -274,4 +278,6 @@ pub struct TimelineRow {
     pub source_id: SourceId,
     /// The interface that the page came through.
     pub source_kind: Option<String>,
+    /// Who wrote the line.
+    pub trust: TrustLevel,
 }

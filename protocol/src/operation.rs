@@ -19,7 +19,7 @@ use crate::{
     Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
     SourceRemove, SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
     Tags, TagsReply, Timeline, TimelineReply, TokenCreate, TokenCreateReply, TokenList,
-    TokenRevoke, TokenRevokeReply, Tokens, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
     TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
     TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
@@ -213,6 +213,7 @@ operations! {
     IdeaRuns, "idea runs", Admin => IdeaRunsReply;
     Append, "append", Write => WriteReply;
     Diff, "diff", Read => DiffReply;
+    Trust, "trust", Admin => WriteReply;
 }
 
 #[cfg(test)]

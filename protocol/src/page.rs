@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId};
+use crate::{MarkedLines, Slug, SourceId, TrustLevel};
 
 /// Identifies a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,10 @@ pub struct Page {
     pub ingested_at: Option<String>,
     /// The number of this version.
     pub version: u32,
+    /// Who wrote it.
+    pub trust: TrustLevel,
+    /// The lines that somebody other than its author wrote, in order.
+    pub outside_lines: Vec<MarkedLines>,
 }
 
 /// `brain list`: lists pages.
@@ -140,6 +144,8 @@ pub struct PageRow {
     pub recoverable_until: Option<String>,
     /// The interface it came through.
     pub source_kind: Option<String>,
+    /// Who wrote what this row shows.
+    pub trust: TrustLevel,
 }
 
 /// `brain capture`: stores a new page.
@@ -358,4 +364,12 @@ pub struct VersionRow {
     pub content_hash: String,
     /// Length of the body in bytes.
     pub bytes: u64,
+    /// The interface that this version came through, if it is known.
+    pub written_via: Option<String>,
+    /// `owner`, or the client or place that it came from, if it is known.
+    pub written_by: Option<String>,
+    /// Who wrote the page as it was.
+    pub trust: TrustLevel,
+    /// The lines that somebody other than the page's author wrote, in order.
+    pub outside_lines: Vec<MarkedLines>,
 }

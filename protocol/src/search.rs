@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Slug, SourceId};
+use crate::{Slug, SourceId, TrustLevel};
 
 /// `brain search`: finds pages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -79,6 +79,8 @@ pub struct Hit {
     pub source_uri: Option<String>,
     /// The page's address on the web.
     pub url: Option<String>,
+    /// Who wrote the title and the snippet.
+    pub trust: TrustLevel,
 }
 
 /// One part of a score.

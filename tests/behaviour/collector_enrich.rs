@@ -6,6 +6,7 @@ use brain_collector::{JournalEvent, Stream};
 use brain_core::NoProgress;
 use brain_protocol::{
     CollectorEnrich, CollectorEnrichReply, FaultCode, HistoryReply, Reply, Request, SourceId,
+    TrustLevel,
 };
 use serde_json::{Value, json};
 
@@ -32,11 +33,16 @@ fn known_people_get_a_dated_line_once() {
     let page = fixture.page("people/ann-lee");
     let expected = format!("Knows compilers.\n\n## Timeline\n\n{line}\n- 2026-01-01 | Met her\n");
     assert_eq!(page.body, expected);
-    // The page's provenance now includes outside text.
-    assert_eq!(page.source_kind.as_deref(), Some("collector"));
-    assert_eq!(page.source_uri.as_deref(), Some("https://x.com/ann_lee"));
+    // The page is still the owner's; the line is marked as outside text.
+    assert_eq!(page.source_kind.as_deref(), Some("put_page"));
+    assert_eq!((page.trust, page.outside_lines.len()), (TrustLevel::Mixed, 1));
+    let mark = &page.outside_lines[0];
+    assert_eq!(mark.source_kind, "collector");
+    assert_eq!(mark.source_uri, "https://x.com/ann_lee");
+    let marked = page.content.lines().nth(mark.first as usize - 1);
+    assert_eq!((marked, mark.last), (Some(line), mark.first));
     let file = std::fs::read_to_string(fixture.file("people/ann-lee")).unwrap();
-    assert!(file.contains(line) && file.contains("source_kind: collector"), "{file}");
+    assert!(file.contains(line), "{file}");
     let Ok(Reply::History(HistoryReply { versions, .. })) =
         fixture.ask(Request::History(named("people/ann-lee").into()))
     else {

@@ -112,6 +112,7 @@ mod terminal;
 mod time;
 mod together;
 mod torn;
+mod trust;
 mod tunnel_daemon;
 mod tunnel_proof;
 mod tunnel_replay;

@@ -153,6 +153,20 @@ fn check_schema_84(home: &TestHome) {
     assert_eq!(home.json(["history", "places/harbour"])["versions"].as_array().unwrap().len(), 2);
 }
 
+/// Checks the contents of the golden store of schema 85: pages and versions without authors.
+fn check_schema_85(home: &TestHome) {
+    let mut all = slugs(&home.json(["list"])["pages"]);
+    all.sort();
+    assert_eq!(all, ["companies/acme", "inbox/2026-11-23-1dd325fe", "places/harbour"]);
+    let harbour = home.get("places/harbour");
+    assert_eq!(harbour["body"], "# Harbour\n\nSecond words. See [[companies/acme]].\n");
+    assert_eq!((&harbour["source_kind"], &harbour["trust"]), (&"put_page".into(), &"owner".into()));
+    assert_eq!(harbour["outside_lines"], json!([]));
+    let history = home.json(["history", "places/harbour"]);
+    let versions = history["versions"].as_array().unwrap();
+    assert!(versions.len() == 2 && versions[1]["written_by"].is_null(), "{history}");
+}
+
 type CheckStore = fn(&TestHome);
 const GOLDEN: &[(u64, CheckStore)] = &[
     (80, check_schema_80),
@@ -160,6 +174,7 @@ const GOLDEN: &[(u64, CheckStore)] = &[
     (82, check_schema_82),
     (83, check_schema_83),
     (84, check_schema_84),
+    (85, check_schema_85),
 ];
 
 #[test]
@@ -170,7 +185,7 @@ fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
         let daemon = home.daemon();
         check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 85);
+        assert!(now >= 86);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
         // The migrated store can be written, checked, backed up and restored.

@@ -50,6 +50,7 @@ pub(crate) fn requests() -> Vec<Request> {
             estimate: true,
         }),
         Request::IdeaRuns(IdeaRuns),
+        Request::Trust(Trust { page: PageRef { source: None, slug: slug("people/ada") } }),
     ]
 }
 
@@ -70,6 +71,7 @@ fn hit() -> Hit {
         source_kind: None,
         source_uri: None,
         url: None,
+        trust: TrustLevel::Mixed,
     }
 }
 

@@ -3,7 +3,7 @@
 use brain_protocol::{Fault, Page};
 use clap::Args;
 
-use super::page;
+use super::{page, trust};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -47,5 +47,9 @@ impl Show for Page {
 
     fn quiet(&self, t: &mut Text) {
         t.page(&self.content);
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.outside_lines.iter().map(trust::sentence).collect()
     }
 }

@@ -3,7 +3,7 @@
 use brain_protocol::Fault;
 use clap::Args;
 
-use super::page;
+use super::{page, trust::line_range};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -38,6 +38,8 @@ impl Verb for History {
 const COLUMNS: &[Column] = &[
     Column::fixed("VERSION").right(),
     Column::fixed("WRITTEN"),
+    Column::flexible("BY", 6).optional(4),
+    Column::flexible("THEIR LINES", 6).optional(5),
     Column::fixed("SIZE").right().optional(2),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 8).optional(1),
@@ -49,9 +51,13 @@ impl Show for brain_protocol::HistoryReply {
         for version in &self.versions {
             let number = format!("{}{}", if version.current { "*" } else { "" }, version.version);
             let written = minute(&version.written_at);
+            let author = version.written_by.as_deref().unwrap_or("-");
+            let lines: Vec<String> = version.outside_lines.iter().map(line_range).collect();
             table.row([
                 &number,
                 &written,
+                author,
+                &lines.join(", "),
                 &bytes(version.bytes),
                 &version.page_type,
                 &version.title,

@@ -38,6 +38,7 @@ mod sync;
 mod tags;
 mod timeline;
 mod token;
+mod trust;
 mod tunnel;
 mod write_reply;
 
@@ -55,6 +56,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<delete::Delete>(),
     Row::of::<delete::Restore>(),
     Row::of::<history::Revert>(),
+    Row::of::<trust::Trust>(),
     Row::of::<import::Import>(),
     Row::of::<sync::Sync>(),
     Row::of::<get::Get>(),

@@ -34,6 +34,7 @@ pub struct Caller {
     pub name: String,
     scopes: Scopes,
     visibility: Visibility,
+    is_model: bool,
 }
 
 impl Caller {
@@ -41,13 +42,31 @@ impl Caller {
     /// everything.
     #[must_use]
     pub fn local(uid: u32) -> Self {
-        Self { name: format!("uid {uid}"), scopes: Scopes::ADMIN, visibility: Visibility::All }
+        Self {
+            name: format!("uid {uid}"),
+            scopes: Scopes::ADMIN,
+            visibility: Visibility::All,
+            is_model: false,
+        }
     }
 
     /// Returns a caller with a grant.
     #[must_use]
     pub fn granted(name: impl Into<String>, scopes: Scopes, visibility: Visibility) -> Self {
-        Self { name: name.into(), scopes, visibility }
+        Self { name: name.into(), scopes, visibility, is_model: false }
+    }
+
+    /// Returns this caller as a model that acts for it: with the same scopes, but text that it
+    /// writes is from outside.
+    #[must_use]
+    pub fn as_model(self) -> Self {
+        Self { is_model: true, ..self }
+    }
+
+    /// Returns whether a model acts for the caller.
+    #[must_use]
+    pub fn is_model(&self) -> bool {
+        self.is_model
     }
 
     /// Returns the sources that the caller can see.

@@ -226,6 +226,7 @@ impl Brain {
             Request::Restore(r) => self.pages.restore(caller, &r.page).map(Reply::Restore),
             Request::History(r) => self.pages.history(caller, &r.page).map(Reply::History),
             Request::Revert(r) => self.pages.revert(caller, r).map(Reply::Write),
+            Request::Trust(r) => self.pages.trust(caller, &r).map(Reply::Write),
             Request::Tags(r) => self.pages.tags(caller, r).map(Reply::from),
             Request::Link(r) => self.pages.link(caller, r).map(Reply::Link),
             Request::Links(r) => self.pages.links(caller, &r.page).map(Reply::Links),

@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod timeline;
+pub(crate) mod trust;
 
 use std::sync::Arc;
 
@@ -22,11 +23,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
+use crate::provenance::{author_name, author_of_change, marked_lines, trust_of};
 use crate::write_page::{stored_document, written_page};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
 use brain_page::{self as page, hex};
-use brain_store::{Content, PageRecord, Reader, Store, VersionRecord, WrittenPage, unless_damaged};
+use brain_store::{
+    Content, LineChange, NewPage, PageRecord, Reader, Store, VersionRecord, WrittenPage,
+    unless_damaged,
+};
 
 /// The operations on single pages.
 pub struct PageService {
@@ -92,6 +97,7 @@ impl PageService {
         version(&reader, &record, &page_ref, request.version)?;
         drop(reader);
         let (target, number) = (source.clone(), request.version);
+        let (author, _) = author_of_change(caller);
         let outcome = self.store.write(move |draft| {
             let record = draft.page(&source, &slug)?.filter(|r| r.deleted_at.is_none());
             let record = record.ok_or_else(|| no_page(&source, &slug))?;
@@ -103,11 +109,17 @@ impl PageService {
             let present = unless_damaged(draft.content(&record))?;
             if present.is_some_and(|present| present == kept.content)
                 && kept.record.provenance == record.provenance
+                && kept.record.marks == record.marks
             {
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record };
                 return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
             let page = written_page(&slug, document, kept.record.provenance, None, false)?;
+            let lines = LineChange::OfVersion {
+                marks: kept.record.marks,
+                has_outside_title: kept.record.has_outside_title,
+            };
+            let page = NewPage { author: Some(author.clone()), lines, ..page };
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
@@ -166,6 +178,7 @@ fn no_version(record: &PageRecord, page_ref: &PageRef, number: u32) -> Fault {
 }
 
 fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content) -> Page {
+    let (trust, outside_lines) = (trust_of(&record), marked_lines(&record.marks));
     Page {
         slug,
         source_id: source,
@@ -186,6 +199,8 @@ fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content
         ingested_via: record.provenance.ingested_via,
         ingested_at: record.provenance.ingested_at.map(rfc3339),
         version: record.version,
+        trust,
+        outside_lines,
     }
 }
 
@@ -198,5 +213,9 @@ fn version_row(record: &PageRecord, current: bool) -> VersionRow {
         page_type: record.page_type.clone(),
         content_hash: hex(&record.content_hash),
         bytes: record.bytes,
+        written_via: record.author.as_ref().map(|author| author.kind.clone()),
+        written_by: record.author.as_ref().map(author_name),
+        trust: trust_of(record),
+        outside_lines: marked_lines(&record.marks),
     }
 }

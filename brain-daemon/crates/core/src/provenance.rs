@@ -12,7 +12,10 @@
 
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
-use brain_store::Provenance;
+use brain_protocol::{MarkedLines, TrustLevel};
+use brain_store::{Author, LineChange, LineMark, PageRecord, Provenance};
+
+use crate::Caller;
 
 /// Frontmatter keys about how and when a page came in. Two pages that differ only in these keys
 /// count as equal.
@@ -76,7 +79,119 @@ pub fn is_from_outside(source_kind: Option<&str>) -> bool {
     source_kind.is_some_and(|kind| !OWNER_KINDS.contains(&kind))
 }
 
+/// A page before a write.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FormerPage {
+    pub(crate) provenance: Provenance,
+    is_deleted: bool,
+    has_marks: bool,
+}
+
+impl From<&PageRecord> for FormerPage {
+    fn from(record: &PageRecord) -> Self {
+        Self {
+            provenance: record.provenance.clone(),
+            is_deleted: record.deleted_at.is_some(),
+            has_marks: !record.marks.is_empty(),
+        }
+    }
+}
+
+impl FormerPage {
+    /// Returns whether a text that comes by `route` makes the page the owner's, as it is.
+    pub(crate) fn becomes_whole(&self, route: &IngestRoute) -> bool {
+        self.has_marks && !route.is_outside()
+    }
+}
+
+/// Returns the author of a change that `caller` makes without a text of its own, such as a tag, and
+/// how the change marks lines.
+pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
+    match caller.is_model() {
+        true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::Outside),
+        false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::Kept),
+    }
+}
+
+/// Returns the name of an author for people: `owner`, else the client or the place.
+pub(crate) fn author_name(author: &Author) -> String {
+    match is_from_outside(Some(&author.kind)) {
+        true => author.uri.strip_prefix("mcp:").unwrap_or(&author.uri).to_owned(),
+        false => "owner".to_owned(),
+    }
+}
+
+/// Returns who wrote the page.
+pub(crate) fn trust_of(record: &PageRecord) -> TrustLevel {
+    match (is_from_outside(record.provenance.source_kind.as_deref()), record.marks.is_empty()) {
+        (true, _) => TrustLevel::Outside,
+        (false, false) => TrustLevel::Mixed,
+        (false, true) => TrustLevel::Owner,
+    }
+}
+
+/// Returns who wrote what a list shows of the page: its title, type and tags.
+pub(crate) fn trust_of_row(record: &PageRecord) -> TrustLevel {
+    if record.has_outside_title { TrustLevel::Outside } else { trust_of(record) }
+}
+
+/// Returns who wrote these lines of a page, counted from 1 in the text of its file.
+pub(crate) fn trust_of_lines(record: &PageRecord, first: u32, last: u32) -> TrustLevel {
+    let is_marked = record.marks.iter().any(|mark| mark.first <= last && first <= mark.last);
+    match trust_of(record) {
+        TrustLevel::Mixed if is_marked => TrustLevel::Outside,
+        TrustLevel::Mixed => TrustLevel::Owner,
+        other => other,
+    }
+}
+
+/// Returns the marks as replies have them.
+pub(crate) fn marked_lines(marks: &[LineMark]) -> Vec<MarkedLines> {
+    let row = |mark: &LineMark| MarkedLines {
+        first: mark.first,
+        last: mark.last,
+        source_kind: mark.author.kind.clone(),
+        source_uri: mark.author.uri.clone(),
+        written_at: rfc3339(mark.at),
+    };
+    marks.iter().map(row).collect()
+}
+
 impl IngestRoute {
+    /// Returns whether texts of this route have an author other than the owner.
+    fn is_outside(&self) -> bool {
+        !OWNER_KINDS.contains(&self.kind)
+    }
+
+    /// Returns the author of a text that came in by this route from `uri`.
+    pub(crate) fn author(&self, uri: String) -> Author {
+        Author { kind: self.kind.into(), uri }
+    }
+
+    /// Returns how a whole text of this route changes the marks of lines.
+    pub(crate) fn line_change(&self) -> LineChange {
+        if self.is_outside() { LineChange::Outside } else { LineChange::Own }
+    }
+
+    /// Returns the provenance of a page after a text came in by this route, as
+    /// [`Self::provenance_of_text`]. An author from outside who changes an active page does not
+    /// change whose page it is: the changed lines get a mark.
+    pub(crate) fn provenance_of_edit(
+        &self,
+        frontmatter: &Frontmatter,
+        uri: String,
+        now: i64,
+        former: Option<&FormerPage>,
+    ) -> Provenance {
+        match former {
+            Some(former) if self.is_outside() && !former.is_deleted => former.provenance.clone(),
+            _ => {
+                let previous = former.map(|former| &former.provenance);
+                self.provenance_of_text(frontmatter, uri, now, previous)
+            }
+        }
+    }
+
     /// Returns the provenance of a text that came in by this route from `uri` at `now`.
     pub(crate) fn provenance(&self, uri: String, now: i64) -> Provenance {
         Provenance {
@@ -102,7 +217,7 @@ impl IngestRoute {
         let from_route = self.provenance(uri, now);
         match previous {
             Some(previous)
-                if OWNER_KINDS.contains(&self.kind)
+                if !self.is_outside()
                     && is_from_outside(previous.source_kind.as_deref())
                     && key_matches(frontmatter, previous, KIND_KEY) =>
             {

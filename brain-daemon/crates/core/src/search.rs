@@ -18,15 +18,17 @@ mod sentence;
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId, TrustLevel};
 
 use self::fuse::{MergedPage, Rankings, fuse};
 use self::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
+use crate::provenance::{trust_of_lines, trust_of_row};
 use crate::{Caller, EmbeddingService};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
@@ -260,15 +262,37 @@ fn read_hit(
     let Content { frontmatter, body } = reader.content(&record)?;
     let snippet = passage(&body, page.window, snippets);
     let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
+    let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
     let mut hit = hit(source, slug, record, page.score);
     hit.snippet = snippet.text;
     hit.highlights = snippet.highlights;
     hit.chunk = snippet.chunk;
     hit.line = snippet.line;
     hit.url = url;
+    hit.trust = trust;
     hit.matched = page.matched.into_iter().map(Into::into).collect();
     hit.explain = page.explain;
     Ok(Some(hit))
+}
+
+/// Returns who wrote the title of a page and this part of its body.
+fn trust_of_snippet(
+    record: &PageRecord,
+    frontmatter: &str,
+    body: &str,
+    range: Range<usize>,
+) -> TrustLevel {
+    if record.marks.is_empty() || record.has_outside_title {
+        return trust_of_row(record);
+    }
+    let above = page::lines_above_body(&page::file_text(frontmatter, body), body);
+    let line = |at: usize| {
+        let ends = body.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        above.saturating_add(u32::try_from(ends).unwrap_or(u32::MAX)).saturating_add(1)
+    };
+    let shown = body.get(range.clone()).unwrap_or(body);
+    let begin = range.start + (shown.len() - shown.trim_start().len());
+    trust_of_lines(record, line(begin), line(range.start + shown.trim_end().len()))
 }
 
 /// Returns the passage to show: the window nearest to the question, or text around its words.
@@ -304,5 +328,6 @@ fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
         source_kind: record.provenance.source_kind,
         source_uri: record.provenance.source_uri,
         url: None,
+        trust: TrustLevel::default(),
     }
 }

@@ -6,8 +6,8 @@ use crate::provenance::{IngestRoute, MAX_URI, MCP, is_uri, write_provenance};
 use brain_base::caller::Caller;
 use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use brain_store::{
-    Content, Draft, FilePlan, Hash, LinkRecord, NewPage, PageRecord, Provenance, StoreError,
-    TimelineRecord,
+    Content, Draft, FilePlan, Hash, LineChange, LinkRecord, NewPage, PageRecord, Provenance,
+    StoreError, TimelineRecord,
 };
 
 /// The type of a page whose frontmatter has none.
@@ -196,6 +196,9 @@ fn new_page(
         names,
         timeline,
         provenance,
+        // Callers that know the author and whole lines say so.
+        author: None,
+        lines: LineChange::Kept,
         captured: false,
         file,
         replaces: None,

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use brain_protocol::{
     Fault, FaultCode, Get, Hit, Hits, MAX_HITS, NameError, Operation, Page, PageRef, Search, Slug,
-    SourceId,
+    SourceId, TrustLevel,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,6 @@ use super::http_error::ErrorBody;
 use super::ingest::AuthErrors;
 use super::{AppState, HttpError};
 use brain_base::caller::Caller;
-use brain_core::is_from_outside;
 
 /// The route of a page. A slug has slashes, which a parameter of OpenAPI cannot have, so the
 /// document has [`DOCUMENTED_PATH`].
@@ -283,9 +282,9 @@ fn markdown(text: String) -> Response {
 /// marked.
 fn list(found: &Hits) -> String {
     let item = |hit: &Hit| {
-        let outside = match is_from_outside(hit.source_kind.as_deref()) {
-            true => " (from outside)",
-            false => "",
+        let outside = match hit.trust {
+            TrustLevel::Outside => " (from outside)",
+            TrustLevel::Owner | TrustLevel::Mixed => "",
         };
         let (title, passage) = (escape(&hit.title), escape(&hit.snippet));
         format!("- **{title}** `{}:{}`{outside}\n  {passage}\n", hit.source_id, hit.slug)

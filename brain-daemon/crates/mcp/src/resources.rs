@@ -45,7 +45,7 @@ fn resource(context: &ToolContext, row: PageRow) -> Result<Resource, Fault> {
     let name = context.page_name(&row.source_id, &row.slug)?;
     let mut annotations = Annotations::default();
     annotations.last_modified = Some(row.updated_at);
-    let trust = Trust::of(row.source_kind.as_deref());
+    let trust = Trust::from(row.trust);
     Ok(Resource::new(page_address::uri(&name), name)
         .with_title(row.title)
         .with_mime_type(MARKDOWN)
@@ -78,26 +78,16 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         error.data = Some(json!({ "uri": shorten(uri, MAX_QUOTED), "code": code }));
         error
     })?;
-    let trust = Trust::of(page.source_kind.as_deref());
+    let trust = Trust::from(page.trust);
     let details = json!({
         "size": page.content.len(),
         "lastModified": page.updated_at,
         "contentHash": page.content_hash,
         "trust": trust,
     });
-    let text = match trust {
-        Trust::Owner => page.content,
-        Trust::Outside => {
-            let origin = trust::origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-            // `content_hash` covers only the body. With it, the frontmatter could contain its own
-            // mark.
-            let hash = Sha256::digest(&page.content)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>();
-            trust::frame(&page.content, &origin, &hash)
-        }
-    };
+    // `content_hash` covers only the body. With it, the frontmatter could contain its own mark.
+    let hash = brain_page::hex(&Sha256::digest(&page.content).into());
+    let text = trust::framed(&page, &page.content, 1, &hash);
     let contents =
         ResourceContents::text(text, uri).with_mime_type(MARKDOWN).with_meta(meta(details));
     let mut result = ReadResourceResult::new(vec![contents]);

@@ -1,9 +1,14 @@
 //! Marks text from outside. A model must not follow instructions in such text.
+//!
+//! A page from outside has one frame around its text. In a page of the owner, only the lines that
+//! others wrote have frames.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use brain_core::is_from_outside;
+use super::answer::json_len;
+use brain_page::split_marked;
+use brain_protocol::{MarkedLines, Page, TrustLevel};
 
 /// Characters of an origin that are shown.
 const MAX_ORIGIN_CHARS: usize = 160;
@@ -19,20 +24,28 @@ pub(super) const MAX_FRAME: usize = 4 * MAX_ORIGIN_CHARS + 200;
 pub(super) enum Trust {
     /// The owner: typed, put, or read from the owner's files.
     Owner,
+    /// The owner, with framed lines from outside.
+    Mixed,
     /// The web, a social post, a phone call, a program, or an AI client.
     Outside,
 }
 
-impl Trust {
-    /// Returns the trust in a page with this `source_kind`.
-    pub(super) fn of(kind: Option<&str>) -> Self {
-        if is_from_outside(kind) { Self::Outside } else { Self::Owner }
+impl From<TrustLevel> for Trust {
+    fn from(level: TrustLevel) -> Self {
+        match level {
+            TrustLevel::Owner => Self::Owner,
+            TrustLevel::Mixed => Self::Mixed,
+            TrustLevel::Outside => Self::Outside,
+        }
     }
+}
 
+impl Trust {
     /// Returns its name in answers.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Owner => "owner",
+            Self::Mixed => "mixed",
             Self::Outside => "outside",
         }
     }
@@ -55,6 +68,30 @@ pub(super) fn origin(kind: Option<&str>, uri: Option<&str>) -> String {
     origin.chars().take(MAX_ORIGIN_CHARS).collect()
 }
 
+/// Returns a part of a page as models see it, with frames around what is from outside. The part
+/// begins in line `first` of the page's file. `hash` is that of a text that contains the part.
+pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String {
+    let page_origin = || origin(page.source_kind.as_deref(), page.source_uri.as_deref());
+    match page.trust {
+        TrustLevel::Owner => text.to_owned(),
+        TrustLevel::Outside => frame(text, &page_origin(), hash),
+        TrustLevel::Mixed => {
+            let part = |(mark, part): (Option<&MarkedLines>, &str)| match mark {
+                None => part.to_owned(),
+                Some(mark) => {
+                    frame(part, &origin(Some(&mark.source_kind), Some(&mark.source_uri)), hash)
+                }
+            };
+            split_marked(text, first, &page.outside_lines).into_iter().map(part).collect()
+        }
+    }
+}
+
+/// Returns how many bytes of JSON the frames in `framed` take beyond one frame of maximum size.
+pub(super) fn excess(text: &str, framed: &str) -> usize {
+    json_len(framed).saturating_sub(json_len(text) + MAX_FRAME)
+}
+
 /// Frames `text` from outside with two lines that the text cannot forge.
 ///
 /// Both lines contain digits of `hash`, the hex SHA-256 of a text that contains `text`. So the
@@ -74,16 +111,6 @@ mod tests {
     use super::*;
 
     const HASH: &str = "1a2b3c4d5e6f7081aaaaaaaaaaaaaaaa";
-
-    #[test]
-    fn only_the_owners_own_sources_are_trusted() {
-        for kind in [None, Some("capture-cli"), Some("put_page"), Some("sync"), Some("import")] {
-            assert_eq!(Trust::of(kind), Trust::Owner, "{kind:?}");
-        }
-        for kind in ["webhook", "mcp:put_page", "", "Sync", "voice", "put_page "] {
-            assert_eq!(Trust::of(Some(kind)), Trust::Outside, "{kind:?}");
-        }
-    }
 
     #[test]
     fn an_origin_is_one_short_line_without_brackets() {

@@ -12,6 +12,7 @@
 //! Each kind of operation has its own error type: reading bytes, frontmatter and payloads, editing
 //! the body and editing the timeline share no failure, and callers match all variants.
 
+mod changed_lines;
 mod chunk;
 mod content;
 mod diff;
@@ -23,6 +24,7 @@ mod frontmatter;
 mod grapheme;
 mod links;
 mod markdown;
+mod marked_text;
 mod note;
 mod page_url;
 mod payload;
@@ -37,6 +39,7 @@ mod untrusted_text;
 mod windows;
 mod yaml;
 
+pub use changed_lines::{ChangedLines, changed_lines};
 pub use chunk::chunks;
 pub use content::{NotTextError, NotTextReason, content_digest, content_hash, decode_text, hex};
 pub use diff::{UnifiedDiff, unified_diff};
@@ -51,6 +54,7 @@ pub use links::{
     is_link_key, links, normalize_name,
 };
 pub use markdown::for_each_event;
+pub use marked_text::{lines_above_body, split_marked};
 pub use note::add_note;
 pub use page_url::page_url;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};

@@ -32,6 +32,8 @@ pub struct Snippet {
     pub chunk: u32,
     /// Line of the body with its first match, from 1.
     pub line: u32,
+    /// Byte range of the body that `text` shows.
+    pub range: Range<usize>,
 }
 
 /// Creates snippets for one question.
@@ -121,9 +123,9 @@ impl Snippeter {
         let cluster = self.cluster(body, &matches);
         let at = cluster.and_then(<[Match]>::first).map_or(range.start, |first| first.start);
         let line = body.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-        let (text, highlights) = passage(body, range, cluster, &matches);
+        let (text, highlights, range) = passage(body, range, cluster, &matches);
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Snippet { text, highlights, chunk: number(index), line: number(line) }
+        Snippet { text, highlights, chunk: number(index), line: number(line), range }
     }
 
     fn matches(&self, text: &str, offset: usize) -> Vec<Match> {
@@ -230,7 +232,7 @@ fn passage(
     range: Range<usize>,
     cluster: Option<&[Match]>,
     matches: &[Match],
-) -> (String, Vec<(u32, u32)>) {
+) -> (String, Vec<(u32, u32)>, Range<usize>) {
     let Some(first) = cluster.and_then(<[Match]>::first).map(|first| first.start) else {
         return line(body, range.clone(), range.start, &[]);
     };
@@ -283,13 +285,13 @@ fn token_is_free(c: char) -> bool {
     super::fold::class(c) == super::fold::Class::Pair
 }
 
-/// Returns one line from `start` on, within `range`.
+/// Returns one line from `start` on, within `range`, and the part of `body` that it shows.
 fn line(
     body: &str,
     range: Range<usize>,
     start: usize,
     matches: &[Match],
-) -> (String, Vec<(u32, u32)>) {
+) -> (String, Vec<(u32, u32)>, Range<usize>) {
     let mut out = String::with_capacity(MAX_SNIPPET_CHARS + 16);
     let mut highlights: Vec<(u32, u32)> = Vec::new();
     let mut count = 0;
@@ -364,5 +366,5 @@ fn line(
         }
         touch
     });
-    (out, highlights)
+    (out, highlights, start..cut.unwrap_or(range.end))
 }

@@ -10,11 +10,11 @@ use redb::ReadableTable;
 
 use super::error::unless_damaged;
 use super::record::{
-    Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
+    Author, Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
     TimelineRecord, VersionRecord, to_bytes,
 };
 use super::writer::ChangedPage;
-use super::{Draft, StoreError};
+use super::{Draft, LineChange, StoreError};
 use brain_page as page;
 
 /// Maximum digests of earlier contents in an outbox row. While a page changes often, its file has
@@ -47,6 +47,10 @@ pub struct NewPage {
     pub timeline: Vec<TimelineRecord>,
     /// Origin of the page.
     pub provenance: Provenance,
+    /// Who writes this version; `None` if that is not known.
+    pub author: Option<Author>,
+    /// How this version changes the marks of lines.
+    pub lines: LineChange,
     /// Digest of the file contents from which this page was made, and which may be overwritten.
     pub replaces: Option<Hash>,
     /// Whether the slug was made from the content, so that the same content within 24 hours is a
@@ -68,6 +72,7 @@ impl NewPage {
             chunks: self.chunks,
             bytes: self.content.body.len() as u64,
             provenance: self.provenance.clone(),
+            author: self.author.clone(),
             ..record
         }
     }
@@ -110,6 +115,7 @@ impl Draft<'_> {
         let former = self.page(source, slug)?;
         let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
         let (id, version, created_at, content_at, status, path);
+        let mut marks = new.marks(None, now);
         match &former {
             None => {
                 id = self.next_id;
@@ -131,7 +137,9 @@ impl Draft<'_> {
                     self.paths.remove((source.as_str(), old.source_path.as_str()))?;
                 }
                 // A damaged text cannot become a version; this write repairs the page.
-                if let Some(content) = unless_damaged(self.content(old))? {
+                let content = unless_damaged(self.content(old))?;
+                marks = new.marks(Some((old, content.as_ref())), now);
+                if let Some(content) = content {
                     ours.push(page::file_hash(&content.frontmatter, &content.body));
                     let kept = VersionRecord { record: old.clone(), content };
                     self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
@@ -166,6 +174,8 @@ impl Draft<'_> {
             updated_at: now,
             content_at,
             source_path: path,
+            marks: marks.lines,
+            has_outside_title: marks.has_title,
             ..PageRecord::default()
         });
         if new.captured {
@@ -222,8 +232,14 @@ impl Draft<'_> {
     ) -> Result<u32, StoreError> {
         self.dirty += 1;
         let (id, version) = (record.id, record.version);
-        let kept =
-            new.fill_record(PageRecord { updated_at: now, content_at: now, ..record.clone() });
+        let marks = new.marks(None, now);
+        let kept = new.fill_record(PageRecord {
+            updated_at: now,
+            content_at: now,
+            marks: marks.lines,
+            has_outside_title: marks.has_title,
+            ..record.clone()
+        });
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;

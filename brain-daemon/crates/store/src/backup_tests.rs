@@ -42,6 +42,8 @@ pub(super) fn store(path: &Path) -> Store {
             names: vec![format!("name {n}")],
             timeline: vec![entry],
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
+            author: None,
+            lines: LineChange::Kept,
             replaces: None,
             captured: true,
             file: FilePlan::Write,

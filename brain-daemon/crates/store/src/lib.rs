@@ -37,6 +37,7 @@ mod jobs;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod jobs_tests;
+mod line_marks;
 mod link_check;
 mod links;
 mod listing;
@@ -82,13 +83,14 @@ pub use draft::Draft;
 pub use error::{Failure, StoreError, unless_damaged};
 pub use grants::GrantUpdate;
 pub use inbound::InboundLinks;
+pub use line_marks::LineChange;
 pub use links::Resolution;
 pub use listing::PageLabel;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AuditRecord, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobOptions,
-    JobRecord, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncResult,
+    AuditRecord, Author, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobOptions,
+    JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncResult,
     TimelineRecord, TokenKind, TokenRecord, VersionRecord,
 };
 pub use restore::restore;

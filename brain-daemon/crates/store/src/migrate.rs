@@ -15,13 +15,13 @@ use serde::Deserialize;
 
 use super::draft::{add_to_counts, insert_in_order};
 use super::record::{
-    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, from_bytes, seal,
-    to_bytes,
+    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, format_of,
+    from_bytes, from_format, seal, to_bytes,
 };
 use super::{StoreError, spool, tables as t};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 85;
+pub const SCHEMA: u64 = 86;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -79,6 +79,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 make_tag_and_type_rows(&txn)?;
                 open_tables_of_links(&txn)?;
             }
+            85 => add_marks(&txn)?,
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"
@@ -159,8 +160,28 @@ impl From<PageRecord80> for PageRecord {
             content_at: old.content_at,
             deleted_at: old.deleted_at,
             source_path: old.source_path,
-            provenance: Provenance::default(),
+            ..Self::default()
         }
+    }
+}
+
+/// A page of schemas 81 to 85: without author and marks.
+#[derive(Deserialize)]
+pub(super) struct PageRecord81 {
+    first: PageRecord80,
+    provenance: Provenance,
+}
+
+/// A version of schemas 81 to 85.
+#[derive(Deserialize)]
+pub(super) struct VersionRecord81 {
+    record: PageRecord81,
+    content: Content,
+}
+
+impl From<PageRecord81> for PageRecord {
+    fn from(old: PageRecord81) -> Self {
+        Self { provenance: old.provenance, ..old.first.into() }
     }
 }
 
@@ -241,7 +262,7 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     let mut rows = Vec::new();
     for page in pages.iter()? {
         let (key, value) = page?;
-        let ((source, _), record) = (key.value(), from_bytes::<PageRecord>(value.value())?);
+        let ((source, _), record) = (key.value(), any_page(value.value())?);
         if record.deleted_at.is_some() {
             continue;
         }
@@ -257,25 +278,36 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_in_order(&mut links_in, &mut rows)
 }
 
-/// 84 → 85: adds checksums to all values. Reads one table and appends to the next in order, so a
-/// large store needs little memory.
+/// Converts all values of a table. Reads one table and appends to the next in order, so a large
+/// store needs little memory.
+fn convert_table<K: redb::Key + 'static>(
+    txn: &WriteTransaction,
+    table: TableDefinition<'static, K, &'static [u8]>,
+    convert: impl Fn(&[u8]) -> Result<Vec<u8>, StoreError>,
+) -> Result<(), StoreError> {
+    let converted = TableDefinition::<K, &'static [u8]>::new("converted");
+    {
+        let (old, mut new) = (txn.open_table(table)?, txn.open_table(converted)?);
+        for row in old.iter()? {
+            let (key, value) = row?;
+            new.insert(key.value(), convert(value.value())?.as_slice())?;
+        }
+    }
+    txn.delete_table(table)?;
+    Ok(txn.rename_table(converted, table)?)
+}
+
+/// 84 → 85: adds checksums to all values.
 fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
     fn seal_table<K: redb::Key + 'static>(
         txn: &WriteTransaction,
         table: TableDefinition<'static, K, &'static [u8]>,
     ) -> Result<(), StoreError> {
-        let sealed = TableDefinition::<K, &'static [u8]>::new("sealed");
-        {
-            let (old, mut new) = (txn.open_table(table)?, txn.open_table(sealed)?);
-            for row in old.iter()? {
-                let (key, value) = row?;
-                let mut bytes = value.value().to_vec();
-                seal(&mut bytes);
-                new.insert(key.value(), bytes.as_slice())?;
-            }
-        }
-        txn.delete_table(table)?;
-        Ok(txn.rename_table(sealed, table)?)
+        convert_table(txn, table, |value| {
+            let mut bytes = value.to_vec();
+            seal(&mut bytes);
+            Ok(bytes)
+        })
     }
     seal_table(txn, t::SOURCES)?;
     seal_table(txn, t::PAGES)?;
@@ -298,7 +330,7 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     let (mut of_tags, mut of_types, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
     for page in pages.iter()? {
         let (key, value) = page?;
-        let ((source, _), record) = (key.value(), from_bytes::<PageRecord>(value.value())?);
+        let ((source, _), record) = (key.value(), any_page(value.value())?);
         if record.deleted_at.is_some() {
             continue;
         }
@@ -315,6 +347,12 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
     insert_in_order(&mut tags, &mut of_tags)?;
     insert_in_order(&mut types, &mut of_types)?;
     add_to_counts(&mut txn.open_table(t::TAG_COUNTS)?, counts)
+}
+
+/// 85 → 86: pages and their versions get an author, absent, and marks of lines, none.
+fn add_marks(txn: &WriteTransaction) -> Result<(), StoreError> {
+    convert_table(txn, t::PAGES, |value| to_bytes(&any_page(value)?))?;
+    convert_table(txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))
 }
 
 /// Creates the tables of broken links. The first check of links fills them.
@@ -342,19 +380,36 @@ fn make_tables_of_links(db: &Database) -> Result<(), StoreError> {
 
 /// Decodes a page of schema `schema`.
 pub(super) fn page_of(schema: u64, bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    if schema > 80 {
-        return from_bytes(bytes);
-    }
-    from_first::<PageRecord80>(bytes, "page").map(PageRecord::from)
+    if schema == SCHEMA { from_bytes(bytes) } else { any_page(bytes) }
 }
 
 /// Decodes a version of schema `schema`.
 pub(super) fn version_of(schema: u64, bytes: &[u8]) -> Result<VersionRecord, StoreError> {
-    if schema > 80 {
-        return from_bytes(bytes);
+    if schema == SCHEMA { from_bytes(bytes) } else { any_version(bytes) }
+}
+
+/// Decodes a page of any format. Migrations write the current one.
+fn any_page(bytes: &[u8]) -> Result<PageRecord, StoreError> {
+    match format_of(bytes) {
+        1 => from_first::<PageRecord80>(bytes, "page").map(PageRecord::from),
+        2 => from_format::<PageRecord, PageRecord81>(2, bytes).map(PageRecord::from),
+        _ => from_bytes(bytes),
     }
-    let old: VersionRecord80 = from_first(bytes, "version of a page")?;
-    Ok(VersionRecord { record: old.record.into(), content: old.content })
+}
+
+/// Decodes a version of any format.
+fn any_version(bytes: &[u8]) -> Result<VersionRecord, StoreError> {
+    match format_of(bytes) {
+        1 => {
+            let old: VersionRecord80 = from_first(bytes, "version of a page")?;
+            Ok(VersionRecord { record: old.record.into(), content: old.content })
+        }
+        2 => {
+            let old: VersionRecord81 = from_format::<VersionRecord, _>(2, bytes)?;
+            Ok(VersionRecord { record: old.record.into(), content: old.content })
+        }
+        _ => from_bytes(bytes),
+    }
 }
 
 /// Decodes a source of schema `schema`.

@@ -51,6 +51,34 @@ pub struct PageRecord {
     pub source_path: String,
     /// Where the page came from. Schema 81.
     pub provenance: Provenance,
+    /// Who wrote this version. Absent for versions of earlier schemas. Schema 86.
+    pub author: Option<Author>,
+    /// Lines that others than the author of the page wrote, in the order of the text. Schema 86.
+    pub marks: Vec<LineMark>,
+    /// Whether the title is one of these lines. Schema 86.
+    pub has_outside_title: bool,
+}
+
+/// Who wrote a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Author {
+    /// The way of entry, as in [`Provenance::source_kind`].
+    pub kind: String,
+    /// The client or the place, as in [`Provenance::source_uri`].
+    pub uri: String,
+}
+
+/// Lines of a page that somebody other than the page's author wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineMark {
+    /// The first line, counted from 1 in the text of the page's file.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+    /// Who wrote them.
+    pub author: Author,
+    /// When, Unix milliseconds.
+    pub at: i64,
 }
 
 /// Origin of a page: the columns added by schema 81. Absent for pages of schema 80.
@@ -371,10 +399,10 @@ macro_rules! stored {
 }
 
 stored! {
-    PageRecord = 2, "page";
+    PageRecord = 3, "page";
     Content = 1, "text of a page";
     Derived = 1, "derived rows of a page";
-    VersionRecord = 2, "version of a page";
+    VersionRecord = 3, "version of a page";
     SourceRecord = 2, "source";
     FileRecord = 1, "file of a source";
     OutboxRow = 1, "outbox row";
@@ -414,8 +442,13 @@ pub(super) fn seal(bytes: &mut Vec<u8>) {
     }
 }
 
+/// Returns the format of an encoded value.
+pub(super) fn format_of(bytes: &[u8]) -> u8 {
+    bytes.first().copied().unwrap_or_default() & !SEALED
+}
+
 /// Checks checksum and format, and returns the bincode.
-fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
+fn unseal<T: Stored>(expected: u8, bytes: &[u8]) -> Result<&[u8], StoreError> {
     let format = bytes.first().copied().unwrap_or_default();
     let value = match format & SEALED {
         0 => bytes,
@@ -430,12 +463,11 @@ fn unseal<T: Stored>(bytes: &[u8]) -> Result<&[u8], StoreError> {
         },
     };
     match value.split_first() {
-        Some((_, rest)) if format & !SEALED == T::FORMAT => Ok(rest),
+        Some((_, rest)) if format & !SEALED == expected => Ok(rest),
         _ => Err(StoreError::damaged(format!(
-            "a {} has format {}, expected {}",
+            "a {} has format {}, expected {expected}",
             T::NAME,
             format & !SEALED,
-            T::FORMAT
         ))),
     }
 }
@@ -456,13 +488,21 @@ pub(super) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
 fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
     options()
         .allow_trailing_bytes()
-        .deserialize(unseal::<T>(bytes)?)
+        .deserialize(unseal::<T>(T::FORMAT, bytes)?)
         .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
 }
 
 /// Decodes a value.
 pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
+    from_format::<T, T>(T::FORMAT, bytes)
+}
+
+/// Decodes a `T` that was stored in an earlier format, as `F`.
+pub(super) fn from_format<T: Stored, F: DeserializeOwned>(
+    format: u8,
+    bytes: &[u8],
+) -> Result<F, StoreError> {
     options()
-        .deserialize(unseal::<T>(bytes)?)
+        .deserialize(unseal::<T>(format, bytes)?)
         .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
 }

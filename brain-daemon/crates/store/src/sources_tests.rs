@@ -78,6 +78,8 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
         names,
         timeline: vec![],
         provenance: Provenance::default(),
+        author: None,
+        lines: LineChange::Kept,
         replaces: None,
         captured: false,
         file,

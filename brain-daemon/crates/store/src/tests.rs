@@ -51,6 +51,8 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         names: vec![],
         timeline: vec![],
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
+        author: None,
+        lines: LineChange::Kept,
         replaces: None,
         captured: false,
         file: FilePlan::Write,

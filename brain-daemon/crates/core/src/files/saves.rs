@@ -11,7 +11,7 @@ use crate::write_page::read_page;
 use brain_base::caller::Visibility;
 use brain_page::{Document, decode_text};
 use brain_store::files::LostSave;
-use brain_store::unless_damaged;
+use brain_store::{LineChange, NewPage, unless_damaged};
 
 /// The number of newest versions that are compared with a save.
 const MAX_COMPARED: usize = 20;
@@ -87,8 +87,10 @@ impl FileService {
         let now = self.clock.now();
         let uri = format!("file://{}", self.file_place(&source, &save.path).display());
         let previous = Some(&record.provenance);
+        let author = Some(SYNC.author(uri.clone()));
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);
         let new = read_page(&slug, document, provenance, &save.path)?;
+        let new = NewPage { author, lines: LineChange::Own, ..new };
         if unless_damaged(reader.content(&record))?.is_some_and(|now| now == new.content) {
             return Ok(None);
         }

@@ -8,7 +8,7 @@ use crate::write_page::{
 };
 use brain_base::caller;
 use brain_base::clock::day;
-use brain_store::{Draft, JobRecord, NewPage, StoreError, WrittenPage};
+use brain_store::{Draft, JobRecord, LineChange, NewPage, StoreError, WrittenPage};
 
 /// A job's page, prepared as far as possible outside of the writer.
 pub(super) struct PreparedPage {
@@ -56,8 +56,11 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let lines: Vec<(&str, &str)> =
         headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
+    let author = Some(route.author(uri.clone()));
     let provenance = route.provenance(uri, record.received_at);
-    written_page(slug, document, provenance, None, wishes.slug.is_none())
+    let page = written_page(slug, document, provenance, None, wishes.slug.is_none())?;
+    // An item is a whole page: all of it is from outside, by its provenance.
+    Ok(NewPage { author, lines: LineChange::Own, ..page })
 }
 
 /// Finds the slug and writes the page; runs in the writer. A page with this content is left as is.

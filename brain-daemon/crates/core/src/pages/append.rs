@@ -3,16 +3,17 @@
 use brain_protocol::{Append, Fault, FaultCode, MAX_CONTENT, WriteReply};
 
 use crate::pages::capture::PageWrite;
-use crate::provenance::{IngestRoute, PUT_PAGE};
+use crate::provenance::PUT_PAGE;
 use crate::write_page::{
     check_origin, origin_label, origin_route, origin_uri, stored_document, written_page,
 };
 use crate::{Caller, PageService, no_page};
 use brain_page::{self as page, EditError};
+use brain_store::{LineChange, NewPage};
 
 impl PageService {
-    /// Adds text to a page, in one transaction. Text of an AI client makes the page one from
-    /// outside; text of the owner leaves its provenance as it is.
+    /// Adds text to a page, in one transaction. Its provenance stays as it is; lines of an AI client
+    /// are marked.
     pub(crate) fn append(&self, caller: &Caller, request: Append) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         check_origin(&request.origin)?;
@@ -30,21 +31,19 @@ impl PageService {
                 .map_err(|error| append_fault(&error))?;
             check_size(document.body.len(), slug.as_str())?;
             let captured_at = document.frontmatter.get("captured_at");
-            let previous = record.provenance;
-            let provenance = match is_owner(route) {
-                true => previous.clone(),
-                false => route.provenance(uri.clone(), now),
+            let provenance = record.provenance;
+            let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
+            // The owner who adds a line does not speak for the others.
+            let lines = match route.line_change() {
+                LineChange::Own => LineChange::Kept,
+                other => other,
             };
-            let page = written_page(&slug, document, provenance, Some(&previous), false)?;
+            let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };
             let applied = draft.write_page(&id, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
         Ok(self.write_reply(source, outcome, Vec::new()))
     }
-}
-
-fn is_owner(route: &IngestRoute) -> bool {
-    route.kind == PUT_PAGE.kind
 }
 
 /// Returns the text of the request.

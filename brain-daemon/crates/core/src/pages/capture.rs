@@ -2,7 +2,7 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteReply, WriteStatus};
 
-use crate::provenance::{CAPTURE_CLI, INGEST_KEYS, IngestRoute, move_to_received};
+use crate::provenance::{CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received};
 use crate::write_page::{
     SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
     origin_label, origin_route, origin_uri, read_document, stored_document, title_of, type_of,
@@ -11,7 +11,9 @@ use crate::write_page::{
 use crate::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{Document, Frontmatter, content_digest, hex};
-use brain_store::{Draft, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
+use brain_store::{
+    Draft, Hash, LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage,
+};
 
 /// Types that cause no warning.
 const USUAL_TYPES: [&str; 3] = ["note", "idea", "observation"];
@@ -40,8 +42,8 @@ struct NewCapture {
     slug: Slug,
     page: NewPage,
     captured_at: Option<String>,
-    /// The provenance of the page that it replaces.
-    previous: Option<Provenance>,
+    /// The page that it replaces.
+    former: Option<FormerPage>,
 }
 
 /// The result of a write to one page.
@@ -110,12 +112,11 @@ impl PageService {
             },
             None => None,
         };
-        let previous = match &input.slug {
-            Some(slug) => {
-                reader.page_even_deleted(&input.source, slug)?.map(|record| record.provenance)
-            }
+        let former = match &input.slug {
+            Some(slug) => reader.page_even_deleted(&input.source, slug)?,
             None => None,
         };
+        let former = former.as_ref().map(FormerPage::from);
         drop(reader);
         let source = input.source.clone();
         let is_automatic = input.slug.is_none();
@@ -128,7 +129,7 @@ impl PageService {
                     Some(slug) => slug.clone(),
                     None => inbox_slug(&day(now), &hash, 0)?,
                 };
-                let likely = input.new_page(slug, previous)?;
+                let likely = input.new_page(slug, former)?;
                 self.store.write(move |draft| write_capture(draft, &input, &likely))?
             }
         };
@@ -232,21 +233,25 @@ fn add_tags(tags: &mut Vec<String>, more: Vec<String>) -> bool {
 }
 
 impl CaptureInput {
-    /// Builds the page of this input. `previous` is the provenance of the page that it replaces.
-    fn new_page(&self, slug: Slug, previous: Option<Provenance>) -> Result<NewCapture, Fault> {
+    /// Builds the page of this input. `former` is the page that it replaces.
+    fn new_page(&self, slug: Slug, former: Option<FormerPage>) -> Result<NewCapture, Fault> {
         let mut document = self.document.clone();
         let via = document.frontmatter.get("captured_via");
         if !self.is_by_hand() && via.is_some_and(|via| via != self.route.kind) {
             // A program cannot choose the route of its text.
             move_to_received(&mut document.frontmatter, &["captured_via"]);
         }
-        let provenance = self.route.provenance_of_text(
+        let provenance = self.route.provenance_of_edit(
             &document.frontmatter,
             self.uri.clone(),
             self.now,
-            previous.as_ref(),
+            former.as_ref(),
         );
-        self.complete_page(slug, document, provenance, previous)
+        if !self.is_by_hand() {
+            // Text from outside always gets its own route.
+            document.frontmatter.set("captured_via", self.route.kind);
+        }
+        self.complete_page(slug, document, provenance, self.route.line_change(), former)
     }
 
     /// Adds `captured_at` and `captured_via` to `document` where they are missing.
@@ -255,20 +260,20 @@ impl CaptureInput {
         slug: Slug,
         mut document: Document,
         provenance: Provenance,
-        previous: Option<Provenance>,
+        lines: LineChange,
+        former: Option<FormerPage>,
     ) -> Result<NewCapture, Fault> {
         let now = rfc3339(self.now);
         let mut keys = vec![("captured_at", now.as_str()), ("captured_via", self.route.kind)];
-        // Text from outside always gets its own route, even in a page that has `captured_via`.
-        keys.retain(|(key, _)| {
-            document.frontmatter.get(key).is_none()
-                || (*key == "captured_via" && !self.is_by_hand())
-        });
+        keys.retain(|(key, _)| document.frontmatter.get(key).is_none());
         document.frontmatter.set_all(&keys);
         let captured_at = document.frontmatter.get("captured_at");
         let is_automatic = self.slug.is_none();
-        let page = written_page(&slug, document, provenance, previous.as_ref(), is_automatic)?;
-        Ok(NewCapture { slug, page, captured_at, previous })
+        let previous = former.as_ref().map(|former| &former.provenance);
+        let page = written_page(&slug, document, provenance, previous, is_automatic)?;
+        let author = Some(self.route.author(self.uri.clone()));
+        let page = NewPage { author, lines, ..page };
+        Ok(NewCapture { slug, page, captured_at, former })
     }
 
     /// Returns whether the owner captures on the command line.
@@ -297,18 +302,19 @@ fn write_capture(
             if !merge_frontmatter(input, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }
-            // The owner adds a tag to a page from outside: its provenance stays.
-            let provenance = match input.is_by_hand() {
-                true => record.provenance.clone(),
-                false => input.route.provenance(input.uri.clone(), input.now),
+            // A tag or a title changes neither whose page it is nor other lines.
+            let lines = match input.is_by_hand() {
+                true => LineChange::Kept,
+                false => LineChange::Outside,
             };
-            input.complete_page(slug, page, provenance, Some(record.provenance))?
+            let former = Some(FormerPage::from(&record));
+            input.complete_page(slug, page, record.provenance, lines, former)?
         }
         existing => {
-            let previous = existing.map(|record| record.provenance);
-            match slug == likely.slug && previous == likely.previous {
+            let former = existing.as_ref().map(FormerPage::from);
+            match slug == likely.slug && former == likely.former {
                 true => likely.clone(),
-                false => input.new_page(slug, previous)?,
+                false => input.new_page(slug, former)?,
             }
         }
     };

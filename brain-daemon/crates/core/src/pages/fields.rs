@@ -5,11 +5,11 @@ use brain_protocol::{
     Tags, TagsReply,
 };
 
-use crate::provenance::INGEST_KEYS;
+use crate::provenance::{INGEST_KEYS, author_of_change};
 use crate::write_page::{clean_tags, stored_document, written_page};
 use crate::{Caller, PageService, no_page, page_argument};
 use brain_page::{self as page, Document, is_link_key};
-use brain_store::{PageRecord, StoreError, WrittenPage};
+use brain_store::{NewPage, PageRecord, StoreError, WrittenPage};
 
 impl PageService {
     pub(crate) fn tags(&self, caller: &Caller, request: Tags) -> Result<TagsReply, Fault> {
@@ -127,6 +127,7 @@ impl PageService {
         let now = self.clock.now();
         let (source, _) = self.active(caller, &self.store.read(caller.visibility())?, page)?;
         let (id, slug) = (source.clone(), page.slug.clone());
+        let (author, lines) = author_of_change(caller);
         let applied = self.store.write(move |draft| {
             let record = draft.page(&id, &slug)?.filter(|r| r.deleted_at.is_none());
             let record: PageRecord = record.ok_or_else(|| StoreError::from(no_page(&id, &slug)))?;
@@ -137,6 +138,8 @@ impl PageService {
                 return Ok(None);
             }
             let page = written_page(&slug, document, record.provenance, None, false)?;
+            let author = Some(author.clone());
+            let page = NewPage { author, lines: lines.clone(), ..page };
             draft.write_page(&id, &slug, page, now).map(Some)
         })?;
         Ok((source, applied))

@@ -4,8 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use brain_protocol::{
     Fault, FaultCode, Graph, GraphEdge, GraphNode, GraphReply, LinkRow, LinksReply, PageRef,
+    TrustLevel,
 };
 
+use crate::provenance::trust_of_row;
 use crate::{Caller, PageService};
 use brain_store::{LinkRecord, PageRecord, Resolution};
 
@@ -142,6 +144,7 @@ fn node(
     record: PageRecord,
     depth: u32,
 ) -> GraphNode {
+    let trust = trust_of_row(&record);
     GraphNode {
         slug,
         source_id: source,
@@ -149,6 +152,7 @@ fn node(
         page_type: record.page_type,
         depth,
         source_kind: record.provenance.source_kind,
+        trust,
     }
 }
 
@@ -158,12 +162,13 @@ fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
         Resolution::Missing => MISSING,
         Resolution::Ambiguous => "ambiguous",
     };
-    let (source_id, slug, title, source_kind) = match resolution {
+    let (source_id, slug, title, source_kind, trust) = match resolution {
         Resolution::Page(page) => {
             let (source, slug, record) = *page;
-            (Some(source), Some(slug), Some(record.title), record.provenance.source_kind)
+            let (trust, kind) = (trust_of_row(&record), record.provenance.source_kind);
+            (Some(source), Some(slug), Some(record.title), kind, trust)
         }
-        _ => (None, None, None, None),
+        _ => (None, None, None, None, TrustLevel::default()),
     };
     LinkRow {
         slug,
@@ -173,5 +178,6 @@ fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
         kind: link.kind,
         status: status.into(),
         source_kind,
+        trust,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
 
+use crate::provenance::trust_of_row;
 use crate::sealed::Seal;
 use crate::search::instant;
 use crate::{Caller, PageService};
@@ -243,6 +244,7 @@ fn bad_cursor(cursor: &str) -> Fault {
 }
 
 fn row((source, slug, record): PageEntry) -> PageRow {
+    let trust = trust_of_row(&record);
     PageRow {
         slug,
         source_id: source,
@@ -254,5 +256,6 @@ fn row((source, slug, record): PageEntry) -> PageRow {
         deleted_at: record.deleted_at.map(rfc3339),
         recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
         source_kind: record.provenance.source_kind,
+        trust,
     }
 }

@@ -7,7 +7,9 @@ use brain_protocol::{
 };
 
 use crate::pages::capture::PageWrite;
-use crate::provenance::{INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims};
+use crate::provenance::{
+    FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims,
+};
 use crate::write_page::{
     check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
     stored_document, written_page,
@@ -15,14 +17,12 @@ use crate::write_page::{
 use crate::{Caller, PageService};
 use brain_page::{Document, Frontmatter, file_path};
 use brain_store::files::digest;
-use brain_store::{
-    Content, Hash, NewPage, PageRecord, Provenance, StoreError, WrittenPage, unless_damaged,
-};
+use brain_store::{Content, Hash, NewPage, PageRecord, StoreError, WrittenPage, unless_damaged};
 
 /// The page of a put, ready to be stored.
 struct PutPage {
-    /// The provenance of the page that it replaces.
-    previous: Option<Provenance>,
+    /// The page that it replaces.
+    former: Option<FormerPage>,
     /// The frontmatter of the text, without false claims and without ingest keys.
     frontmatter: Frontmatter,
     page: NewPage,
@@ -54,41 +54,44 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
         let slug = request.page.slug.clone();
-        let previous = reader.page_even_deleted(&source, &slug)?.map(|record| record.provenance);
+        let former =
+            reader.page_even_deleted(&source, &slug)?.map(|record| FormerPage::from(&record));
         drop(reader);
         let page_slug = slug.clone();
         let replaces = self.digest_of_own_file(caller, &source, request)?;
         let (Document { frontmatter: sent, body }, text) = (document.clone(), document);
         let is_edit = request.origin == Origin::Editor;
-        let build_page = move |previous: Option<Provenance>| {
+        let build_page = move |former: Option<FormerPage>| {
             let Document { mut frontmatter, body } = text.clone();
+            let previous = former.as_ref().map(|former| &former.provenance);
             // An edit of the owner's own page leaves its provenance as it is, so that a note from a
             // directory gets no new lines.
-            let own = previous.as_ref().filter(|own| !is_from_outside(own.source_kind.as_deref()));
+            let own = previous.filter(|own| !is_from_outside(own.source_kind.as_deref()));
             let provenance = match own.filter(|_| is_edit) {
                 Some(own) => own.clone(),
-                None => route.provenance_of_text(&frontmatter, uri.clone(), now, previous.as_ref()),
+                None => route.provenance_of_edit(&frontmatter, uri.clone(), now, former.as_ref()),
             };
-            move_false_claims(&mut frontmatter, &provenance, previous.as_ref());
+            move_false_claims(&mut frontmatter, &provenance, previous);
             let document = Document { frontmatter: frontmatter.clone(), body };
             let captured_at = frontmatter.get("captured_at");
-            let page = written_page(&page_slug, document, provenance, previous.as_ref(), false)?;
-            let page = NewPage { replaces, ..page };
-            Ok::<_, Fault>(PutPage { previous, frontmatter, page, captured_at })
+            let page = written_page(&page_slug, document, provenance, previous, false)?;
+            let author = Some(route.author(uri.clone()));
+            let page = NewPage { replaces, author, lines: route.line_change(), ..page };
+            Ok::<_, Fault>(PutPage { former, frontmatter, page, captured_at })
         };
         // The page is built here. The writer builds it again only if the page has changed.
-        let likely = build_page(previous)?;
+        let likely = build_page(former)?;
         let target = source.clone();
         let (allow_empty, expect) = (request.allow_empty, request.expect.clone());
         let outcome = self.store.write(move |draft| {
             let existing = draft.page(&source, &slug)?;
             let exists = existing.is_some();
-            let previous = existing.as_ref().map(|record| &record.provenance);
-            let rebuilt = match previous == likely.previous.as_ref() {
+            let former = existing.as_ref().map(FormerPage::from);
+            let rebuilt = match former == likely.former {
                 true => None,
-                false => Some(build_page(previous.cloned())?),
+                false => Some(build_page(former)?),
             };
-            let PutPage { frontmatter, page, captured_at, .. } =
+            let PutPage { former, frontmatter, page, captured_at } =
                 rebuilt.as_ref().unwrap_or(&likely);
             let effect = write_effect(
                 existing.clone(),
@@ -107,7 +110,9 @@ impl PageService {
             if (is_empty || matches!(effect, Effect::Blanks)) && !allow_empty {
                 return Err(refuse_empty(slug.as_str(), exists).into());
             }
-            if let Effect::Unchanged(record) = effect {
+            // The owner who puts a page back as it is takes the marked lines as well.
+            let becomes_whole = former.as_ref().is_some_and(|it| it.becomes_whole(route));
+            if let (Effect::Unchanged(record), false) = (effect, becomes_whole) {
                 let stored = stored_document(&draft.content(&record)?)?;
                 let captured_at = stored.frontmatter.get("captured_at");
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };

@@ -1,12 +1,14 @@
 //! Dated lines of one page or of all pages.
 
 use brain_protocol::{
-    Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow,
+    Fault, FaultCode, PageRef, Slug, SourceId, Timeline, TimelineReply, TimelineRow, TrustLevel,
 };
 
+use crate::provenance::{marked_lines, trust_of};
 use crate::{Caller, PageService};
 use brain_base::clock::parse_day;
-use brain_store::{PageRecord, TimelineRecord};
+use brain_page::{TimelineEntry, file_text, split_marked, timeline};
+use brain_store::{PageRecord, Reader, StoreError, TimelineRecord};
 
 const MAX_LIMIT: u32 = 1000;
 /// Days are compared as text. These are before and after all others.
@@ -30,9 +32,9 @@ impl PageService {
             let mut found = reader.derived(record.id)?.timeline;
             found.retain(|entry| (since..=until).contains(&entry.date.as_str()));
             found.sort_by(|a, b| b.date.cmp(&a.date));
-            entries.extend(
-                found.into_iter().map(|entry| row(entry, slug.clone(), source.clone(), &record)),
-            );
+            let outside = outside_entries(&reader, &record)?;
+            let row = |entry| row(entry, slug.clone(), source.clone(), &record, &outside);
+            entries.extend(found.into_iter().map(row));
         } else {
             let only = match &request.source {
                 Some(_) => {
@@ -41,16 +43,20 @@ impl PageService {
                 None => None,
             };
             // The dated lines of a page are read once, not once for each line.
-            let mut last: Option<(u64, Vec<TimelineRecord>)> = None;
+            let mut last: Option<(u64, Vec<TimelineRecord>, Vec<TimelineEntry>)> = None;
             reader.timeline(since, until, |(source, slug, record), position| {
                 if only.as_ref().is_some_and(|s| s != source) {
                     return Ok(true);
                 }
-                if last.as_ref().is_none_or(|(id, _)| *id != record.id) {
-                    last = Some((record.id, reader.derived(record.id)?.timeline));
+                if last.as_ref().is_none_or(|(id, ..)| *id != record.id) {
+                    let outside = outside_entries(&reader, record)?;
+                    last = Some((record.id, reader.derived(record.id)?.timeline, outside));
                 }
-                let entry = last.as_ref().and_then(|(_, lines)| lines.get(position)).cloned();
-                entries.extend(entry.map(|entry| row(entry, slug.clone(), source.clone(), record)));
+                if let Some((_, lines, outside)) = &last
+                    && let Some(entry) = lines.get(position).cloned()
+                {
+                    entries.push(row(entry, slug.clone(), source.clone(), record, outside));
+                }
                 Ok(entries.len() <= limit)
             })?;
         }
@@ -71,8 +77,31 @@ fn check_day<'a>(day: Option<&'a str>, default: &'a str) -> Result<&'a str, Faul
     }
 }
 
-fn row(entry: TimelineRecord, slug: Slug, source_id: SourceId, page: &PageRecord) -> TimelineRow {
+/// Returns the entries in the marked lines of a page.
+fn outside_entries(reader: &Reader, page: &PageRecord) -> Result<Vec<TimelineEntry>, StoreError> {
+    if page.marks.is_empty() {
+        return Ok(Vec::new());
+    }
+    let content = reader.content(page)?;
+    let (text, marks) = (file_text(&content.frontmatter, &content.body), marked_lines(&page.marks));
+    let parts = split_marked(&text, 1, &marks).into_iter();
+    Ok(parts.filter(|(mark, _)| mark.is_some()).flat_map(|(_, part)| timeline(part)).collect())
+}
+
+fn row(
+    entry: TimelineRecord,
+    slug: Slug,
+    source_id: SourceId,
+    page: &PageRecord,
+    outside: &[TimelineEntry],
+) -> TimelineRow {
     let source_kind = page.provenance.source_kind.clone();
+    let is_outside = outside.iter().any(|it| it.date == entry.date && it.text == entry.text);
+    let trust = match trust_of(page) {
+        TrustLevel::Mixed if is_outside => TrustLevel::Outside,
+        TrustLevel::Mixed => TrustLevel::Owner,
+        other => other,
+    };
     TimelineRow {
         date: entry.date,
         text: entry.text,
@@ -80,5 +109,6 @@ fn row(entry: TimelineRecord, slug: Slug, source_id: SourceId, page: &PageRecord
         slug,
         source_id,
         source_kind,
+        trust,
     }
 }

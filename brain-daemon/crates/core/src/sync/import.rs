@@ -23,7 +23,7 @@ use crate::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
 use brain_page::Frontmatter;
 use brain_store::files::{self, MarkdownFile};
-use brain_store::{NewPage, PageRecord, Provenance, StoreError, WrittenPage};
+use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
 /// The maximum number of warnings in a reply.
 const MAX_WARNINGS: usize = 20;
@@ -302,12 +302,15 @@ fn read_page(
             true => stored_provenance(slug).map_err(|error| error.to_string())?,
             false => None,
         };
+        let author = Some(IMPORT.author(uri.clone()));
         let provenance =
             IMPORT.provenance_of_file(&document.frontmatter, uri, now, previous.as_ref());
         let mut frontmatters = [document.frontmatter.clone(), document.frontmatter.clone()];
         move_false_claims(&mut frontmatters[1], &provenance, None);
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
+        // The author of the file is the owner.
+        let page = NewPage { author, lines: LineChange::Own, ..page };
         Ok(ImportPage { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })

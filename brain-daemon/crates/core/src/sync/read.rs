@@ -9,7 +9,7 @@ use brain_protocol::{MAX_CONTENT, Slug};
 use crate::provenance::SYNC;
 use crate::write_page::{read_document, read_page};
 use brain_store::files::{RootDir, Stat, digest, is_missing};
-use brain_store::{FileRecord, Hash, NewPage, Provenance};
+use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
 /// A file that changed within this time before it was read may change again with the same times.
 const RACY_NS: i64 = 2_000_000_000;
@@ -122,7 +122,10 @@ fn page(file: &FileToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.provenance.as_ref();
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri(place), now, previous);
-        read_page(&file.slug, document, provenance, &file.path)
+        let page = read_page(&file.slug, document, provenance, &file.path)?;
+        // The author of the file is the owner.
+        let author = Some(SYNC.author(uri(place)));
+        Ok(NewPage { author, lines: LineChange::Own, ..page })
     });
     match page {
         Ok(page) => Text::Page(Box::new(page)),

@@ -11,7 +11,7 @@ use crate::write_page::{stored_document, written_page};
 use crate::{Caller, VoiceService};
 use brain_base::clock::{day, rfc3339};
 use brain_page::{self as page, Document, Frontmatter, escape_inline, normalize_name, single_line};
-use brain_store::{Provenance, Reader, StoreError};
+use brain_store::{LineChange, NewPage, Provenance, Reader, StoreError};
 use brain_voice::is_of_provider;
 
 /// The folder of call pages.
@@ -61,6 +61,7 @@ impl VoiceService {
         }
         let slug = existing_slug.map_or_else(|| new_slug(&day(now), turn), Ok)?;
         let provenance = VOICE.provenance(uri(&turn.from), now);
+        let author = VOICE.author(uri(&turn.from));
         let lines = turn_lines(turn, reply);
         let (turn, place) = (turn.clone(), source.clone());
         let applied = self.store.write(move |draft| {
@@ -82,6 +83,8 @@ impl VoiceService {
             }
             let page =
                 written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
+            let author = Some(author.clone());
+            let page = NewPage { author, lines: LineChange::Outside, ..page };
             draft.write_page(&place, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {

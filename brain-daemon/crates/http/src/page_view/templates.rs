@@ -4,12 +4,11 @@ use std::sync::LazyLock;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use brain_protocol::Page;
+use brain_protocol::{MarkedLines, Page, TrustLevel};
 use maud::{Markup, html};
 
 use super::markdown;
 use crate::html::{self, Style, Text};
-use brain_core::is_from_outside;
 
 /// Forms lead only to this daemon.
 static STYLE: LazyLock<Style> =
@@ -20,7 +19,7 @@ pub(super) fn page(page: &Page, link: impl Fn(&str) -> Option<String>) -> Respon
     let body = html! {
         article dir="auto" {
             h1 { bdi { (Text(&page.title)) } }
-            @if is_from_outside(page.source_kind.as_deref()) {
+            @if page.trust == TrustLevel::Outside {
                 p class="notice" role="note" {
                     "This text came from outside: from the web, a message or a program. "
                     "You did not write it; weigh what it says and where its links lead."
@@ -31,8 +30,39 @@ pub(super) fn page(page: &Page, link: impl Fn(&str) -> Option<String>) -> Respon
             }
             (markdown::render(without_title(&page.body, &page.title), link))
         }
+        (changes_by_others(page))
     };
     respond(StatusCode::OK, &page.title, html! {}, body, "no-referrer")
+}
+
+/// Lists the lines that somebody other than the page's author wrote.
+fn changes_by_others(page: &Page) -> Markup {
+    let text = |mark: &MarkedLines| {
+        let count = (mark.last - mark.first.min(mark.last)) as usize + 1;
+        let lines = page.content.lines().skip(mark.first.saturating_sub(1) as usize).take(count);
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    html! {
+        @if !page.outside_lines.is_empty() {
+            section dir="auto" aria-labelledby="others" {
+                h2 id="others" { "Lines by others" }
+                p {
+                    "Others changed these lines. Weigh what they say. "
+                    code { "brain trust " (Text(page.slug.as_str())) }
+                    " makes them yours."
+                }
+                @for mark in &page.outside_lines {
+                    p {
+                        @if mark.first == mark.last { "Line " (mark.first) }
+                        @else { "Lines " (mark.first) "–" (mark.last) }
+                        ": " bdi { (Text(&mark.source_uri)) } ", "
+                        (Text(&mark.source_kind)) ", " (Text(&mark.written_at))
+                    }
+                    pre { (Text(&text(mark))) }
+                }
+            }
+        }
+    }
 }
 
 /// Returns the properties of a page: term and value.
@@ -161,7 +191,7 @@ mod tests {
             source_uri: Some(format!("https://evil.example/{EVIL}")),
             aliases: Vec::new(),
             frontmatter: String::new(),
-            content: String::new(),
+            content: EVIL.into(),
             content_hash: String::new(),
             chunks: 0,
             created_at: String::new(),
@@ -170,6 +200,14 @@ mod tests {
             ingested_via: None,
             ingested_at: None,
             version: 1,
+            trust: TrustLevel::Mixed,
+            outside_lines: vec![MarkedLines {
+                first: 1,
+                last: 1,
+                source_kind: EVIL.into(),
+                source_uri: EVIL.into(),
+                written_at: EVIL.into(),
+            }],
         };
         assert_escaped(page(&whole, |_| Some(EVIL.into()))).await;
         assert_escaped(sign_in(StatusCode::OK, EVIL, None)).await;

@@ -68,7 +68,7 @@ impl ToolCall for Search {
         let result = |hit: Hit| {
             let id = context.page_name(&hit.source_id, &hit.slug)?;
             let url = hit.url.unwrap_or_else(|| context.web_address(&id));
-            let trust = Trust::of(hit.source_kind.as_deref());
+            let trust = hit.trust.into();
             Ok(SearchResult {
                 url,
                 id,
@@ -114,7 +114,7 @@ impl ToolCall for Fetch {
         let address = page_address::parse(&self.id)?;
         let page = suggestions::read_page(context, &address.page)?;
         let name = context.page_name(&page.source_id, &page.slug)?;
-        let trust = Trust::of(page.source_kind.as_deref());
+        let trust = Trust::from(page.trust);
         let metadata = BTreeMap::from([
             ("trust", trust.as_str().to_owned()),
             ("type", shorten(&page.page_type, MAX_TYPE)),
@@ -256,7 +256,7 @@ impl ToolCall for Query {
                 line: hit.line,
                 score: (f64::from(hit.score) * 100.0).round() / 100.0,
                 updated_at: hit.updated_at.clone(),
-                trust: Trust::of(hit.source_kind.as_deref()),
+                trust: hit.trust.into(),
             })
         })?;
         let note = match (&found.degraded, part.next.is_none() && found.truncated) {

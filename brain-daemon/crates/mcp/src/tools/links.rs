@@ -195,7 +195,7 @@ fn direct_links(
             _ => None,
         };
         let trust = match (&slug, page_trust) {
-            (Some(_), _) => Trust::of(row.source_kind.as_deref()),
+            (Some(_), _) => row.trust.into(),
             (None, Some(trust)) => trust,
             // The text of a link without a page was written by the author of the requested page.
             (None, None) => *page_trust.insert(trust_of(context, page)?),
@@ -217,7 +217,7 @@ fn direct_links(
 
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
     let page = context.ask(Get { page: page.clone(), version: None })?;
-    Ok(Trust::of(page.source_kind.as_deref()))
+    Ok(page.trust.into())
 }
 
 /// Returns the pages within `depth` steps, the nearest first, and whether there are more.
@@ -254,7 +254,7 @@ fn linked_pages(
             kind: shorten(&step.kind, MAX_TARGET_CHARS),
             depth: Some(step.depth),
             via: (step.depth > 1).then(|| name(step.from)).transpose()?,
-            trust: Trust::of(node.source_kind.as_deref()),
+            trust: node.trust.into(),
         })
     })?;
     Ok((part, graph.truncated))

@@ -122,6 +122,6 @@ fn row(context: &ToolContext, page: &PageRow) -> Result<Row, Fault> {
         r#type: shorten(&page.page_type, MAX_TYPE),
         tags: shorten_tags(&page.tags),
         updated_at: page.updated_at.clone(),
-        trust: Trust::of(page.source_kind.as_deref()),
+        trust: page.trust.into(),
     })
 }

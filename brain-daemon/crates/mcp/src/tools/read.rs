@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{MAX_FRAME, Trust, frame, origin};
+use crate::trust::{MAX_FRAME, Trust, excess, framed};
 use crate::window::{WindowRequest, count_lines, window};
 use crate::{ToolContext, page_address, suggestions};
-use brain_page::{content_hash, headings, section};
+use brain_page::{content_hash, headings, lines_above_body, section};
 
 /// Characters of a title that are shown.
 pub(super) const MAX_TITLE: usize = 200;
@@ -52,7 +52,7 @@ impl TextSelection<'_> {
 
 /// The selected part of a page's body.
 pub(super) struct PageText {
-    /// The text, framed if it is from outside.
+    /// The text, with frames around what is from outside.
     pub(super) text: String,
     /// Its first line.
     pub(super) line: usize,
@@ -71,17 +71,22 @@ pub(super) fn select_text(page: &Page, selection: &TextSelection) -> Result<Page
         None => 0..body.len(),
         Some(heading) => section(body, heading).ok_or_else(|| no_section(page, heading))?,
     };
-    let TextSelection { line, skip, lines, room, .. } = *selection;
-    let window = window(body, &WindowRequest { part, line, skip, lines, bytes: room })?;
-    let text = &body[window.range];
-    let text = match Trust::of(page.source_kind.as_deref()) {
-        Trust::Owner => text.to_owned(),
-        Trust::Outside => {
-            let origin = origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-            frame(text, &origin, &page.content_hash)
+    let TextSelection { line, skip, lines, mut room, .. } = *selection;
+    let above = lines_above_body(&page.content, body);
+    loop {
+        let request = WindowRequest { part: part.clone(), line, skip, lines, bytes: room };
+        let window = window(body, &request)?;
+        let plain = &body[window.range];
+        let first = above.saturating_add(u32::try_from(window.line).unwrap_or(u32::MAX));
+        let text = framed(page, plain, first, &page.content_hash);
+        // The room has space for one frame. A shorter part has fewer frames.
+        match excess(plain, &text) {
+            0 => return Ok(PageText { text, line: window.line, next: window.next }),
+            excess if excess < room => room -= excess,
+            _ if room > 1 => room /= 2,
+            _ => return Ok(PageText { text, line: window.line, next: window.next }),
         }
-    };
-    Ok(PageText { text, line: window.line, next: window.next })
+    }
 }
 
 /// The fault for an unknown section.
@@ -198,7 +203,7 @@ impl ToolCall for GetPage {
             updated_at: page.updated_at.clone(),
             version: page.version,
             content_hash: page.content_hash.clone(),
-            trust: Trust::of(page.source_kind.as_deref()),
+            trust: page.trust.into(),
             text: String::new(),
             start_line: 0,
             total_lines: count_lines(&page.body),
@@ -309,24 +314,19 @@ fn add(
             if text.len() < page.frontmatter.len() {
                 truncated.push("frontmatter");
             }
-            read.frontmatter = Some(match read.trust {
-                Trust::Owner => text.to_owned(),
-                // `content_hash` covers only the body, so the author of the frontmatter may know
-                // that hash.
-                Trust::Outside => {
-                    let origin = origin(page.source_kind.as_deref(), page.source_uri.as_deref());
-                    frame(text, &origin, &content_hash(&page.content))
-                }
-            });
+            // `content_hash` covers only the body, so the author of the frontmatter may know that
+            // hash. The frontmatter begins in the second line of the file.
+            read.frontmatter = Some(framed(page, text, 2, &content_hash(&page.content)));
         }
         Include::Versions => {
             let found = context.ask(History { page: page_ref.clone() })?;
             let rows = found.versions.iter().map(|row| {
                 format!(
-                    "{}: {}, {} bytes{}",
+                    "{}: {}, {} bytes, {}{}",
                     row.version,
                     row.written_at,
                     row.bytes,
+                    Trust::from(row.trust).as_str(),
                     if row.current { ", current" } else { "" }
                 )
             });

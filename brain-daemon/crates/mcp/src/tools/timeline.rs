@@ -93,7 +93,7 @@ impl ToolCall for GetTimeline {
                     text: shorten(&row.text, MAX_TEXT_CHARS),
                     source: row.source.as_deref().map(|source| shorten(source, MAX_SOURCE_CHARS)),
                     slug: context.page_name(&row.source_id, &row.slug)?,
-                    trust: Trust::of(row.source_kind.as_deref()),
+                    trust: row.trust.into(),
                 })
             },
         )?;

@@ -1,0 +1,57 @@
+//! `brain trust`: makes all lines of a page the owner's. Also prints who wrote which lines.
+
+use brain_protocol::{Fault, MarkedLines};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    output::{Outcome, minute},
+};
+
+/// Arguments of `trust`.
+#[derive(Debug, Args)]
+pub(crate) struct Trust {
+    /// The page's slug
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// Source of the page [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Trust {
+    const NAME: &'static str = "trust";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Make all lines of a page yours";
+    const EXAMPLES: &'static str = "Examples:
+  brain get people/ada
+  brain trust people/ada";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        context.run(brain_protocol::Trust { page })
+    }
+}
+
+/// Returns the lines of a mark, for example `3` or `3-5`.
+pub(super) fn line_range(mark: &MarkedLines) -> String {
+    match mark.last == mark.first {
+        true => mark.first.to_string(),
+        false => format!("{}-{}", mark.first, mark.last),
+    }
+}
+
+/// Returns a sentence about a mark: which lines, who, and when.
+pub(super) fn sentence(mark: &MarkedLines) -> String {
+    let lines = if mark.last == mark.first { "line" } else { "lines" };
+    let author = mark.source_uri.strip_prefix("mcp:").unwrap_or(&mark.source_uri);
+    format!(
+        "{lines} {}: written by {author} ({}) at {}",
+        line_range(mark),
+        mark.source_kind,
+        minute(&mark.written_at)
+    )
+}

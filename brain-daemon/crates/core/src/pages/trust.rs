@@ -1,0 +1,49 @@
+//! `trust`: makes all lines of a page the owner's.
+
+use brain_protocol::{Fault, Trust, WriteReply, WriteStatus};
+
+use crate::pages::capture::PageWrite;
+use crate::provenance::{PUT_PAGE, is_from_outside};
+use crate::write_page::{stored_document, written_page};
+use crate::{Caller, PageService, no_page};
+use brain_store::{LineChange, NewPage, Provenance, StoreError, WrittenPage};
+
+/// The `source_uri` of the owner's word.
+const URI: &str = "cli:trust";
+
+impl PageService {
+    /// Makes a page and all its lines the owner's. The text stays; the former version keeps its
+    /// marks.
+    pub(crate) fn trust(&self, caller: &Caller, request: &Trust) -> Result<WriteReply, Fault> {
+        let now = self.clock.now();
+        let reader = self.store.read(caller.visibility())?;
+        let (source, _) = self.active(caller, &reader, &request.page)?;
+        drop(reader);
+        let (target, slug) = (source.clone(), request.page.slug.clone());
+        let outcome = self.store.write(move |draft| {
+            let record = draft.page(&source, &slug)?.filter(|record| record.deleted_at.is_none());
+            let record = record.ok_or_else(|| StoreError::from(no_page(&source, &slug)))?;
+            let document = stored_document(&draft.content(&record)?)?;
+            let captured_at = document.frontmatter.get("captured_at");
+            let is_outside = is_from_outside(record.provenance.source_kind.as_deref());
+            if !is_outside && record.marks.is_empty() {
+                let applied = WrittenPage { status: WriteStatus::Unchanged, record };
+                return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
+            }
+            let previous = record.provenance;
+            let provenance = match is_outside {
+                true => Provenance {
+                    source_uri: previous.source_uri.clone(),
+                    ..PUT_PAGE.provenance(URI.into(), now)
+                },
+                false => previous.clone(),
+            };
+            let page = written_page(&slug, document, provenance, Some(&previous), false)?;
+            let author = Some(PUT_PAGE.author(URI.into()));
+            let page = NewPage { author, lines: LineChange::Own, ..page };
+            let applied = draft.write_page(&source, &slug, page, now)?;
+            Ok(PageWrite { slug: slug.clone(), applied, captured_at })
+        })?;
+        Ok(self.write_reply(target, outcome, Vec::new()))
+    }
+}
