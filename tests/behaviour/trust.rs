@@ -118,7 +118,7 @@ fn an_agent_that_mends_a_typo_marks_one_line() {
 }
 
 #[test]
-fn a_search_result_is_from_outside_only_where_it_shows_outside_lines() {
+fn search_results_are_outside_where_they_show_outside_lines() {
     let fixture = Fixture::new();
     let filler = "Nothing happens in this sentence about the weather. ".repeat(12);
     fixture.home.put("log", &format!("# Log\n\nThe zebra sleeps.\n\n{filler}\n\n{filler}\n"));
@@ -201,7 +201,7 @@ fn no_edit_by_a_model_washes_text_from_outside() {
     let home = &fixture.home;
     // A page from outside stays outside, and keeps its origin.
     let phone = home.token("phone", "write", &[]);
-    brain_tests::http::ingest(home.http_local(), &phone, EVIL).expect(202);
+    let _ = brain_tests::http::ingest(home.http_local(), &phone, EVIL).expect(202);
     let slug = loop {
         match home.search("EVIL").pop() {
             Some(slug) => break slug,

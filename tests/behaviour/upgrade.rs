@@ -164,7 +164,7 @@ fn check_schema_85(home: &TestHome) {
     assert_eq!(harbour["outside_lines"], json!([]));
     let history = home.json(["history", "places/harbour"]);
     let versions = history["versions"].as_array().unwrap();
-    assert!(versions.len() == 2 && versions[1]["written_by"].is_null(), "{history}");
+    assert!(versions.len() == 2 && versions[1]["written_by"] == "owner", "{history}");
 }
 
 type CheckStore = fn(&TestHome);

@@ -151,7 +151,7 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
 mod tests {
     use super::*;
     use crate::output::width;
-    use brain_protocol::{ScorePart, Slug};
+    use brain_protocol::{ScorePart, Slug, TrustLevel};
 
     fn hits() -> Hits {
         let hit = Hit {
@@ -173,6 +173,7 @@ mod tests {
             source_kind: None,
             source_uri: None,
             url: None,
+            trust: TrustLevel::Owner,
         };
         Hits {
             query: "engine".into(),

@@ -51,7 +51,7 @@ use brain_config::Config;
 use brain_net::HttpClient;
 use brain_store::{SourceRecord, Store};
 
-pub use provenance::{INGEST_KEYS, is_from_outside};
+pub use provenance::INGEST_KEYS;
 
 use index::IndexFollower;
 use text_budget::{TextBudget, text_bytes};

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::pages::capture::PageWrite;
 use crate::pages::dedup::Dedup;
-use crate::provenance::{author_name, author_of_change, marked_lines, trust_of};
+use crate::provenance::{author_name, author_of, author_of_change, marked_lines, trust_of};
 use crate::write_page::{stored_document, written_page};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
@@ -205,6 +205,7 @@ fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content
 }
 
 fn version_row(record: &PageRecord, current: bool) -> VersionRow {
+    let author = author_of(record);
     VersionRow {
         version: record.version,
         current,
@@ -213,8 +214,8 @@ fn version_row(record: &PageRecord, current: bool) -> VersionRow {
         page_type: record.page_type.clone(),
         content_hash: hex(&record.content_hash),
         bytes: record.bytes,
-        written_via: record.author.as_ref().map(|author| author.kind.clone()),
-        written_by: record.author.as_ref().map(author_name),
+        written_via: author.as_ref().map(|author| author.kind.clone()),
+        written_by: author.as_ref().map(author_name),
         trust: trust_of(record),
         outside_lines: marked_lines(&record.marks),
     }

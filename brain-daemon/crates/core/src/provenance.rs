@@ -75,7 +75,7 @@ const OWNER_KINDS: [&str; 4] = [CAPTURE_CLI.kind, PUT_PAGE.kind, SYNC.kind, IMPO
 /// Unknown kinds are from outside. So are texts of AI clients, because a client can copy text from
 /// anywhere. A page without a kind is older than provenance and counts as the owner's.
 #[must_use]
-pub fn is_from_outside(source_kind: Option<&str>) -> bool {
+pub(crate) fn is_from_outside(source_kind: Option<&str>) -> bool {
     source_kind.is_some_and(|kind| !OWNER_KINDS.contains(&kind))
 }
 
@@ -111,6 +111,16 @@ pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
         true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::Outside),
         false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::Kept),
     }
+}
+
+/// Returns who wrote this version of a page, if it is known.
+pub(crate) fn author_of(record: &PageRecord) -> Option<Author> {
+    let Provenance { source_kind, source_uri, .. } = &record.provenance;
+    let of_page = || {
+        let uri = source_uri.clone().unwrap_or_default();
+        Some(Author { kind: source_kind.clone()?, uri })
+    };
+    record.author.clone().or_else(of_page)
 }
 
 /// Returns the name of an author for people: `owner`, else the client or the place.

@@ -89,7 +89,7 @@ pub(super) fn framed(page: &Page, text: &str, first: u32, hash: &str) -> String 
 
 /// Returns how many bytes of JSON the frames in `framed` take beyond one frame of maximum size.
 pub(super) fn excess(text: &str, framed: &str) -> usize {
-    json_len(framed).saturating_sub(json_len(text) + MAX_FRAME)
+    json_len(&framed).saturating_sub(json_len(&text) + MAX_FRAME)
 }
 
 /// Frames `text` from outside with two lines that the text cannot forge.

@@ -72,7 +72,7 @@ impl NewPage {
             chunks: self.chunks,
             bytes: self.content.body.len() as u64,
             provenance: self.provenance.clone(),
-            author: self.author.clone(),
+            author: self.author.clone().filter(|author| !author.is_of(&self.provenance)),
             ..record
         }
     }
@@ -166,7 +166,7 @@ impl Draft<'_> {
             self.active += 1;
         }
         self.seq += 1;
-        let record = new.fill_record(PageRecord {
+        let mut record = new.fill_record(PageRecord {
             id,
             seq: self.seq,
             version,
@@ -174,10 +174,10 @@ impl Draft<'_> {
             updated_at: now,
             content_at,
             source_path: path,
-            marks: marks.lines,
-            has_outside_title: marks.has_title,
             ..PageRecord::default()
         });
+        record.has_outside_title = marks.has_title(&new.lines, former.as_ref(), &record);
+        record.marks = marks.lines;
         if new.captured {
             self.captured.insert((content_at, id), ())?;
         }
@@ -232,14 +232,11 @@ impl Draft<'_> {
     ) -> Result<u32, StoreError> {
         self.dirty += 1;
         let (id, version) = (record.id, record.version);
+        let mut kept =
+            new.fill_record(PageRecord { updated_at: now, content_at: now, ..record.clone() });
         let marks = new.marks(None, now);
-        let kept = new.fill_record(PageRecord {
-            updated_at: now,
-            content_at: now,
-            marks: marks.lines,
-            has_outside_title: marks.has_title,
-            ..record.clone()
-        });
+        kept.has_outside_title = marks.has_title(&new.lines, None, &kept);
+        kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
         record.version += 1;

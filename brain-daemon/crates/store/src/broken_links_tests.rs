@@ -371,6 +371,7 @@ fn a_store_of_schema_85_without_the_tables_gets_them() {
     txn.delete_table(t::BROKEN).unwrap();
     txn.delete_table(t::BROKEN_SUMS).unwrap();
     txn.delete_table(t::UNCHECKED).unwrap();
+    txn.open_table(t::META).unwrap().insert(t::META_SCHEMA, 85).unwrap();
     txn.commit().unwrap();
     drop(db);
     let store = open(&path);

@@ -38,8 +38,8 @@ pub enum LineChange {
 #[derive(Default)]
 pub(super) struct PageMarks {
     pub(super) lines: Vec<LineMark>,
-    /// Whether the title is from outside.
-    pub(super) has_title: bool,
+    /// Whether the former title is from outside.
+    has_title: bool,
 }
 
 impl NewPage {
@@ -70,8 +70,21 @@ impl NewPage {
         let new = author.map(|author| (author, now)).or(last);
         PageMarks {
             lines: carry(&old.marks, &before, &after, new),
-            has_title: old.has_outside_title || (author.is_some() && old.title != self.title),
+            has_title: old.has_outside_title,
         }
+    }
+}
+
+impl PageMarks {
+    /// Returns whether the title of `record`, which replaces `former`, is from outside.
+    pub(super) fn has_title(
+        &self,
+        change: &LineChange,
+        former: Option<&PageRecord>,
+        record: &PageRecord,
+    ) -> bool {
+        let is_changed = former.is_some_and(|former| former.title != record.title);
+        self.has_title || (*change == LineChange::Outside && is_changed)
     }
 }
 
@@ -192,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_that_keeps_marks_keeps_them_on_changed_and_moved_lines() {
+    fn kept_marks_stay_on_changed_and_moved_lines() {
         let author = agent("a");
         let marks = carry(&[], "a\nb\n", "a\nX [[old]]\nb\n", Some((&author, 1)));
         let at = |after: &str| {

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use bincode::Options;
 use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction,
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableHandle,
+    WriteTransaction,
 };
 use serde::Deserialize;
 
@@ -58,7 +59,7 @@ pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreErro
 pub(super) fn upgrade(db: &mut Database, path: &Path) -> Result<(), StoreError> {
     let found = check(&db.begin_read()?, path)?;
     if found == SCHEMA {
-        return make_tables_of_links(db);
+        return Ok(());
     }
     copy_before(path, found)?;
     migrate(db, found)
@@ -352,7 +353,10 @@ fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
 /// 85 → 86: pages and their versions get an author, absent, and marks of lines, none.
 fn add_marks(txn: &WriteTransaction) -> Result<(), StoreError> {
     convert_table(txn, t::PAGES, |value| to_bytes(&any_page(value)?))?;
-    convert_table(txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))
+    convert_table(txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))?;
+    // The first stores of schema 85 lack these tables.
+    let has_tables = txn.list_tables()?.any(|table| table.name() == t::UNCHECKED.name());
+    if has_tables { Ok(()) } else { open_tables_of_links(txn) }
 }
 
 /// Creates the tables of broken links. The first check of links fills them.
@@ -364,18 +368,6 @@ fn open_tables_of_links(txn: &WriteTransaction) -> Result<(), StoreError> {
     meta.remove(t::META_LINKS_CHECKED)?;
     meta.remove(t::META_LINKS_KNOWN)?;
     Ok(())
-}
-
-/// Creates the tables of broken links in a store of schema 85 that lacks them.
-fn make_tables_of_links(db: &Database) -> Result<(), StoreError> {
-    match db.begin_read()?.open_table(t::UNCHECKED) {
-        Err(redb::TableError::TableDoesNotExist(_)) => {}
-        other => return Ok(other.map(drop)?),
-    }
-    let mut txn = db.begin_write()?;
-    txn.set_quick_repair(true);
-    open_tables_of_links(&txn)?;
-    Ok(txn.commit()?)
 }
 
 /// Decodes a page of schema `schema`.

@@ -51,7 +51,8 @@ pub struct PageRecord {
     pub source_path: String,
     /// Where the page came from. Schema 81.
     pub provenance: Provenance,
-    /// Who wrote this version. Absent for versions of earlier schemas. Schema 86.
+    /// Who wrote this version. Absent if the provenance names the author, as it always does in
+    /// earlier schemas. Schema 86.
     pub author: Option<Author>,
     /// Lines that others than the author of the page wrote, in the order of the text. Schema 86.
     pub marks: Vec<LineMark>,
@@ -66,6 +67,14 @@ pub struct Author {
     pub kind: String,
     /// The client or the place, as in [`Provenance::source_uri`].
     pub uri: String,
+}
+
+impl Author {
+    /// Returns whether the provenance names this author.
+    pub(super) fn is_of(&self, provenance: &Provenance) -> bool {
+        let Provenance { source_kind, source_uri, .. } = provenance;
+        source_kind.as_ref() == Some(&self.kind) && source_uri.as_ref() == Some(&self.uri)
+    }
 }
 
 /// Lines of a page that somebody other than the page's author wrote.

@@ -249,7 +249,7 @@ impl CaptureInput {
         );
         if !self.is_by_hand() {
             // Text from outside always gets its own route.
-            document.frontmatter.set("captured_via", self.route.kind);
+            document.frontmatter.remove("captured_via");
         }
         self.complete_page(slug, document, provenance, self.route.line_change(), former)
     }

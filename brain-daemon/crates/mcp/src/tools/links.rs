@@ -310,7 +310,7 @@ fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use brain_protocol::{GraphEdge, GraphNode, Slug, SourceId};
+    use brain_protocol::{GraphEdge, GraphNode, Slug, SourceId, TrustLevel};
 
     fn graph(nodes: &[&str], edges: &[(u32, u32)]) -> GraphReply {
         let node = |slug: &&str| GraphNode {
@@ -320,6 +320,7 @@ mod tests {
             page_type: String::new(),
             depth: 0,
             source_kind: None,
+            trust: TrustLevel::Owner,
         };
         let edge = |&(from, to): &(u32, u32)| GraphEdge { from, to, kind: "mentions".into() };
         GraphReply {
