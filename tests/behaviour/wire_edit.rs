@@ -16,6 +16,7 @@ pub(crate) fn requests() -> Vec<Request> {
             section: Some("Log".into()),
         }),
         Request::Diff(Diff { page: page(), from: Some(300), to: None }),
+        Request::Trust(Trust { page: page() }),
     ]
 }
 

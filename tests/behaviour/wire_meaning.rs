@@ -50,7 +50,6 @@ pub(crate) fn requests() -> Vec<Request> {
             estimate: true,
         }),
         Request::IdeaRuns(IdeaRuns),
-        Request::Trust(Trust { page: PageRef { source: None, slug: slug("people/ada") } }),
     ]
 }
 
