@@ -191,7 +191,7 @@ fn an_owners_put_edit_or_word_makes_a_page_whole() {
     home.json(["trust", "theirs"]);
     assert!(is_whole("theirs"));
     assert_eq!(home.get("theirs")["source_kind"], "put_page");
-    assert_eq!(home.fault(["trust", "nobody"], 1)["code"], "not_found");
+    assert_eq!(home.fault(["trust", "nobody"], 4)["code"], "not_found");
 }
 
 #[test]
