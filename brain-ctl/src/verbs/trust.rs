@@ -27,8 +27,8 @@ impl Verb for Trust {
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Make all lines of a page yours";
     const EXAMPLES: &'static str = "Examples:
-  brain get people/ada
-  brain trust people/ada";
+  brain trust people/ada
+  brain trust meetings/kickoff --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
