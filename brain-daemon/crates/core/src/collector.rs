@@ -31,8 +31,6 @@ use brain_base::secrets::FoundSecret;
 use brain_collector::{DataFault, Settings, State, UserId};
 use brain_store::Store;
 
-pub(crate) use health::CollectorHealth;
-
 /// The name of the secret that is the token.
 const TOKEN: &str = "platform-bearer-token";
 

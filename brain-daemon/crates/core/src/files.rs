@@ -4,6 +4,7 @@
 //! the client gets its reply. Rows that a crash or a full disk left are processed at the next start
 //! and every minute.
 
+mod health;
 pub(crate) mod read_only;
 pub(crate) mod recovery;
 pub(crate) mod saves;

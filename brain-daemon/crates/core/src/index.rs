@@ -4,7 +4,7 @@
 //! changes, in the background if they are many. From then on, every commit is pushed to the index
 //! before the commit is acknowledged. So a search after an acknowledged write finds it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -31,6 +31,7 @@ const BACKLOG: usize = 2 * crate::batch::BATCH;
 
 /// The index, and the thread that feeds it.
 pub(crate) struct IndexFollower {
+    dir: PathBuf,
     shared: Arc<Shared>,
     feeder: Mutex<Option<JoinHandle<()>>>,
 }
@@ -51,8 +52,13 @@ struct Shared {
 }
 
 impl IndexFollower {
-    pub(crate) fn new() -> Self {
-        Self { shared: Arc::default(), feeder: Mutex::default() }
+    /// Creates the follower of the index in `dir`.
+    pub(crate) fn new(dir: PathBuf) -> Self {
+        Self { dir, shared: Arc::default(), feeder: Mutex::default() }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Returns the hook that the store calls after each commit.
@@ -71,17 +77,13 @@ impl IndexFollower {
     }
 
     /// Opens the index and catches up with the store.
-    pub(crate) fn start(
-        &self,
-        store: &Arc<Store>,
-        dir: &Path,
-        config: &Config,
-    ) -> Result<(), Fault> {
+    pub(crate) fn start(&self, store: &Arc<Store>, config: &Config) -> Result<(), Fault> {
         let counts = store.read_through(Reader::counts)?;
         let options =
             Options { default_language: config.search.language.clone(), ..Options::default() };
-        let (index, opened) = Index::open(dir, &crate::index_mark(store), counts.seq, options)
-            .map_err(|e| index_fault(&e))?;
+        let (index, opened) =
+            Index::open(&self.dir, &crate::index_mark(store), counts.seq, options)
+                .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {

@@ -7,6 +7,7 @@
 pub(crate) mod jobs;
 
 mod enqueue;
+mod health;
 mod page;
 mod process;
 

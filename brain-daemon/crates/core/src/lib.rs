@@ -15,6 +15,7 @@ mod embedding;
 mod environment;
 mod event_lines;
 mod files;
+mod health;
 mod ideas;
 mod index;
 pub mod ingest;
@@ -53,6 +54,7 @@ use brain_store::{SourceRecord, Store};
 
 pub use provenance::INGEST_KEYS;
 
+use doctor::DoctorService;
 use index::IndexFollower;
 use text_budget::{TextBudget, text_bytes};
 
@@ -136,7 +138,7 @@ pub struct Brain {
     /// Sync and import.
     pub sync: Arc<SyncService>,
     /// Backups and exports.
-    pub copies: BackupService,
+    pub copies: Arc<BackupService>,
     /// The ingest queue.
     pub ingest: Arc<IngestService>,
     /// Language models and their costs.
@@ -146,15 +148,16 @@ pub struct Brain {
     /// Idea making.
     pub ideas: IdeaService,
     /// The collector.
-    pub collector: CollectorService,
+    pub collector: Arc<CollectorService>,
     /// The tunnel.
-    pub tunnel: TunnelService,
+    pub tunnel: Arc<TunnelService>,
     /// The telephone.
     pub voice: VoiceService,
     /// The test of a client's connection.
     pub connect: ConnectService,
     /// The states of the background workers, which their runner writes.
     pub workers: Arc<WorkerStates>,
+    doctor: DoctorService,
     store: Arc<Store>,
     index: Arc<IndexFollower>,
     text: Arc<TextBudget>,
@@ -167,7 +170,7 @@ impl Brain {
     /// # Errors
     /// Every failure, with a stable code and the way out.
     pub fn answer(
-        self: &Arc<Self>,
+        &self,
         caller: &Caller,
         request: Request,
         progress: &dyn Progress,
@@ -200,7 +203,7 @@ impl Brain {
     /// # Errors
     /// As [`Self::answer`].
     pub fn run<O: Operation>(
-        self: &Arc<Self>,
+        &self,
         caller: &Caller,
         operation: O,
         progress: &dyn Progress,
@@ -209,7 +212,7 @@ impl Brain {
     }
 
     fn dispatch(
-        self: &Arc<Self>,
+        &self,
         caller: &Caller,
         request: Request,
         progress: &dyn Progress,
@@ -234,7 +237,7 @@ impl Brain {
             Request::Graph(r) => self.pages.graph(caller, &r).map(Reply::Graph),
             Request::Timeline(r) => self.pages.timeline(caller, &r).map(Reply::Timeline),
             Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
-            Request::Doctor(r) => self.doctor(caller, &r).map(Reply::Doctor),
+            Request::Doctor(r) => Ok(Reply::Doctor(self.doctor.doctor(&r))),
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
             Request::SourceAdd(r) => self.sources.add(caller, &r).map(Reply::Source),
             Request::SourceRemove(r) => self.sources.remove(caller, &r).map(Reply::Source),

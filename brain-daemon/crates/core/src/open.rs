@@ -8,13 +8,17 @@ use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_base::random::SystemRandom;
 use brain_base::secrets::Secrets;
+use brain_base::workers::WorkerStates;
 use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::{Reader, Store, StoreOptions};
 use tokio_util::sync::CancellationToken;
 
+use crate::doctor::DoctorService;
+use crate::doctor::process::Process;
 use crate::embedding::{Meaning, combine_hooks};
+use crate::health::Health;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
 use crate::pages::dedup::Dedup;
@@ -66,14 +70,14 @@ impl Brain {
             new_store_id,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
-        let (index, meaning) = (Arc::new(IndexFollower::new()), Meaning::new());
+        let (index, meaning) = (Arc::new(IndexFollower::new(home.index())), Meaning::new());
         let hook = combine_hooks(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
         if let Some(dir) = config.backup_dir(&home) {
             store.set_backup_dir(dir);
         }
-        index.start(&store, &home.index(), &config)?;
+        index.start(&store, &config)?;
         let env = Environment {
             secrets: Arc::new(Secrets::new(home.secrets(), outside.variables)),
             config: Arc::new(config),
@@ -182,7 +186,7 @@ impl Brain {
             embedding.clone(),
             models.clone(),
         );
-        let collector = CollectorService::new(
+        let collector = Arc::new(CollectorService::new(
             env.clone(),
             store.clone(),
             index.clone(),
@@ -190,8 +194,45 @@ impl Brain {
             sync.clone(),
             ingest.clone(),
             models.clone(),
-        );
-        let tunnel = TunnelService::new(env.clone(), store.clone(), access.clone(), ingest.clone());
+        ));
+        let tunnel = Arc::new(TunnelService::new(
+            env.clone(),
+            store.clone(),
+            access.clone(),
+            ingest.clone(),
+        ));
+        let copies = Arc::new(BackupService::new(env.clone(), store.clone()));
+        let workers = Arc::new(WorkerStates::default());
+        let started = Instant::now();
+        let process = Arc::new(Process {
+            env: env.clone(),
+            store: store.clone(),
+            files: files.clone(),
+            started,
+        });
+        let services: Vec<Arc<dyn Health>> = vec![
+            process.clone(),
+            access.clone(),
+            store.clone(),
+            search.clone(),
+            files.clone(),
+            ingest.clone(),
+            pages.clone(),
+            sources.clone(),
+            copies.clone(),
+            embedding.clone(),
+            collector.clone(),
+            tunnel.clone(),
+            models.clone(),
+            workers.clone(),
+        ];
+        let doctor = DoctorService {
+            services,
+            process,
+            files: files.clone(),
+            pages: pages.clone(),
+            index: index.clone(),
+        };
         let voice = VoiceService::new(
             env.clone(),
             store.clone(),
@@ -200,10 +241,8 @@ impl Brain {
             search.clone(),
         );
         Ok(Self {
-            copies: BackupService::new(env.clone(), store.clone()),
             connect: ConnectService::new(env.clone(), access.clone()),
-            workers: Arc::default(),
-            started: Instant::now(),
+            started,
             env: env.clone(),
             store: store.clone(),
             index: index.clone(),
@@ -222,6 +261,9 @@ impl Brain {
             collector,
             tunnel,
             voice,
+            copies,
+            workers,
+            doctor,
             text,
         })
     }

@@ -6,11 +6,13 @@
 //! | `recent` | whether it asks for recent pages |
 //! | `relations`, `sentence` | neighbours of a page that a question names; sentences with links |
 //! | `fuse` | merges the rankings |
+//! | `health` | the check of the index for `doctor` |
 //!
 //! Every hit meets two conditions. The index says which pages match the filters of the question.
 //! The store's [`Reader`] decides last whether the caller may see the page.
 
 mod fuse;
+mod health;
 mod question;
 mod recent;
 mod relations;

@@ -3,6 +3,7 @@
 //! To register a source reads none of its files. To remove one changes no file: its pages are
 //! hidden, and return when the source is registered and synced again.
 
+mod health;
 pub(crate) mod watched;
 
 use std::path::{Path, PathBuf};

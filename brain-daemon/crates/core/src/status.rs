@@ -1,7 +1,5 @@
 //! The status of the daemon.
 
-use std::collections::HashSet;
-
 use brain_base::permission::permit;
 use brain_protocol::{Doctor, Fault, Operation, StatusReply, VERSION};
 
@@ -44,27 +42,12 @@ impl Brain {
             sources: counts.sources,
             store_bytes: std::fs::metadata(self.store.path()).map_or(0, |m| m.len()),
             index_behind: self.index.behind(),
-            outbox: self.waiting_files(counts.outbox),
+            outbox: self.files.waiting_files(counts.outbox),
             degraded,
             http_local: self.access.http_addresses().local.map(|a| a.to_string()),
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
             workers,
         })
-    }
-
-    /// Returns the number of files to write: outbox rows without those that the next commit
-    /// removes.
-    pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // If the file of a page failed later, its finished row belongs to an earlier change.
-        let failing = self.files.failing_ids();
-        let done: HashSet<u64> = self
-            .store
-            .done_rows()
-            .into_iter()
-            .map(|(id, _)| id)
-            .filter(|id| !failing.contains(id))
-            .collect();
-        rows.saturating_sub(done.len() as u64)
     }
 }

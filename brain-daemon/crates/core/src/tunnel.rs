@@ -27,8 +27,6 @@ use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
 pub use requests::PublicRequest;
 
-pub(crate) use health::TunnelHealth;
-
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use brain_protocol::{Fault, FaultCode, Secret, usd};
 
 use crate::Environment;
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_costs::{CostMeter, Ledger, Price};
 use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 
@@ -12,6 +13,12 @@ use brain_llm::{Model, ModelError, ModelErrorKind, Settings};
 pub struct LanguageModels {
     pub(crate) env: Environment,
     pub(crate) ledger: Arc<Ledger>,
+}
+
+impl Health for LanguageModels {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("language model", &self, Self::check_language_model)]
+    }
 }
 
 impl LanguageModels {
@@ -45,37 +52,38 @@ impl LanguageModels {
         Ok(self.env.secrets.find("llm-api-key", file.as_deref())?.map(|found| found.secret))
     }
 
-    /// Describes the model's configuration, or returns the problem and a command that helps. Makes
-    /// no call.
-    pub(crate) fn llm_standing(&self) -> Result<String, (String, String)> {
-        let config_command = || "brain config path".to_owned();
+    /// Checks the model's configuration. Makes no call.
+    fn check_language_model(&self) -> Result<Finding, Fault> {
+        const SHOW_CONFIG: &str = "brain config path";
         if let Err(fault) = self.ledger.check() {
-            return Err((
-                format!("the ledger of paid calls cannot be written: {fault}"),
-                "brain costs".into(),
-            ));
+            let problem = format!("the ledger of paid calls cannot be written: {fault}");
+            return warn(problem, "brain costs");
         }
         let Some(settings) = Settings::from_config(&self.env.config) else {
-            return Ok("none is configured (llm.provider)".into());
+            return ok("none is configured (llm.provider)");
         };
         let Some(name) = settings.model.as_ref().or(settings.vision_model.as_ref()) else {
-            return Err((
-                "llm.provider is set, but neither llm.model nor llm.vision_model is".into(),
-                config_command(),
-            ));
+            let problem = "llm.provider is set, but neither llm.model nor llm.vision_model is";
+            return warn(problem, SHOW_CONFIG);
         };
-        let key = self
-            .llm_key()
-            .map_err(|fault| (fault.message, fault.hint.unwrap_or_else(config_command)))?;
-        let model = Model::open(&settings, name, key, &*self.env.net, self.llm_cost_meter())
-            .map_err(|fault| (format!("{}; {}", fault.message, fault.hint), config_command()))?;
+        let key = match self.llm_key() {
+            Ok(key) => key,
+            Err(fault) => {
+                return warn(fault.message, fault.hint.unwrap_or_else(|| SHOW_CONFIG.into()));
+            }
+        };
+        let meter = self.llm_cost_meter();
+        let model = match Model::open(&settings, name, key, &*self.env.net, meter) {
+            Ok(model) => model,
+            Err(fault) => return warn(format!("{}; {}", fault.message, fault.hint), SHOW_CONFIG),
+        };
         if settings.is_paid() && brain_llm::price(&self.env.config).is_free() {
-            let problem = "the provider charges for calls, but llm.price_in and llm.price_out are 0: costs \
-                           are not counted, and budgets have no effect";
-            return Err((problem.into(), config_command()));
+            let problem = "the provider charges for calls, but llm.price_in and llm.price_out are \
+                           0: costs are not counted, and budgets have no effect";
+            return warn(problem, SHOW_CONFIG);
         }
         let Price { input, output } = brain_llm::price(&self.env.config);
-        Ok(format!(
+        ok(format!(
             "\"{}\" at {}; a million tokens cost {} USD in, {} USD out",
             model.name(),
             model.endpoint(),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, FaultCode};
 
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::{Environment, NoProgress};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_store::{Store, StoreError, store_id, sweep_unfinished};
@@ -33,20 +34,6 @@ struct Attempts {
     failed: Option<(i64, Fault)>,
 }
 
-/// The state of scheduled backups.
-pub(crate) enum BackupState {
-    /// No scheduled backups are configured.
-    Off,
-    /// The newest backup, if there is one, is recent enough.
-    Good(Option<i64>),
-    /// The last attempt failed.
-    Failed(i64, Fault),
-    /// The newest backup is too old.
-    Overdue(Option<i64>),
-    /// All backups are later than now, because the clock was set back.
-    Ahead(i64),
-}
-
 impl Schedule {
     /// Creates the schedule of a brain that is opened at `now`.
     pub(crate) fn new(now: i64) -> Self {
@@ -63,6 +50,12 @@ pub struct BackupService {
     pub(crate) env: Environment,
     pub(crate) store: Arc<Store>,
     pub(crate) schedule: Schedule,
+}
+
+impl Health for BackupService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("backup", &self, Self::check_backup)]
+    }
 }
 
 impl BackupService {
@@ -120,35 +113,39 @@ impl BackupService {
         made
     }
 
-    /// Returns the state of scheduled backups.
-    pub(crate) fn backup_state(&self) -> Result<BackupState, Fault> {
+    /// Checks whether the newest backup is recent enough.
+    fn check_backup(&self) -> Result<Finding, Fault> {
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
-            return Ok(BackupState::Off);
+            return ok("none by schedule: backup.dir is not set");
         };
-        if let Some((at, fault)) = self.schedule.attempts().failed.clone() {
-            return Ok(BackupState::Failed(at, fault));
-        }
         let now = self.env.clock.now();
-        let (newest, ahead) = match dir.is_dir() {
-            true => {
-                let own = self.own_backups(&dir)?;
-                let newest = |is_ahead: bool| {
-                    own.iter().map(|(at, _)| *at).filter(|at| (*at > now) == is_ahead).max()
-                };
-                (newest(false), newest(true))
-            }
-            false => (None, None),
+        let by_hand = || format!("brain backup {}", dir.join(manual_file_name(now)).display());
+        let failed = self.schedule.attempts().failed.clone();
+        if let Some((at, fault)) = failed {
+            let hint = fault.hint.filter(|_| !dir.is_dir()).unwrap_or_else(by_hand);
+            return warn(format!("the one of {} failed: {}", rfc3339(at), fault.message), hint);
+        }
+        let own = if dir.is_dir() { self.own_backups(&dir)? } else { Vec::new() };
+        let newest = |is_ahead: bool| {
+            own.iter().map(|(at, _)| *at).filter(|at| (*at > now) == is_ahead).max()
         };
+        let (newest, ahead) = (newest(false), newest(true));
         if let (None, Some(at)) = (newest, ahead) {
-            return Ok(BackupState::Ahead(at));
+            let at = rfc3339(at);
+            let problem = format!(
+                "the newest one is of {at}, later than now: the clock was set back, or was ahead"
+            );
+            return warn(problem, "date -u");
         }
         let due =
             newest.map_or(self.schedule.opened_at, |at| at + self.env.config.backup_every_ms());
+        let last = newest.map(|at| format!("the last one is of {}", rfc3339(at)));
         // A backup that became due while the daemon was stopped is made after the start.
         if due.max(self.schedule.opened_at) + GRACE_MS < now {
-            return Ok(BackupState::Overdue(newest));
+            let last = last.as_deref().unwrap_or("there is none");
+            return warn(format!("overdue: {last}"), by_hand());
         }
-        Ok(BackupState::Good(newest))
+        ok(last.as_deref().unwrap_or("the first one is about to be made"))
     }
 
     /// Creates the directory if it is in the home. A missing directory elsewhere may be on a disk

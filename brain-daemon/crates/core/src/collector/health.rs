@@ -1,12 +1,13 @@
-//! Health of the collector for `doctor`. Sends no request.
+//! Health of the collector. Sends no request.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use brain_protocol::Fault;
 
 use super::data_fault;
 use crate::CollectorService;
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_collector::{Data, State};
 
@@ -17,46 +18,28 @@ const STOPPED: &str = "stopped";
 /// The reason of a stream that waits for its reset, which is no problem.
 const RATE_LIMITED: &str = "rate_limited";
 
-/// The result for `doctor`.
-pub(crate) enum CollectorHealth {
-    /// No problem, or off. Has a description.
-    Healthy(String),
-    /// A problem.
-    Unhealthy {
-        /// The description.
-        problem: String,
-        /// A command that helps.
-        hint: String,
-    },
+impl Health for CollectorService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("collector", &self, Self::health)]
+    }
 }
 
 impl CollectorService {
-    /// Returns the health of the collector.
-    ///
-    /// # Errors
-    /// If its state or token cannot be read, or if others can read the token.
-    pub(crate) fn health(&self) -> Result<CollectorHealth, Fault> {
-        let unhealthy = |problem: String, hint: &str| {
-            Ok(CollectorHealth::Unhealthy { problem, hint: hint.into() })
-        };
+    /// Fails if its state or token cannot be read, or if others can read the token.
+    fn health(&self) -> Result<Finding, Fault> {
         if !self.env.config.collector.enabled {
-            return Ok(CollectorHealth::Healthy("off (`collector.enabled`)".into()));
+            return ok("off (`collector.enabled`)");
         }
         if self.platform_token()?.is_none() {
-            return Ok(CollectorHealth::Healthy(
-                "off: there is no token for the platform (`brain collector setup`)".into(),
-            ));
+            return ok("off: there is no token for the platform (`brain collector setup`)");
         }
         let settings = self.collector_settings();
         let (state, damage) = State::peek(&Data::new(&settings.dir)).map_err(|f| data_fault(&f))?;
         if let Some(damage) = damage {
-            return unhealthy(damage, "brain collector setup");
+            return warn(damage, "brain collector setup");
         }
         if Self::with_account(settings, &state).user_id.is_none() {
-            return unhealthy(
-                "there is a token, but no account".into(),
-                "brain collector setup --handle NAME",
-            );
+            return warn("there is a token, but no account", "brain collector setup --handle NAME");
         }
         let now = self.env.clock.now();
         let job = self.env.config.collector_job();
@@ -70,19 +53,16 @@ impl CollectorService {
         {
             let problem =
                 format!("a run was due at {}, but did not begin", rfc3339(job.next_start(started)));
-            return unhealthy(problem, "brain collector collect");
+            return warn(problem, "brain collector collect");
         }
         let Some(last) = state.last_report else {
-            return Ok(CollectorHealth::Healthy(format!(
-                "on; the first run is at {}",
-                rfc3339(job.next_start(now))
-            )));
+            return ok(format!("on; the first run is at {}", rfc3339(job.next_start(now))));
         };
         let reason = last.reason.as_deref().unwrap_or_default();
         if last.status == "failed" && reason != STOPPED {
             let message = last.message.as_deref().unwrap_or_default();
             let problem = format!("the run at {} failed ({reason}): {message}", last.started_at);
-            return unhealthy(problem, "brain collector setup");
+            return warn(problem, "brain collector setup");
         }
         let skipped: Vec<String> = last
             .streams
@@ -93,12 +73,12 @@ impl CollectorService {
             .collect();
         if !skipped.is_empty() {
             let problem = format!("the run at {} skipped {}", last.started_at, skipped.join("; "));
-            return unhealthy(problem, "brain collector status");
+            return warn(problem, "brain collector status");
         }
-        Ok(CollectorHealth::Healthy(format!(
+        ok(format!(
             "on; the last run was at {}, the next one is at {}",
             last.started_at,
             rfc3339(job.next_start(now))
-        )))
+        ))
     }
 }

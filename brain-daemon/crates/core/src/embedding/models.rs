@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use brain_protocol::{Fault, ModelRow, Models};
@@ -9,6 +10,7 @@ use brain_protocol::{Fault, ModelRow, Models};
 use super::known_models::{REQUIRED_FILES, WEIGHT_FILES};
 use super::model_record::{ModelRecord, RECORD_FILE, size};
 use super::{Caller, EmbeddingService};
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::home::Home;
 use brain_embed::inspect;
 
@@ -16,6 +18,12 @@ use brain_embed::inspect;
 pub(super) const STAGING_SUFFIX: &str = ".tmp";
 /// Suffix of the directory of a model that is being replaced.
 pub(super) const REPLACED_SUFFIX: &str = ".old";
+
+impl Health for EmbeddingService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("embedding", &self, Self::check_embedding)]
+    }
+}
 
 impl EmbeddingService {
     /// Lists the models and the status of search by meaning.
@@ -48,6 +56,26 @@ impl EmbeddingService {
             }),
             installed: directories(&self.env.home.models()).into_iter().map(row).collect(),
         })
+    }
+
+    fn check_embedding(&self) -> Result<Finding, Fault> {
+        let status = self.meaning_status();
+        let Some(model) = status.model else {
+            return ok("none: search goes by words; `brain model install all-minilm-l6-v2` adds \
+                       search by meaning");
+        };
+        if let Some((problem, hint)) = status.problem {
+            let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+            return warn(format!("{problem}{hint}"), "brain embed --stale");
+        }
+        let missing = match status.missing {
+            0 => String::new(),
+            n => format!(", {n} pages have no vectors yet"),
+        };
+        ok(format!(
+            "{} with {model}: {} pages, {} windows{missing}",
+            status.provider, status.pages, status.windows
+        ))
     }
 }
 

@@ -1,15 +1,27 @@
 //! Soft delete, restore, and the purge after 72 hours.
 
+use std::sync::Arc;
+
 use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply, SourceId};
 
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::pages::dedup::WINDOW_MS;
 use crate::write_page::check_expected;
 use crate::{Caller, PageService, no_page, page_argument};
+use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_store::RECOVERY_MS;
 
 /// Pages that one transaction purges, so that other writers do not wait long.
 const PURGE_BATCH: usize = 200;
+/// How late a purge may be, in milliseconds. Purges run every ten minutes.
+const PURGE_GRACE_MS: i64 = 60 * 60 * 1000;
+
+impl Health for PageService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("purge", &self, Self::check_purge)]
+    }
+}
 
 impl PageService {
     pub(crate) fn delete(&self, caller: &Caller, request: &Delete) -> Result<DeleteReply, Fault> {
@@ -104,5 +116,17 @@ impl PageService {
             self.files.replay_outbox();
         }
         Ok(total)
+    }
+
+    fn check_purge(&self) -> Result<Finding, Fault> {
+        let oldest = self.store.read(Visibility::All)?.oldest_deletion()?;
+        match oldest {
+            Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < self.clock.now() => warn(
+                format!("pages deleted at {} are still there", rfc3339(at)),
+                "brain doctor --fix",
+            ),
+            Some(at) => ok(format!("the next one is due at {}", rfc3339(at + RECOVERY_MS))),
+            None => ok("nothing is deleted"),
+        }
     }
 }

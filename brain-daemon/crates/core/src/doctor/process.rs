@@ -1,0 +1,130 @@
+//! Health of the process: its home, socket, disk and clock.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::sync::Arc;
+use std::time::Instant;
+
+use brain_base::caller::Visibility;
+use brain_base::clock::rfc3339;
+use brain_base::home::free_bytes;
+use brain_protocol::{Fault, FaultCode};
+use brain_store::Store;
+
+use crate::health::{Finding, Health, HealthCheck, fail, ok, quoted, warn};
+use crate::{Environment, FileService};
+
+/// Free bytes on the disk below which the check warns.
+const LOW_FREE_BYTES: u64 = 500_000_000;
+
+/// The process of the daemon.
+pub(crate) struct Process {
+    pub(crate) env: Environment,
+    pub(crate) store: Arc<Store>,
+    pub(crate) files: Arc<FileService>,
+    pub(crate) started: Instant,
+}
+
+impl Health for Process {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![
+            HealthCheck::new("daemon", &self, Self::daemon),
+            HealthCheck::new("socket permissions", &self, Self::socket),
+            HealthCheck::new("disk space", &self, Self::disk),
+            HealthCheck::new("clock", &self, Self::clock),
+        ]
+    }
+}
+
+impl Process {
+    fn daemon(&self) -> Result<Finding, Fault> {
+        let version = brain_protocol::VERSION;
+        if !self.env.home.is_here() {
+            let message = crate::moved_home::moved_home_message(&self.env.home);
+            return fail(message, crate::moved_home::move_back_hint());
+        }
+        ok(format!(
+            "version {version}, process {}, up {} s",
+            std::process::id(),
+            self.started.elapsed().as_secs()
+        ))
+    }
+
+    fn socket(&self) -> Result<Finding, Fault> {
+        let path = self.env.config.socket(&self.env.home);
+        let passed = self.env.config.socket_is_passed();
+        let Ok(meta) = std::fs::symlink_metadata(&path) else {
+            if passed {
+                // The systemd manager of a user sets this variable, the one of the system does not.
+                let manager =
+                    if std::env::var_os("XDG_RUNTIME_DIR").is_some() { " --user" } else { "" };
+                let hint = format!("systemctl{manager} restart brain-daemon.socket");
+                return fail(format!("{} is not there; systemd made it", path.display()), hint);
+            }
+            return fail(
+                format!("{} is not there", path.display()),
+                format!("kill {}", std::process::id()),
+            );
+        };
+        let mode = meta.permissions().mode() & 0o777;
+        if passed {
+            // systemd decides the mode. The daemon checks the peer of each connection.
+            return ok(format!("{}, mode {mode:04o}, passed in by systemd", path.display()));
+        }
+        if meta.uid() == rustix::process::geteuid().as_raw() && mode & 0o077 != 0 {
+            return fail(
+                format!("{} has mode {mode:04o}: others can open it", path.display()),
+                format!("chmod 600 {}", quoted(&path)),
+            );
+        }
+        ok(format!("{}, mode {mode:04o}", path.display()))
+    }
+
+    fn disk(&self) -> Result<Finding, Fault> {
+        let root = self.env.home.root();
+        let free = free_bytes(root)
+            .map_err(|e| Fault::new(FaultCode::Io, format!("{}: {e}", root.display())))?;
+        let message = format!("{} MB free for {}", free / 1_000_000, root.display());
+        if let Some(notice) = self.files.read_only_notice() {
+            return fail(notice, "mount -o remount,rw (as root), or move the home to another disk");
+        }
+        let hint = format!("df -h {}", quoted(root));
+        if free < self.env.config.store.min_free_mb * 1_000_000 {
+            fail(format!("{message}: writes are refused"), hint)
+        } else if free < LOW_FREE_BYTES {
+            warn(message, hint)
+        } else {
+            ok(message)
+        }
+    }
+
+    fn clock(&self) -> Result<Finding, Fault> {
+        let now = self.env.clock.now();
+        let mut newest = None;
+        self.store.read(Visibility::All)?.newest(u64::MAX, |(_, _, record)| {
+            newest = Some(record.updated_at);
+            Ok(false)
+        })?;
+        match newest {
+            Some(at) if at > now + 60_000 => warn(
+                format!("now is {}, but the newest page is of {}", rfc3339(now), rfc3339(at)),
+                "date -u",
+            ),
+            _ => ok(rfc3339(now)),
+        }
+    }
+
+    /// Restores the mode of the socket if this daemon created it.
+    pub(super) fn close_socket_to_others(&self) {
+        let path = self.env.config.socket(&self.env.home);
+        let ours = std::fs::symlink_metadata(&path).is_ok_and(|meta| {
+            meta.file_type().is_socket() && meta.uid() == rustix::process::geteuid().as_raw()
+        });
+        if ours
+            && !self.env.config.socket_is_passed()
+            && let Err(error) =
+                std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))
+        {
+            tracing::warn!(%error, "the socket's mode");
+        }
+    }
+}

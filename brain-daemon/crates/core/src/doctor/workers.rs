@@ -1,0 +1,81 @@
+//! Health of the background workers.
+
+use std::sync::Arc;
+
+use brain_base::workers::WorkerStates;
+use brain_protocol::{CheckStatus, Fault, WorkerFailure, WorkerState, WorkerStatus};
+
+use crate::health::{Finding, Health, HealthCheck, ok};
+
+impl Health for WorkerStates {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("workers", &self, check)]
+    }
+}
+
+fn check(workers: &WorkerStates) -> Result<Finding, Fault> {
+    let workers = workers.list();
+    let failing: Vec<String> = workers
+        .iter()
+        .filter_map(|it| {
+            let WorkerFailure { message, at } = it.failure.as_ref()?;
+            Some(format!("\"{}\" failed at {at}: {message} (restarts: {})", it.name, it.restarts))
+        })
+        .collect();
+    if !failing.is_empty() {
+        let is_down = workers.iter().any(|it| it.state == WorkerState::Restarting);
+        let status = if is_down { CheckStatus::Fail } else { CheckStatus::Warn };
+        let hint = "it restarts by itself; if it fails again, run `brain stop`, and report the \
+                    message with the daemon's log";
+        return Ok((status, failing.join("; "), Some(hint.into())));
+    }
+    let named = |is_configured: bool| -> String {
+        let is_chosen =
+            |it: &&WorkerStatus| (it.state != WorkerState::NotConfigured) == is_configured;
+        let names: Vec<&str> = workers.iter().filter(is_chosen).map(|it| &*it.name).collect();
+        if names.is_empty() { "none".into() } else { names.join(", ") }
+    };
+    ok(format!("at work: {}; not configured: {}", named(true), named(false)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{Brain, Caller};
+    use brain_base::clock::SystemClock;
+    use brain_base::home::Home;
+    use brain_config::Config;
+
+    #[test]
+    fn a_failed_worker_is_in_status_and_doctor() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path().join("home"));
+        let config = Config::load(&home.config(), |_| None).unwrap();
+        let brain = Brain::open(home, config, Arc::new(SystemClock), 7).unwrap();
+        let all = Caller::local(7);
+        brain.workers.set("ingest", WorkerState::Running);
+        brain.workers.set("tunnel", WorkerState::NotConfigured);
+        let (status, message, _) = check(&brain.workers).unwrap();
+        assert_eq!(
+            (status, message.as_str()),
+            (CheckStatus::Ok, "at work: ingest; not configured: tunnel")
+        );
+        assert!(brain.status(&all).unwrap().degraded.is_empty());
+        brain.workers.record_failure("ingest", "a defect".into(), 1_763_720_000_000);
+        let (status, message, hint) = check(&brain.workers).unwrap();
+        assert_eq!(status, CheckStatus::Fail);
+        let failed = "\"ingest\" failed at 2025-11-21T10:13:20.000Z";
+        assert_eq!(message, format!("{failed}: a defect (restarts: 1)"));
+        assert!(hint.unwrap().contains("brain stop"));
+        let shown = brain.status(&all).unwrap();
+        assert_eq!(shown.workers, brain.workers.list());
+        assert!(shown.degraded[0].contains("the worker \"ingest\" failed"), "{shown:?}");
+        // The worker works again, but its failure is recent.
+        brain.workers.set("ingest", WorkerState::Waiting);
+        assert_eq!(check(&brain.workers).unwrap().0, CheckStatus::Warn);
+        brain.workers.clear_failure("ingest");
+        assert_eq!(check(&brain.workers).unwrap().0, CheckStatus::Ok);
+        assert_eq!(brain.status(&all).unwrap().workers[0].restarts, 1);
+    }
+}

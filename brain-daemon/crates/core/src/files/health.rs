@@ -1,0 +1,59 @@
+//! Health of the outbox.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use brain_protocol::Fault;
+
+use crate::FileService;
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
+use brain_base::caller::Visibility;
+
+impl Health for FileService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![HealthCheck::new("outbox", &self, Self::check_outbox)]
+    }
+}
+
+impl FileService {
+    fn check_outbox(&self) -> Result<Finding, Fault> {
+        let rows = self.store.read(Visibility::All)?.counts()?.outbox;
+        let waiting = self.waiting_files(rows);
+        let (failing, kept) = (self.failing_files(), self.kept_saves());
+        if let (None, [.., last]) = (&failing, kept.as_slice()) {
+            let message = format!(
+                "{} saves of other programs came while brain wrote the same file, and are kept as \
+                 versions: the last one is version {} of {}",
+                kept.len(),
+                last.conflict.kept_version,
+                last.conflict.slug
+            );
+            return warn(
+                message,
+                format!("brain history {} --source {}", last.conflict.slug, last.source),
+            );
+        }
+        match failing {
+            Some(why) => warn(
+                format!("{waiting} files are not as the store says: {why}"),
+                "brain doctor --fix",
+            ),
+            None => ok(format!("{waiting} files waiting")),
+        }
+    }
+
+    /// Returns the number of files to write: outbox rows without those that the next commit
+    /// removes.
+    pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
+        // If the file of a page failed later, its finished row belongs to an earlier change.
+        let failing = self.failing_ids();
+        let done: HashSet<u64> = self
+            .store
+            .done_rows()
+            .into_iter()
+            .map(|(id, _)| id)
+            .filter(|id| !failing.contains(id))
+            .collect();
+        rows.saturating_sub(done.len() as u64)
+    }
+}

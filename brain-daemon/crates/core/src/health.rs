@@ -1,0 +1,59 @@
+//! Health of the services, which `doctor` asks.
+//!
+//! The hint of a finding is a command that exists, or a step by hand.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use brain_protocol::{CheckStatus, Fault};
+
+/// The result of a check: status, message and hint.
+pub(crate) type Finding = (CheckStatus, String, Option<String>);
+
+/// A service that knows whether it is healthy.
+pub(crate) trait Health: Send + Sync {
+    /// Returns the checks of the service. Runs none of them.
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck>;
+}
+
+/// A check of one service. It may block.
+pub(crate) struct HealthCheck {
+    pub(crate) name: &'static str,
+    find: Box<dyn FnOnce() -> Result<Finding, Fault> + Send>,
+}
+
+impl HealthCheck {
+    /// Creates the check `name` of this service.
+    pub(crate) fn new<S: Send + Sync + 'static>(
+        name: &'static str,
+        service: &Arc<S>,
+        find: fn(&S) -> Result<Finding, Fault>,
+    ) -> Self {
+        let service = Arc::clone(service);
+        Self { name, find: Box::new(move || find(&service)) }
+    }
+
+    /// Runs the check, and releases the service before it returns.
+    pub(crate) fn run(self) -> Result<Finding, Fault> {
+        (self.find)()
+    }
+}
+
+pub(crate) fn ok(message: impl Into<String>) -> Result<Finding, Fault> {
+    Ok((CheckStatus::Ok, message.into(), None))
+}
+
+pub(crate) fn warn(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, Fault> {
+    Ok((CheckStatus::Warn, message.into(), Some(hint.into())))
+}
+
+pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, Fault> {
+    Ok((CheckStatus::Fail, message.into(), Some(hint.into())))
+}
+
+/// Returns a path, quoted for a shell if necessary.
+pub(crate) fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}

@@ -1,0 +1,54 @@
+//! Health of the sources and of their watcher.
+
+use std::sync::Arc;
+
+use brain_protocol::{Fault, SourceId};
+
+use super::watched::WatchState;
+use crate::SourceService;
+use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
+use brain_base::caller::Visibility;
+
+impl Health for SourceService {
+    fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
+        vec![
+            HealthCheck::new("sources", &self, Self::check_sources),
+            HealthCheck::new("watcher", &self, Self::check_watcher),
+        ]
+    }
+}
+
+impl SourceService {
+    fn check_sources(&self) -> Result<Finding, Fault> {
+        let sources = self.store.read(Visibility::All)?.sources()?;
+        let named = |found: Vec<(&SourceId, String)>| -> String {
+            let found: Vec<String> = found.iter().map(|(id, why)| format!("{id}: {why}")).collect();
+            found.join("; ")
+        };
+        let unusable: Vec<_> =
+            sources.iter().filter_map(|(id, record)| Some((id, self.unusable(record)?))).collect();
+        if !unusable.is_empty() {
+            return fail(named(unusable), "brain sources list");
+        }
+        let unsynced: Vec<_> = sources
+            .iter()
+            .filter_map(|(id, record)| Some((id, record.synced.clone()?.problem?)))
+            .collect();
+        if let Some((id, _)) = unsynced.first() {
+            let hint = format!("brain sync --source {id}");
+            return warn(named(unsynced), hint);
+        }
+        ok(format!("{} registered, all there", sources.len()))
+    }
+
+    fn check_watcher(&self) -> Result<Finding, Fault> {
+        match self.watched.state() {
+            WatchState::Off => ok("off (`sources.watch`)"),
+            WatchState::Watching { directories } => ok(format!("{directories} directories")),
+            WatchState::Failing(problem) => warn(
+                format!("{problem}; the sources are looked through every minute"),
+                "brain sync --all",
+            ),
+        }
+    }
+}
