@@ -95,21 +95,7 @@ impl Context {
             Fault::new(FaultCode::TooLarge, format!("the request is too long for a message: {e}"))
                 .hint("send less data at once")
         })?;
-        let max_silence = match request {
-            Request::Import(_)
-            | Request::Doctor(_)
-            | Request::SourceRemove(_)
-            | Request::Sync(_)
-            | Request::ConnectTest(_)
-            | Request::Embed(_)
-            | Request::ModelInstall(_)
-            | Request::CollectorSetup(_)
-            | Request::CollectorCollect(_)
-            | Request::CollectorEnrich(_)
-            | Request::Ask(_)
-            | Request::Ideas(_) => LONG,
-            _ => ORDINARY,
-        };
+        let max_silence = if request.is_slow() { LONG } else { ORDINARY };
         self.exchange(&request_bytes, may_start, |mut session| {
             let mut progress = Progress::new(self.quiet);
             let reply = session.answer(max_silence, |event| progress.event(&event, on_line))?;

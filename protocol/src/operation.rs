@@ -59,15 +59,23 @@ pub struct OperationInfo {
     pub scope: Scope,
 }
 
+/// A property of some operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Property {
+    /// Is permitted after the home was moved away, as the scope `Read` always is.
+    WithoutHome,
+    /// Can take minutes, or wait for other work.
+    Slow,
+}
+
 /// Declares the operations in wire order: append only, and raise [`crate::PROTOCOL`].
 ///
 /// A row is `Type, "name", Scope => ReplyType;`. `or VALUE if METHOD` is the name or scope of
-/// requests for which the method returns `true`. `without_home` permits the operation after the
-/// home was moved away, as the scope `Read` always does.
+/// requests for which the method returns `true`. Variants of [`Property`] follow the scope.
 macro_rules! operations {
     ($(
         $operation:ident, $name:literal $(or $other:literal if $has_other:ident)?,
-        $scope:ident $(or $lower:ident if $has_lower:ident)? $(, $without_home:ident)?
+        $scope:ident $(or $lower:ident if $has_lower:ident)? $(, $property:ident)*
         => $reply:ident;
     )*) => {
         /// A request to the daemon. A `None` source means the default one.
@@ -106,10 +114,17 @@ macro_rules! operations {
             /// Returns whether the home must be at its path.
             #[must_use]
             pub fn needs_home(&self) -> bool {
-                let without_home: &[&str] = match self {
-                    $(Self::$operation(_) => &[$(stringify!($without_home))?],)*
-                };
-                self.scope() > Scope::Read && without_home.is_empty()
+                self.scope() > Scope::Read && !self.properties().contains(&Property::WithoutHome)
+            }
+
+            /// Returns whether the work can take minutes, or wait for other work.
+            #[must_use]
+            pub fn is_slow(&self) -> bool {
+                self.properties().contains(&Property::Slow)
+            }
+
+            fn properties(&self) -> &'static [Property] {
+                match self { $(Self::$operation(_) => &[$(Property::$property),*],)* }
             }
         }
 
@@ -147,7 +162,7 @@ macro_rules! operations {
 
 operations! {
     Status, "status", Read => StatusReply;
-    Stop, "stop", Admin, without_home => StopReply;
+    Stop, "stop", Admin, WithoutHome => StopReply;
     Capture, "capture", Write => WriteReply;
     Put, "put", Write => WriteReply;
     Get, "get", Read => Page;
@@ -163,53 +178,53 @@ operations! {
     Backlinks, "backlinks", Read => LinksReply;
     Graph, "graph", Read => GraphReply;
     Timeline, "timeline", Read => TimelineReply;
-    Import, "import", Admin => ImportReply;
-    Doctor, "doctor", Admin, without_home => DoctorReply;
+    Import, "import", Admin, Slow => ImportReply;
+    Doctor, "doctor", Admin, WithoutHome, Slow => DoctorReply;
     SourceList, "sources list", Read => SourcesReply;
     SourceAdd, "sources add", Admin => SourceReply;
-    SourceRemove, "sources remove", Admin => SourceReply;
+    SourceRemove, "sources remove", Admin, Slow => SourceReply;
     SourceDefault, "sources default", Admin or Read if is_lookup => SourceReply;
-    Sync, "sync", Admin => SyncReply;
-    Export, "export", Admin, without_home => ExportReply;
-    Backup, "backup", Admin, without_home => BackupReply;
-    BackupVerify, "backup verify", Admin, without_home => BackupReply;
+    Sync, "sync", Admin, Slow => SyncReply;
+    Export, "export", Admin, WithoutHome => ExportReply;
+    Backup, "backup", Admin, WithoutHome => BackupReply;
+    BackupVerify, "backup verify", Admin, WithoutHome => BackupReply;
     BrokenLinks, "links --broken", Read => BrokenLinksReply;
     ClientRegister, "clients register", Admin => ClientRegisterReply;
-    ClientList, "clients list", Admin, without_home => Clients;
+    ClientList, "clients list", Admin, WithoutHome => Clients;
     ClientUpdate, "clients update", Admin => ClientReply;
     ClientRevoke, "clients revoke", Admin => ClientReply;
     TokenCreate, "token create", Admin => TokenCreateReply;
-    TokenList, "token list", Admin, without_home => Tokens;
+    TokenList, "token list", Admin, WithoutHome => Tokens;
     TokenRevoke, "token revoke", Admin => TokenRevokeReply;
     AdminToken, "token admin", Admin => AdminTokenReply;
-    AuditList, "audit", Admin, without_home => Audit;
-    JobList, "jobs list", Admin, without_home => Jobs;
+    AuditList, "audit", Admin, WithoutHome => Audit;
+    JobList, "jobs list", Admin, WithoutHome => Jobs;
     JobShow, "jobs show", Read => IngestJob;
     JobRetry, "jobs retry", Admin => JobRetryReply;
     Mcp, "mcp", Read => McpReply;
-    ConnectTest, "connect test", Admin => ConnectReport;
-    CollectorSetup, "collector setup", Admin => CollectorSetupReply;
-    CollectorCollect, "collector collect", Admin => CollectorRun;
+    ConnectTest, "connect test", Admin, Slow => ConnectReport;
+    CollectorSetup, "collector setup", Admin, Slow => CollectorSetupReply;
+    CollectorCollect, "collector collect", Admin, Slow => CollectorRun;
     CollectorStatus, "collector status", Admin => CollectorStatusReply;
     CollectorDeletions, "collector deletions", Admin => CollectorDeletionsReply;
     CollectorAlerts, "collector alerts", Admin => CollectorAlertsReply;
     CollectorDigest, "collector digest", Read => Digest;
-    CollectorEnrich, "collector enrich", Admin => CollectorEnrichReply;
+    CollectorEnrich, "collector enrich", Admin, Slow => CollectorEnrichReply;
     CollectorCurve, "collector plot", Admin => Curve;
     TunnelSetup, "tunnel setup", Admin => TunnelSetupReply;
     TunnelStart, "tunnel start", Admin => TunnelStatusReply;
-    TunnelStop, "tunnel stop", Admin, without_home => TunnelStatusReply;
+    TunnelStop, "tunnel stop", Admin, WithoutHome => TunnelStatusReply;
     TunnelStatus, "tunnel status", Admin => TunnelStatusReply;
     TunnelRequests, "tunnel requests", Admin => TunnelRequestsReply;
     TunnelReplay, "tunnel replay", Admin => TunnelReplayReply;
     VoiceTurn, "voice", Write => VoiceReply;
-    Embed, "embed", Admin => EmbedReply;
-    ModelInstall, "model install", Admin => ModelInstallReply;
+    Embed, "embed", Admin, Slow => EmbedReply;
+    ModelInstall, "model install", Admin, Slow => ModelInstallReply;
     ModelList, "model list", Read => Models;
     // Operations that can cost money need `Admin`.
-    Ask, "ask", Admin => AskReply;
+    Ask, "ask", Admin, Slow => AskReply;
     Costs, "costs", Admin => CostsReply;
-    Ideas, "brainstorm" or "lsd" if is_lsd, Admin => IdeasReply;
+    Ideas, "brainstorm" or "lsd" if is_lsd, Admin, Slow => IdeasReply;
     IdeaRuns, "idea runs", Admin => IdeaRunsReply;
     Append, "append", Write => WriteReply;
     Diff, "diff", Read => DiffReply;
@@ -244,6 +259,7 @@ mod tests {
         for (request, scope, needs_home) in cases {
             assert_eq!((request.scope(), request.needs_home()), (scope, needs_home), "{request:?}");
         }
+        assert!(Request::from(Embed::default()).is_slow() && !Request::from(Stop).is_slow());
     }
 
     #[test]

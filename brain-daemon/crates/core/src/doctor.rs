@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply, Fault};
+use brain_protocol::{Check, CheckStatus, Doctor, DoctorReply};
 
 use crate::doctor::process::Process;
 use crate::health::{Finding, Health, HealthCheck};
@@ -120,7 +120,7 @@ fn run_checks(checks: Vec<HealthCheck>, deadline: Duration) -> Vec<Check> {
 }
 
 /// Builds the result of a check from its finding, or from the reason why there is none.
-fn check(name: &str, finding: Result<Result<Finding, Fault>, String>) -> Check {
+fn check(name: &str, finding: Result<Finding, String>) -> Check {
     let (status, message, hint) = match finding {
         Ok(Ok(finding)) => finding,
         Ok(Err(fault)) => (CheckStatus::Fail, fault.message, fault.hint),

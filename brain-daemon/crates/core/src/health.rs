@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use brain_protocol::{CheckStatus, Fault};
 
-/// The result of a check: status, message and hint.
-pub(crate) type Finding = (CheckStatus, String, Option<String>);
+/// The result of a check: status, message and hint. A fault counts as a failure.
+pub(crate) type Finding = Result<(CheckStatus, String, Option<String>), Fault>;
 
 /// A service that knows whether it is healthy.
 pub(crate) trait Health: Send + Sync {
@@ -19,7 +19,7 @@ pub(crate) trait Health: Send + Sync {
 /// A check of one service. It may block.
 pub(crate) struct HealthCheck {
     pub(crate) name: &'static str,
-    find: Box<dyn FnOnce() -> Result<Finding, Fault> + Send>,
+    find: Box<dyn FnOnce() -> Finding + Send>,
 }
 
 impl HealthCheck {
@@ -27,27 +27,27 @@ impl HealthCheck {
     pub(crate) fn new<S: Send + Sync + 'static>(
         name: &'static str,
         service: &Arc<S>,
-        find: fn(&S) -> Result<Finding, Fault>,
+        find: fn(&S) -> Finding,
     ) -> Self {
         let service = Arc::clone(service);
         Self { name, find: Box::new(move || find(&service)) }
     }
 
     /// Runs the check, and releases the service before it returns.
-    pub(crate) fn run(self) -> Result<Finding, Fault> {
+    pub(crate) fn run(self) -> Finding {
         (self.find)()
     }
 }
 
-pub(crate) fn ok(message: impl Into<String>) -> Result<Finding, Fault> {
+pub(crate) fn ok(message: impl Into<String>) -> Finding {
     Ok((CheckStatus::Ok, message.into(), None))
 }
 
-pub(crate) fn warn(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, Fault> {
+pub(crate) fn warn(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Warn, message.into(), Some(hint.into())))
 }
 
-pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Result<Finding, Fault> {
+pub(crate) fn fail(message: impl Into<String>, hint: impl Into<String>) -> Finding {
     Ok((CheckStatus::Fail, message.into(), Some(hint.into())))
 }
 

@@ -53,7 +53,7 @@ impl LanguageModels {
     }
 
     /// Checks the model's configuration. Makes no call.
-    fn check_language_model(&self) -> Result<Finding, Fault> {
+    fn check_language_model(&self) -> Finding {
         const SHOW_CONFIG: &str = "brain config path";
         if let Err(fault) = self.ledger.check() {
             let problem = format!("the ledger of paid calls cannot be written: {fault}");

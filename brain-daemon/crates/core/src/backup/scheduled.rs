@@ -114,7 +114,7 @@ impl BackupService {
     }
 
     /// Checks whether the newest backup is recent enough.
-    fn check_backup(&self) -> Result<Finding, Fault> {
+    fn check_backup(&self) -> Finding {
         let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
             return ok("none by schedule: backup.dir is not set");
         };

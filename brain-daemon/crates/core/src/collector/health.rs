@@ -3,8 +3,6 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use brain_protocol::Fault;
-
 use super::data_fault;
 use crate::CollectorService;
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
@@ -26,7 +24,7 @@ impl Health for CollectorService {
 
 impl CollectorService {
     /// Fails if its state or token cannot be read, or if others can read the token.
-    fn health(&self) -> Result<Finding, Fault> {
+    fn health(&self) -> Finding {
         if !self.env.config.collector.enabled {
             return ok("off (`collector.enabled`)");
         }

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_access::{Access, AccessSummary};
 use brain_base::clock::rfc3339;
-use brain_protocol::Fault;
-
-use crate::health::{Finding, Health, HealthCheck, ok, warn};
 
 impl Health for Access {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
@@ -18,7 +16,7 @@ impl Health for Access {
 }
 
 /// Checks the addresses of the listeners.
-fn http(access: &Access) -> Result<Finding, Fault> {
+fn http(access: &Access) -> Finding {
     let addresses = access.http_addresses();
     if let Some(missing) = addresses.missing.first() {
         return warn(missing, "brain config path");
@@ -37,7 +35,7 @@ fn http(access: &Access) -> Result<Finding, Fault> {
 }
 
 /// Checks the owner's token, and tokens that end soon.
-fn clients(access: AccessSummary) -> Result<Finding, Fault> {
+fn clients(access: AccessSummary) -> Finding {
     if let Some(fault) = access.admin_token_problem {
         let hint = fault.hint.unwrap_or_else(|| "brain token admin".into());
         return warn(format!("there is no admin token: {}", fault.message), hint);

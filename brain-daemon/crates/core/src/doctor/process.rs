@@ -36,7 +36,7 @@ impl Health for Process {
 }
 
 impl Process {
-    fn daemon(&self) -> Result<Finding, Fault> {
+    fn daemon(&self) -> Finding {
         let version = brain_protocol::VERSION;
         if !self.env.home.is_here() {
             let message = crate::moved_home::moved_home_message(&self.env.home);
@@ -49,7 +49,7 @@ impl Process {
         ))
     }
 
-    fn socket(&self) -> Result<Finding, Fault> {
+    fn socket(&self) -> Finding {
         let path = self.env.config.socket(&self.env.home);
         let passed = self.env.config.socket_is_passed();
         let Ok(meta) = std::fs::symlink_metadata(&path) else {
@@ -79,7 +79,7 @@ impl Process {
         ok(format!("{}, mode {mode:04o}", path.display()))
     }
 
-    fn disk(&self) -> Result<Finding, Fault> {
+    fn disk(&self) -> Finding {
         let root = self.env.home.root();
         let free = free_bytes(root)
             .map_err(|e| Fault::new(FaultCode::Io, format!("{}: {e}", root.display())))?;
@@ -97,7 +97,7 @@ impl Process {
         }
     }
 
-    fn clock(&self) -> Result<Finding, Fault> {
+    fn clock(&self) -> Finding {
         let now = self.env.clock.now();
         let mut newest = None;
         self.store.read(Visibility::All)?.newest(u64::MAX, |(_, _, record)| {

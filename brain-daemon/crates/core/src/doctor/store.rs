@@ -5,7 +5,6 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use brain_base::caller::Visibility;
-use brain_protocol::Fault;
 use brain_store::{SCHEMA, Store, StoreOptions, Usage};
 
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
@@ -29,7 +28,7 @@ impl Health for Store {
     }
 }
 
-fn integrity(store: &Store) -> Result<Finding, Fault> {
+fn integrity(store: &Store) -> Finding {
     // Reads the newest pages with their texts.
     let (mut looked, began) = (0, Instant::now());
     let counts = store.read_through(|reader| {
@@ -49,7 +48,7 @@ fn integrity(store: &Store) -> Result<Finding, Fault> {
     ))
 }
 
-fn size(store: &Store) -> Result<Finding, Fault> {
+fn size(store: &Store) -> Finding {
     let on_disk = store.bytes_on_disk()?;
     let shown = format!("{} MB on the disk", on_disk / 1_000_000);
     if on_disk > MAX_COUNTED {
@@ -80,7 +79,7 @@ fn size(store: &Store) -> Result<Finding, Fault> {
     ok(shown)
 }
 
-fn schema(store: &Store) -> Result<Finding, Fault> {
+fn schema(store: &Store) -> Finding {
     let found = store.read(Visibility::All)?.counts()?.schema;
     if found == SCHEMA {
         ok(format!("{found}"))
@@ -89,7 +88,7 @@ fn schema(store: &Store) -> Result<Finding, Fault> {
     }
 }
 
-fn spool(store: &Store) -> Result<Finding, Fault> {
+fn spool(store: &Store) -> Finding {
     match store.set_aside_spools()?.as_slice() {
         [] => ok("nothing was put aside"),
         [first, others @ ..] => {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use brain_base::workers::WorkerStates;
-use brain_protocol::{CheckStatus, Fault, WorkerFailure, WorkerState, WorkerStatus};
+use brain_protocol::{CheckStatus, WorkerFailure, WorkerState, WorkerStatus};
 
 use crate::health::{Finding, Health, HealthCheck, ok};
 
@@ -13,7 +13,7 @@ impl Health for WorkerStates {
     }
 }
 
-fn check(workers: &WorkerStates) -> Result<Finding, Fault> {
+fn check(workers: &WorkerStates) -> Finding {
     let workers = workers.list();
     let failing: Vec<String> = workers
         .iter()

@@ -58,7 +58,7 @@ impl EmbeddingService {
         })
     }
 
-    fn check_embedding(&self) -> Result<Finding, Fault> {
+    fn check_embedding(&self) -> Finding {
         let status = self.meaning_status();
         let Some(model) = status.model else {
             return ok("none: search goes by words; `brain model install all-minilm-l6-v2` adds \

@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use brain_protocol::Fault;
-
 use crate::FileService;
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::caller::Visibility;
@@ -16,7 +14,7 @@ impl Health for FileService {
 }
 
 impl FileService {
-    fn check_outbox(&self) -> Result<Finding, Fault> {
+    fn check_outbox(&self) -> Finding {
         let rows = self.store.read(Visibility::All)?.counts()?.outbox;
         let waiting = self.waiting_files(rows);
         let (failing, kept) = (self.failing_files(), self.kept_saves());

@@ -118,7 +118,7 @@ impl PageService {
         Ok(total)
     }
 
-    fn check_purge(&self) -> Result<Finding, Fault> {
+    fn check_purge(&self) -> Finding {
         let oldest = self.store.read(Visibility::All)?.oldest_deletion()?;
         match oldest {
             Some(at) if at + RECOVERY_MS + PURGE_GRACE_MS < self.clock.now() => warn(

@@ -16,7 +16,7 @@ impl Health for SearchService {
 }
 
 impl SearchService {
-    fn check_index(&self) -> Result<Finding, Fault> {
+    fn check_index(&self) -> Finding {
         if let Some(reason) = self.index.degraded() {
             return warn(reason, "brain status");
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{Fault, SourceId};
+use brain_protocol::SourceId;
 
 use super::watched::WatchState;
 use crate::SourceService;
@@ -19,7 +19,7 @@ impl Health for SourceService {
 }
 
 impl SourceService {
-    fn check_sources(&self) -> Result<Finding, Fault> {
+    fn check_sources(&self) -> Finding {
         let sources = self.store.read(Visibility::All)?.sources()?;
         let named = |found: Vec<(&SourceId, String)>| -> String {
             let found: Vec<String> = found.iter().map(|(id, why)| format!("{id}: {why}")).collect();
@@ -41,7 +41,7 @@ impl SourceService {
         ok(format!("{} registered, all there", sources.len()))
     }
 
-    fn check_watcher(&self) -> Result<Finding, Fault> {
+    fn check_watcher(&self) -> Finding {
         match self.watched.state() {
             WatchState::Off => ok("off (`sources.watch`)"),
             WatchState::Watching { directories } => ok(format!("{directories} directories")),

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use brain_protocol::Fault;
-
 use crate::TunnelService;
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use brain_base::clock::parse_instant;
@@ -19,7 +17,7 @@ impl Health for TunnelService {
 
 impl TunnelService {
     /// Fails if the agent's token cannot be read, or is readable by others.
-    fn health(&self) -> Result<Finding, Fault> {
+    fn health(&self) -> Finding {
         if brain_tunnel::Settings::from_config(&self.env.config).is_none() {
             return ok("off (`tunnel.provider`)");
         }
