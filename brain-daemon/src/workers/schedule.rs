@@ -7,10 +7,11 @@
 //! A worker also checks every half minute, because the scheduler wakes nobody after the clock is set
 //! back (`the_scheduler_waits_for_the_former_time`).
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use brain_protocol::Fault;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_cron_scheduler::{Job as CronJob, JobScheduler, JobSchedulerError};
@@ -80,7 +81,7 @@ impl Schedule {
     }
 
     fn last_start(&self) -> MutexGuard<'_, Option<(i64, &'static str)>> {
-        self.last_start.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last_start.lock()
     }
 
     /// Allocates the minute of `now` to the job `name`.

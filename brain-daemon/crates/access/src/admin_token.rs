@@ -5,9 +5,10 @@
 //! next start.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use brain_protocol::{AdminToken, AdminTokenReply, Fault, FaultCode, Secret};
+use parking_lot::RwLock;
 use subtle::ConstantTimeEq;
 
 use crate::Access;
@@ -88,17 +89,17 @@ impl AdminTokenHolder {
 
     /// Compares the digest of a token with the admin token's, in constant time.
     pub(crate) fn matches(&self, hash: &Hash) -> bool {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.loaded.read();
         loaded.as_ref().is_ok_and(|loaded| bool::from(loaded.hash.ct_eq(hash)))
     }
 
     /// Returns why there is no token.
     pub(crate) fn problem(&self) -> Option<Fault> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner).as_ref().err().cloned()
+        self.loaded.read().as_ref().err().cloned()
     }
 
     fn show(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.write();
         if loaded.is_err() {
             // The owner may have repaired the file since.
             *loaded = self.load(random);
@@ -107,7 +108,7 @@ impl AdminTokenHolder {
     }
 
     fn rotate(&self, random: &dyn Random) -> Result<AdminTokenReply, Fault> {
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = self.loaded.write();
         match self.secrets.find(NAME, self.configured.as_deref()) {
             Ok(Some(FoundSecret { origin, .. })) if !matches!(origin, Origin::Home(_)) => {
                 let message =

@@ -33,9 +33,10 @@ mod validate;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, OnceLock};
 
 use brain_protocol::Fault;
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use brain_base::clock::Clock;
 use brain_base::random::Random;
@@ -120,12 +121,12 @@ impl Access {
 
     /// Locks clients and tokens for reading. Hold the lock briefly, and never during a change.
     fn table(&self) -> RwLockReadGuard<'_, GrantTable> {
-        self.table.read().unwrap_or_else(PoisonError::into_inner)
+        self.table.read()
     }
 
     /// Waits for the permission to change clients and tokens.
     fn lock(&self) -> MutexGuard<'_, ChangeLock> {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lock.lock()
     }
 
     /// Changes clients and tokens: durably in the store, then in memory. `_lock` proves that no
@@ -141,7 +142,7 @@ impl Access {
         let stored = Arc::clone(&update);
         self.store.write(move |draft| draft.change_grants(&stored))?;
         let update = Arc::unwrap_or_clone(update);
-        self.table.write().unwrap_or_else(PoisonError::into_inner).apply(update);
+        self.table.write().apply(update);
         Ok(())
     }
 }

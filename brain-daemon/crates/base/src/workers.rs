@@ -1,8 +1,7 @@
 //! The states of the background workers, for `status`, `doctor` and metrics.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use brain_protocol::{WorkerFailure, WorkerState, WorkerStatus};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::clock::rfc3339;
 
@@ -12,7 +11,7 @@ pub struct WorkerStates(Mutex<Vec<WorkerStatus>>);
 
 impl WorkerStates {
     fn workers(&self) -> MutexGuard<'_, Vec<WorkerStatus>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Sets the state of the worker `name`. Adds the worker if it is new.

@@ -6,9 +6,10 @@
 
 mod buffer;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use brain_protocol::{AuditCall, AuditList, Fault, FaultCode};
+use parking_lot::{Mutex, MutexGuard};
 
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
@@ -54,11 +55,11 @@ impl Audit {
     }
 
     fn waiting(&self) -> MutexGuard<'_, CallBuffer> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn writing(&self) -> MutexGuard<'_, ()> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     /// Records a call. It is written within a second. Does not block.

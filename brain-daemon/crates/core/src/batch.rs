@@ -3,9 +3,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, ImportFailure, Slug};
+use parking_lot::Mutex;
 
 use brain_base::threads::lower_priority;
 
@@ -111,11 +111,11 @@ pub(crate) fn on_all_cores<I: Sync, O: Send>(items: &[I], work: impl Fn(&I) -> O
                     let Some(item) = items.get(i) else { break };
                     own_results.push((i, work(item)));
                 }
-                results.lock().unwrap_or_else(PoisonError::into_inner).extend(own_results);
+                results.lock().extend(own_results);
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut results = results.into_inner();
     results.sort_unstable_by_key(|(i, _)| *i);
     results.into_iter().map(|(_, result)| result).collect()
 }

@@ -18,10 +18,11 @@ mod status;
 mod stream;
 mod topics;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, StreamStatus};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::index::IndexFollower;
@@ -55,7 +56,7 @@ struct DirectoryGuard<'a>(&'a CollectorState);
 
 impl Drop for DirectoryGuard<'_> {
     fn drop(&mut self) {
-        *self.0.active.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.active.lock() = None;
     }
 }
 
@@ -65,7 +66,7 @@ impl CollectorState {
     /// # Errors
     /// `busy`, naming the active operation.
     fn begin(&self, operation: &'static str, now: i64) -> Result<DirectoryGuard<'_>, Fault> {
-        let mut active = self.active.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut active = self.active.lock();
         if let Some((other, since)) = *active {
             let message =
                 format!("the collector is busy: {other} has been running since {}", rfc3339(since));
@@ -78,7 +79,7 @@ impl CollectorState {
 
     /// Locks the status of the persistent connection.
     pub(crate) fn stream(&self) -> MutexGuard<'_, Option<StreamStatus>> {
-        self.stream.lock().unwrap_or_else(PoisonError::into_inner)
+        self.stream.lock()
     }
 }
 

@@ -23,10 +23,11 @@ mod state;
 mod tests;
 mod vector_writer;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use brain_protocol::{Doctor, Operation as _, SourceId};
+use parking_lot::Mutex;
 
 use super::ingest::Queue;
 use super::{Caller, Environment, Progress};

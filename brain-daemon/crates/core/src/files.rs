@@ -11,9 +11,10 @@ pub(crate) mod saves;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use brain_protocol::{Fault, SourceId};
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::saves::KeptSave;
@@ -143,7 +144,7 @@ impl FileService {
     /// Processes the outbox row of a page. Returns the path of its file, or `None` without a row.
     fn update_file_by_id(&self, id: u64) -> Result<Option<PathBuf>, String> {
         let stripe = &self.outbox.stripes[id as usize % STRIPES];
-        let _turn = stripe.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = stripe.lock();
         let was_foreign = self.failing().get(&id).is_some_and(|failure| failure.is_foreign);
         let recovering = self.recovering().contains(&id);
         let outcome = self.try_update_file(id, was_foreign, recovering);
@@ -166,11 +167,11 @@ impl FileService {
     }
 
     fn failing(&self) -> MutexGuard<'_, HashMap<u64, Failure>> {
-        self.outbox.failing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.outbox.failing.lock()
     }
 
     fn recovering(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner)
+        self.outbox.recovering.lock()
     }
 
     /// Processes the outbox row of a page. With `strict`, the file at its path may never have been
@@ -376,7 +377,7 @@ impl FileService {
 
     /// Returns the directories that brain has written to.
     pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
-        let others = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = self.outbox.trees.lock();
         std::iter::once(&self.outbox.default_tree).chain(others.values()).map(Arc::clone).collect()
     }
 
@@ -387,7 +388,7 @@ impl FileService {
         }
         let found = reader.sources()?.into_iter().find(|(id, _)| id.as_str() == source);
         let Some(path) = found.and_then(|(_, record)| record.path) else { return Ok(None) };
-        let mut trees = self.outbox.trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trees = self.outbox.trees.lock();
         // The same name may have been registered again with another directory.
         match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
             Some(tree) => Ok(Some(Arc::clone(tree))),

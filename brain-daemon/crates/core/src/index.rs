@@ -6,11 +6,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use brain_protocol::{Fault, FaultCode, SourceId};
+use parking_lot::Mutex;
 
 use brain_base::caller::Caller;
 use brain_base::caller::Visibility;
@@ -88,8 +89,7 @@ impl IndexFollower {
             && counts.seq > 0
         {
             tracing::warn!(reason, "the index is rebuilt");
-            *self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(reason.clone());
+            *self.shared.rebuilt.lock() = Some(reason.clone());
         }
         let _ = self.shared.index.set(index);
         let behind = store.read_through(|reader| reader.changes_after_count(opened.seq))?;
@@ -104,17 +104,16 @@ impl IndexFollower {
             let mut seq = opened.seq;
             while let Err(error) = shared.feed(&store, &mut seq, true) {
                 tracing::error!(%error, "the index cannot follow the store");
-                *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) =
-                    Some(error.to_string());
+                *shared.problem.lock() = Some(error.to_string());
                 std::thread::sleep(RETRY_PAUSE);
             }
-            *shared.problem.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            *shared.problem.lock() = None;
         };
         let feeder =
             std::thread::Builder::new().name("index-feeder".into()).spawn(work).map_err(|e| {
                 Fault::new(FaultCode::Internal, format!("no thread for the index: {e}"))
             })?;
-        *self.feeder.lock().unwrap_or_else(PoisonError::into_inner) = Some(feeder);
+        *self.feeder.lock() = Some(feeder);
         Ok(())
     }
 
@@ -144,9 +143,7 @@ impl IndexFollower {
 
     /// Returns why searches may be incomplete, if they may be.
     pub(crate) fn degraded(&self) -> Option<String> {
-        if let Some(problem) =
-            self.shared.problem.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
-        {
+        if let Some(problem) = self.shared.problem.lock().as_ref() {
             return Some(format!("the index does not follow the store: {problem}"));
         }
         if !self.shared.is_complete.load(Ordering::Acquire) {
@@ -169,7 +166,7 @@ impl IndexFollower {
 
     /// Returns why the index was rebuilt at this start, if it was.
     pub(crate) fn rebuilt(&self) -> Option<String> {
-        self.shared.rebuilt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shared.rebuilt.lock().clone()
     }
 
     /// Returns the approximate number of changes that are not in the index on disk.
@@ -212,7 +209,7 @@ impl Drop for SettleGuard<'_> {
 impl Drop for IndexFollower {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(feeder) = self.feeder.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(feeder) = self.feeder.lock().take() {
             let _ = feeder.join();
         }
     }

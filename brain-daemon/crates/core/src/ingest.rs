@@ -12,10 +12,11 @@ mod page;
 mod process;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{JobId, Slug, SourceId};
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::sync::Notify;
 
@@ -123,7 +124,7 @@ impl Queue {
     }
 
     fn in_progress(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.in_progress.lock()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opens a brain: the store, the index, the services, and recovery after a crash.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use brain_access::Access;
@@ -13,6 +13,7 @@ use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::{Reader, Store, StoreOptions};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::doctor::DoctorService;

@@ -22,12 +22,13 @@ mod tally;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
 use compare::{Missing, compare, covers};
 use decide::SyncContext;
+use parking_lot::{Mutex, MutexGuard};
 use read::read_file;
 use survey::Survey;
 use tally::Tally;
@@ -177,10 +178,8 @@ impl SyncService {
     /// Waits until no other sync runs.
     fn wait_for_turn(&self, progress: &dyn Progress) -> Result<MutexGuard<'_, ()>, Fault> {
         loop {
-            match self.syncing.try_lock() {
-                Ok(turn) => return Ok(turn),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => {}
+            if let Some(turn) = self.syncing.try_lock() {
+                return Ok(turn);
             }
             if !progress.at(0, 0) || self.env.stop.is_cancelled() {
                 return Err(Fault::new(
@@ -324,7 +323,7 @@ impl SyncService {
             tally.report.removed = self.delete_missing(&context, &missing, &|| go_on(done))?;
             if options.watched.is_some() && tally.report.removed > 0 {
                 let removal = (id.clone(), self.env.clock.now(), tally.report.removed as usize);
-                self.removals.lock().unwrap_or_else(PoisonError::into_inner).push(removal);
+                self.removals.lock().push(removal);
             }
         }
         progress.at(total, total);
@@ -347,7 +346,7 @@ impl SyncService {
     /// Returns the number of pages of the source that the watcher has removed recently.
     fn removed_lately(&self, source: &SourceId) -> usize {
         let since = self.env.clock.now() - REMOVAL_WINDOW_MS;
-        let mut removals = self.removals.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut removals = self.removals.lock();
         removals.retain(|(_, at, _)| *at > since);
         removals.iter().filter(|(of, _, _)| of == source).map(|(_, _, pages)| pages).sum()
     }

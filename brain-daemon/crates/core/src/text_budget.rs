@@ -2,9 +2,8 @@
 //! dated lines and copies can take many times the length of its text. Requests wait until the
 //! budget has room, so their memory is bounded. No request is refused.
 
-use std::sync::{Condvar, Mutex, PoisonError};
-
 use brain_protocol::{MAX_CONTENT, Request};
+use parking_lot::{Condvar, Mutex};
 
 /// The maximum number of bytes in use: one page of the largest size, and some smaller ones.
 const LIMIT: usize = MAX_CONTENT + MAX_CONTENT / 2;
@@ -34,11 +33,8 @@ impl TextBudget {
     /// A thread that holds a share must not take another one. The store's writer takes none.
     pub(crate) fn take(&self, bytes: usize) -> TextPermit<'_> {
         let bytes = bytes.min(LIMIT);
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut left = self
-            .freed
-            .wait_while(left, |left| *left < bytes)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
+        self.freed.wait_while(&mut left, |left| *left < bytes);
         *left -= bytes;
         TextPermit { budget: self, bytes }
     }
@@ -46,7 +42,7 @@ impl TextBudget {
 
 impl Drop for TextPermit<'_> {
     fn drop(&mut self) {
-        *self.budget.left.lock().unwrap_or_else(PoisonError::into_inner) += self.bytes;
+        *self.budget.left.lock() += self.bytes;
         self.budget.freed.notify_all();
     }
 }
@@ -85,6 +81,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!(*budget.left.lock().unwrap(), LIMIT);
+        assert_eq!(*budget.left.lock(), LIMIT);
     }
 }

@@ -11,9 +11,10 @@ mod watchdog;
 mod webhook;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use brain_protocol::{Fault, FaultCode, TunnelStatusReply};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use requests::RequestLog;
 use state_file::TunnelState;
 use tokio::sync::Notify;
@@ -64,19 +65,19 @@ struct WatchdogState {
 
 impl TunnelMemory {
     fn work(&self) -> MutexGuard<'_, WatchdogState> {
-        self.watchdog_state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.watchdog_state.lock()
     }
 
     fn status(&self) -> MutexGuard<'_, Option<TunnelStatusReply>> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+        self.status.lock()
     }
 
     fn proof(&self) -> MutexGuard<'_, Option<Proof>> {
-        self.proof.lock().unwrap_or_else(PoisonError::into_inner)
+        self.proof.lock()
     }
 
     fn address(&self) -> Option<String> {
-        self.address.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.address.read().clone()
     }
 
     fn starter(&self) -> Arc<dyn Starter> {

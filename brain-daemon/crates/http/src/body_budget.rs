@@ -9,9 +9,10 @@
 //! `a_client_that_floods_stops_itself_and_no_other`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 
 use super::connection_limiter::ConnectionLimiter;
 use super::connection_state::ConnectionState;
@@ -101,12 +102,12 @@ impl RequestBody {
 
     /// Stores the part that the handler did not read.
     pub(crate) fn set_unread(&self, unread: Option<Incoming>) {
-        *self.unread.lock().unwrap_or_else(PoisonError::into_inner) = unread;
+        *self.unread.lock() = unread;
     }
 
     /// Takes the part that the handler did not read.
     pub(crate) fn take_unread(&self) -> Option<Incoming> {
-        self.unread.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.unread.lock().take()
     }
 
     fn is_authenticated(&self) -> bool {

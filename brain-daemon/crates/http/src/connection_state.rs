@@ -8,10 +8,10 @@
 //! bodies slowly, pause in a short body, keep a connection idle, and read no answer.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::head::{begins_request, has_field};
@@ -186,7 +186,7 @@ impl ConnectionState {
     /// Evicts the request's body to free budget.
     pub(crate) fn evict(&self) {
         self.evicted.store(true, Ordering::Release);
-        let reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let reader = self.reader.lock().take();
         if let Some(reader) = reader {
             reader.wake();
         }
@@ -199,7 +199,7 @@ impl ConnectionState {
 
     /// Polls for the eviction of the request's body.
     pub(crate) fn poll_evicted(&self, cx: &Context<'_>) -> Poll<()> {
-        *self.reader.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+        *self.reader.lock() = Some(cx.waker().clone());
         // Read after the waker is stored, so an eviction in between is not missed.
         if self.is_evicted() { Poll::Ready(()) } else { Poll::Pending }
     }
@@ -225,7 +225,7 @@ impl ConnectionState {
             Phase::Head => {}
             Phase::Body | Phase::Busy | Phase::Closing => return,
         }
-        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut head = self.head.lock();
         let kept = max_head.saturating_sub(head.len()).min(bytes.len());
         head.extend_from_slice(bytes.get(..kept).unwrap_or_default());
     }
@@ -242,7 +242,7 @@ impl ConnectionState {
         self.body_bytes.store(0, Ordering::Relaxed);
         self.authenticated.store(false, Ordering::Relaxed);
         self.evicted.store(false, Ordering::Relaxed);
-        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut head = self.head.lock();
         // The unread part of the last body precedes this head.
         let has_name = (!unread && begins_request(&head, method)).then(|| has_field(&head, name));
         head.clear();

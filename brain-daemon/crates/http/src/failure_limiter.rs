@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
+use parking_lot::{Mutex, MutexGuard};
 
 /// Keys that are remembered; beyond that, the least recently seen one is dropped.
 const MAX_KEYS: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -78,7 +78,7 @@ impl FailureLimiter {
     }
 
     fn lock(&self) -> MutexGuard<'_, LruCache<Key, VecDeque<i64>>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.failures.lock()
     }
 }
 

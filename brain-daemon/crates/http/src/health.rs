@@ -1,7 +1,7 @@
 //! `GET /health`: whether the daemon can answer. The store is probed at most once a second.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use axum::Json;
@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use brain_protocol::{Status, VERSION};
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -127,7 +128,7 @@ impl Health {
             }
             Err(_) => self.timeout_error(),
         };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         *last = Some((Instant::now(), result.clone()));
         self.healthy_at.store(if result.is_ok() { self.now() + 1 } else { 0 }, Ordering::Relaxed);
         result
@@ -142,7 +143,7 @@ impl Health {
         if healthy_at > 0 && self.now() < healthy_at + MAX_AGE.as_millis() as u64 {
             return Some(Ok(()));
         }
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         last.as_ref().filter(|(at, _)| at.elapsed() < MAX_AGE).map(|(_, result)| result.clone())
     }
 
@@ -229,17 +230,17 @@ mod tests {
         let (seen, released) = (Arc::clone(&probes), Mutex::new(released));
         let probe = move || {
             seen.fetch_add(1, Ordering::SeqCst);
-            let _ = released.lock().unwrap().recv();
+            let _ = released.lock().recv();
             Ok(())
         };
         let health = Health::with_probe(Arc::new(probe), Duration::from_millis(30));
         assert!(health.check().await.unwrap_err().contains("did not answer"));
         // Expires the last result.
-        *health.last.lock().unwrap() = None;
+        *health.last.lock() = None;
         assert!(health.check().await.is_err());
         assert_eq!(probes.load(Ordering::SeqCst), 1, "one thread hangs, not one a second");
         drop(release);
-        *health.last.lock().unwrap() = None;
+        *health.last.lock() = None;
         assert_eq!(health.check().await, Ok(()), "it answers again");
     }
 

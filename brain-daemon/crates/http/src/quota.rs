@@ -3,9 +3,9 @@
 //! A day is a day of UTC. Usage is kept in memory, so a restart of the daemon resets it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use axum::http::{HeaderValue, StatusCode, header};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::HttpError;
 
@@ -81,7 +81,7 @@ impl Quota {
 
     /// Returns the usage of the current day. Resets it if a new day has begun.
     fn today(&self, now: i64) -> MutexGuard<'_, DailyUsage> {
-        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut usage = self.usage.lock();
         let day = now.div_euclid(DAY_MS);
         if usage.day != day {
             *usage = DailyUsage { day, ..DailyUsage::default() };

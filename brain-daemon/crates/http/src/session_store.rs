@@ -4,11 +4,12 @@
 //! token it was opened with. So a new admin token ends every session. Sessions are in memory only.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use brain_protocol::{Fault, Secret};
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -68,7 +69,7 @@ impl SessionStore {
     /// As [`SessionStore::random_id`].
     pub(crate) fn open(&self, purpose: Purpose, token: &Secret, now: i64) -> Result<String, Fault> {
         let id = self.random_id()?;
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sessions = self.sessions.lock();
         sessions.retain(|_, session| now < session.expires_at);
         if sessions.len() >= MAX_SESSIONS
             && let Some(oldest) =
@@ -94,7 +95,7 @@ impl SessionStore {
         now: i64,
         is_owner: impl FnOnce(&str) -> bool,
     ) -> Option<i64> {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let sessions = self.sessions.lock();
         // Found by digest, so the time of the look-up tells nothing about existing ids.
         let session = sessions.get(&digest(id))?;
         let is_valid = session.purpose == purpose
@@ -105,7 +106,7 @@ impl SessionStore {
 
     /// Ends a session.
     pub(crate) fn close(&self, id: &str) {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&digest(id));
+        self.sessions.lock().remove(&digest(id));
     }
 
     /// Returns a CSRF token that binds `action` to the browser with this session id. Only our own
@@ -195,7 +196,7 @@ mod tests {
         assert!(!good(&names[0]));
         assert!(names[1..].iter().all(good));
         let next_day = store.open(Purpose::Admin, &owner(), 3 * SESSION_MS).unwrap();
-        assert_eq!(store.sessions.lock().unwrap().len(), 1, "expired sessions are removed");
+        assert_eq!(store.sessions.lock().len(), 1, "expired sessions are removed");
         assert!(store.expires_at(&next_day, Purpose::Admin, 3 * SESSION_MS, |_| true).is_some());
     }
 

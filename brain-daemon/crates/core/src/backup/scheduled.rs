@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::{Environment, NoProgress};
@@ -41,7 +42,7 @@ impl Schedule {
     }
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attempts.lock()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io::ErrorKind;
-use std::sync::PoisonError;
 
 use brain_protocol::{CollectorRun, Fault, FaultCode, Secret};
 use serde_json::json;
@@ -87,8 +86,7 @@ impl CollectorService {
             .as_deref()
             .and_then(|at| brain_base::clock::parse_instant(at, false));
         {
-            let mut last_attempt =
-                self.state.last_attempt.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last_attempt = self.state.last_attempt.lock();
             if !is_due(&self.env.config.collector_job(), last.max(*last_attempt), now) {
                 return Ok(None);
             }

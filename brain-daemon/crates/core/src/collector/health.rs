@@ -1,6 +1,6 @@
 //! Health of the collector. Sends no request.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::data_fault;
@@ -42,7 +42,7 @@ impl CollectorService {
         let now = self.env.clock.now();
         let job = self.env.config.collector_job();
         let started = state.last_started.as_deref().and_then(|at| parse_instant(at, false));
-        let active = self.state.active.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let active = self.state.active.lock().is_some();
         let max_delay_ms = i64::try_from(MAX_DELAY.as_millis()).unwrap_or(i64::MAX);
         if let Some(started) = started
             && job.next_start(started).saturating_add(max_delay_ms) < now

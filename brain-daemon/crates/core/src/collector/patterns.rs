@@ -19,7 +19,6 @@ mod rubric;
 mod videos;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::TryLockError;
 
 use brain_protocol::Fault;
 use serde::de::DeserializeOwned;
@@ -106,12 +105,8 @@ impl CollectorService {
         if !config.has_patterns() {
             return Ok(false);
         }
-        let mut cache = match self.state.patterns.try_lock() {
-            Ok(cache) => cache,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            // The active call does everything.
-            Err(TryLockError::WouldBlock) => return Ok(false),
-        };
+        // If a call is active, it does everything.
+        let Some(mut cache) = self.state.patterns.try_lock() else { return Ok(false) };
         let mut run = PatternRun::begin(self, &mut cache).map_err(|fault| data_fault(&fault))?;
         let mut results = Vec::new();
         // A failed pattern must not block the others.

@@ -4,12 +4,13 @@
 //! Commits made while no vectors were open are processed when they are opened, in the background;
 //! only then are vectors searched.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use super::state::{Meaning, OpenVectors, Provider, Shared, locked};
+use super::state::{Meaning, OpenVectors, Provider, Shared};
 use super::{EmbeddingService, installed};
 use brain_base::caller::Visibility;
 use brain_config::Config;
@@ -81,7 +82,7 @@ impl Shared {
         let (Some(open_vectors), Some(last)) = (self.open_vectors(), changes.last()) else {
             return;
         };
-        let _gate = locked(&self.apply_lock);
+        let _gate = self.apply_lock.lock();
         for change in changes {
             let page = change.page.as_deref();
             remove_stale(&open_vectors.vectors, change.id, || {
@@ -89,14 +90,14 @@ impl Shared {
             });
         }
         let before = self.seen.swap(last.seq, Ordering::AcqRel);
-        locked(&self.pending_changes).add(before, last.seq);
+        self.pending_changes.lock().add(before, last.seq);
         self.wake.notify_one();
     }
 
     /// Records pages that a sync with suppressed embedding imports, even while no vectors are open.
     fn record_suppressed(&self, changes: &[Change]) {
         let suppressions = self.suppressions.load(Ordering::Acquire) > 0;
-        let mut suppressed_pages = locked(&self.suppressed_pages);
+        let mut suppressed_pages = self.suppressed_pages.lock();
         if !suppressions && suppressed_pages.is_empty() {
             return;
         }
@@ -129,7 +130,7 @@ impl EmbeddingService {
 
     /// Returns the configured provider. Looks for installed models at most once.
     pub(super) fn embedding_provider(&self) -> Option<Provider> {
-        let mut provider = locked(&self.state.provider);
+        let mut provider = self.state.provider.lock();
         provider.get_or_insert_with(|| self.new_provider()).clone()
     }
 

@@ -5,12 +5,14 @@
 //! searches do not wait.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use super::scale::{Scale, Windows};
-use super::state::{OpenVectors, locked};
+use super::state::OpenVectors;
 use super::{CallerPages, Degradation, EmbeddingService, QUERY_DEADLINE, VectorResults};
 use brain_base::caller::Visibility;
 use brain_embed::{EmbedError, EmbedErrorKind, Embedder, Purpose};
@@ -52,7 +54,7 @@ struct QueuedQuestion {
 impl QueryEmbedder {
     /// Returns whether a question is queued or in progress.
     pub(super) fn is_busy(&self) -> bool {
-        let state = locked(&self.state);
+        let state = self.state.lock();
         state.call_began.is_some() || !state.waiting.is_empty()
     }
 
@@ -66,7 +68,7 @@ impl QueryEmbedder {
         let (answer, answered) = sync_channel(1);
         let question = question.chars().take(MAX_QUESTION_CHARS).collect();
         {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             let is_stalled = state.call_began.is_some_and(|since| since.elapsed() > QUERY_DEADLINE);
             if is_stalled || state.waiting.len() >= MAX_QUEUED {
                 return Err(timeout_error());
@@ -99,13 +101,9 @@ impl QueryEmbedder {
     /// The thread: processes queued questions until it is idle for a while.
     fn run_thread(&self) {
         loop {
-            let mut state = locked(&self.state);
+            let mut state = self.state.lock();
             while state.waiting.is_empty() {
-                let (next, rest) = self
-                    .wake
-                    .wait_timeout(state, IDLE_TIMEOUT)
-                    .unwrap_or_else(PoisonError::into_inner);
-                state = next;
+                let rest = self.wake.wait_for(&mut state, IDLE_TIMEOUT);
                 if rest.timed_out() && state.waiting.is_empty() {
                     state.has_thread = false;
                     return;
@@ -121,7 +119,7 @@ impl QueryEmbedder {
             if result.is_err() {
                 tracing::error!("the embedder panicked on a question");
             }
-            locked(&self.state).call_began = None;
+            self.state.lock().call_began = None;
         }
     }
 }
@@ -231,7 +229,7 @@ impl EmbeddingService {
             }
         };
         let scale = match caller_pages {
-            None => *open_vectors.scale.read().unwrap_or_else(PoisonError::into_inner),
+            None => *open_vectors.scale.read(),
             Some(caller_pages) => open_vectors.scale_of(caller_pages, &windows),
         };
         let background = Scale::background(&windows, &vector).unwrap_or(scale.floor);
@@ -274,13 +272,12 @@ impl EmbeddingService {
 impl OpenVectors {
     /// Returns the scale for a restricted caller, measured if there are enough windows.
     fn scale_of(&self, caller_pages: &CallerPages, windows: &Windows<'_>) -> Scale {
-        let known =
-            locked(&self.scales).get(&caller_pages.sources).copied().unwrap_or(Scale::new());
+        let known = self.scales.lock().get(&caller_pages.sources).copied().unwrap_or(Scale::new());
         if !known.is_due(&self.space.model, windows) {
             return known;
         }
         let scale = Scale::measured(windows);
-        let mut scales = locked(&self.scales);
+        let mut scales = self.scales.lock();
         if scales.len() >= MAX_SCALES {
             scales.clear();
         }

@@ -4,13 +4,12 @@
 //! `brain embed`. Before vectors are stored, the page is compared again, so a page that changed
 //! meanwhile gets none.
 
-use std::sync::TryLockError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::commit_hook::{key_of, transient_fault};
 use super::scale::{Scale, Windows};
-use super::state::{EmbedState, OpenVectors, locked};
+use super::state::{EmbedState, OpenVectors};
 use super::vector_writer::FLUSH_EVERY;
 use super::{EmbeddingService, MeaningStatus, QUERY_DEADLINE, RoundResult};
 use brain_base::caller::Visibility;
@@ -51,12 +50,7 @@ impl EmbeddingService {
         if self.env.stop.is_cancelled() || meaning.waiting_commands.load(Ordering::Acquire) > 0 {
             return YIELD_DELAY;
         }
-        let mut work = match meaning.round_state.try_lock() {
-            Ok(work) => work,
-            // A round that panicked left its lock; the next one works with the state as it is.
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return YIELD_DELAY,
-        };
+        let Some(mut work) = meaning.round_state.try_lock() else { return YIELD_DELAY };
         let idle = self.env.config.embedding.idle;
         if !self.env.home.is_here() {
             return idle.min(IDLE_DELAY);
@@ -128,7 +122,7 @@ impl EmbeddingService {
     ) -> Result<RoundResult, EmbedError> {
         let meaning = &self.state;
         meaning.waiting_commands.fetch_add(1, Ordering::AcqRel);
-        let mut work = locked(&meaning.round_state);
+        let mut work = meaning.round_state.lock();
         meaning.waiting_commands.fetch_sub(1, Ordering::AcqRel);
         self.reload_if_needed(&mut work);
         if work.has_given_up || work.failures > 0 {
@@ -139,7 +133,7 @@ impl EmbeddingService {
                 ..EmbedState::new(Instant::now())
             };
             if meaning.shared.open_vectors().is_none() {
-                *locked(&meaning.provider) = None;
+                *meaning.provider.lock() = None;
             }
         }
         let open = match self.open_vectors() {
@@ -165,7 +159,7 @@ impl EmbeddingService {
             }
             open.vectors.clear();
         }
-        if all || !locked(&meaning.shared.suppressed_pages).is_empty() {
+        if all || !meaning.shared.suppressed_pages.lock().is_empty() {
             meaning.shared.mark_all_pending();
         }
         let result = loop {
@@ -234,10 +228,10 @@ impl EmbeddingService {
         }
         let former = meaning.shared.open_vectors();
         meaning.shared.opening();
-        *locked(&meaning.provider) = None;
+        *meaning.provider.lock() = None;
         meaning.needs_reload.store(false, Ordering::Release);
         // Reset twice: another thread may have cached the former model in between.
-        *locked(&meaning.provider) = None;
+        *meaning.provider.lock() = None;
         former.iter().for_each(|former| self.flush_open_vectors(former));
         meaning.set_problem(None);
         *work = EmbedState::new(Instant::now());
@@ -246,9 +240,9 @@ impl EmbeddingService {
     /// Returns whether an import, queued jobs or a sync should go first.
     fn should_give_way(&self) -> bool {
         let changes = self.state.shared.changes.load(Ordering::Relaxed);
-        locked(&self.state.background_throttle).is_importing(Instant::now(), changes)
+        self.state.background_throttle.lock().is_importing(Instant::now(), changes)
             || self.queue.waiting() > MAX_QUEUED_JOBS
-            || matches!(self.syncing.try_lock(), Err(TryLockError::WouldBlock))
+            || self.syncing.is_locked()
     }
 
     /// Embeds some pages; `None` if no changes are pending. `wait_until_idle` blocks until the next
@@ -260,7 +254,7 @@ impl EmbeddingService {
         wait_until_idle: &dyn Fn() -> bool,
     ) -> Result<Option<RoundResult>, EmbedError> {
         let pending_changes = &self.state.shared.pending_changes;
-        let Some((after, upto)) = locked(pending_changes).take() else { return Ok(None) };
+        let Some((after, upto)) = pending_changes.lock().take() else { return Ok(None) };
         let made = self.find_pending(open, after, upto).map_err(|e| transient_fault(&e)).and_then(
             |(due, reached)| {
                 let round = self.embed_pages(open, &due, should_continue, wait_until_idle)?;
@@ -269,7 +263,7 @@ impl EmbeddingService {
         );
         // Failed pages stay pending; finished ones cost nothing to examine again.
         let upto = made.as_ref().map_or(upto, |(_, reached)| *reached);
-        locked(pending_changes).add(after, upto);
+        pending_changes.lock().add(after, upto);
         made.map(|(round, _)| Some(round))
     }
 
@@ -291,7 +285,7 @@ impl EmbeddingService {
             let key = key_of(&record);
             examined += 1;
             if open.vectors.key(record.id) != Some(key)
-                && !locked(&self.state.shared.suppressed_pages).contains(&record.id)
+                && !self.state.shared.suppressed_pages.lock().contains(&record.id)
                 && let Some(content) = unless_damaged(reader.content(&record))?
             {
                 let windows = windows(&record.title, &content.body);
@@ -358,7 +352,7 @@ impl EmbeddingService {
                 })
             })
             .collect();
-        let _gate = locked(&self.state.shared.apply_lock);
+        let _gate = self.state.shared.apply_lock.lock();
         // `Store::read` may wait for the writer, and the writer may wait for this lock.
         let reader =
             self.store.reader_factory().read(Visibility::All).map_err(|e| transient_fault(&e))?;
@@ -381,16 +375,12 @@ impl EmbeddingService {
     }
 
     fn measure_scale(&self, open: &OpenVectors) {
-        let due = open
-            .scale
-            .read()
-            .is_ok_and(|scale| scale.is_due(&open.space.model, &Windows::all(&open.vectors)));
-        if due {
-            let scale = Scale::measured(&Windows::all(&open.vectors));
+        let windows = Windows::all(&open.vectors);
+        let is_due = open.scale.read().is_due(&open.space.model, &windows);
+        if is_due {
+            let scale = Scale::measured(&windows);
             tracing::debug!(floor = scale.floor, span = scale.span, "measured the cosine scale");
-            if let Ok(mut current) = open.scale.write() {
-                *current = scale;
-            }
+            *open.scale.write() = scale;
         }
     }
 

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
+use parking_lot::{Condvar, Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::background_throttle::BackgroundThrottle;
@@ -132,11 +133,11 @@ impl Meaning {
     }
 
     pub(super) fn problem(&self) -> Option<(String, Option<String>)> {
-        locked(&self.problem).clone()
+        self.problem.lock().clone()
     }
 
     pub(super) fn set_problem(&self, problem: Option<(String, Option<String>)>) {
-        *locked(&self.problem) = problem;
+        *self.problem.lock() = problem;
     }
 }
 
@@ -156,7 +157,7 @@ impl EmbedState {
 impl Shared {
     /// Returns the vectors if they are open.
     pub(super) fn open_vectors(&self) -> Option<Arc<OpenVectors>> {
-        match &*locked(&self.stage) {
+        match &*self.stage.lock() {
             VectorStage::Open(open_vectors) => Some(Arc::clone(open_vectors)),
             _ => None,
         }
@@ -165,7 +166,7 @@ impl Shared {
     /// Returns the vectors. Waits while they are being opened, until `until` or `patience` after
     /// the opening began.
     pub(super) fn wait(&self, until: Instant, patience: Duration) -> Option<Arc<OpenVectors>> {
-        let mut stage = locked(&self.stage);
+        let mut stage = self.stage.lock();
         loop {
             let began = match &*stage {
                 VectorStage::Open(open_vectors) => return Some(Arc::clone(open_vectors)),
@@ -176,11 +177,7 @@ impl Shared {
             if left.is_zero() {
                 return None;
             }
-            stage = self
-                .stage_changed
-                .wait_timeout(stage, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            self.stage_changed.wait_for(&mut stage, left);
         }
     }
 
@@ -188,31 +185,26 @@ impl Shared {
     pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, seen: u64) {
         let mut pending_changes = PendingChanges::default();
         pending_changes.add(0, seen);
-        *locked(&self.pending_changes) = pending_changes;
+        *self.pending_changes.lock() = pending_changes;
         self.seen.store(seen, Ordering::Release);
-        *locked(&self.stage) = VectorStage::Open(open_vectors);
+        *self.stage.lock() = VectorStage::Open(open_vectors);
         self.stage_changed.notify_all();
     }
 
     /// Marks the vectors as unavailable.
     pub(super) fn shut(&self) {
-        *locked(&self.stage) = VectorStage::Unavailable;
+        *self.stage.lock() = VectorStage::Unavailable;
         self.stage_changed.notify_all();
     }
 
     /// Marks the vectors as being opened again.
     pub(super) fn opening(&self) {
-        *locked(&self.stage) = VectorStage::Opening(Instant::now());
+        *self.stage.lock() = VectorStage::Opening(Instant::now());
     }
 
     /// Marks all changes as pending, including suppressed pages.
     pub(super) fn mark_all_pending(&self) {
-        locked(&self.suppressed_pages).clear();
-        locked(&self.pending_changes).add(0, self.seen.load(Ordering::Acquire));
+        self.suppressed_pages.lock().clear();
+        self.pending_changes.lock().add(0, self.seen.load(Ordering::Acquire));
     }
-}
-
-/// Locks a mutex, ignoring poisoning.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::EmbeddingService;
-use super::state::{EmbedState, OpenVectors, locked};
+use super::state::{EmbedState, OpenVectors};
 use brain_base::home::free_bytes;
 
 /// Interval and amount after which vectors are written. A crash loses at most this much; it is made
@@ -75,7 +75,7 @@ impl EmbeddingService {
 
     /// Removes vectors of other models once all pages have vectors.
     pub(super) fn remove_other_models(&self, work: &mut EmbedState, open: &OpenVectors) {
-        if work.others_removed || !locked(&self.state.shared.suppressed_pages).is_empty() {
+        if work.others_removed || !self.state.shared.suppressed_pages.lock().is_empty() {
             return;
         }
         // The new vectors must be on disk first.

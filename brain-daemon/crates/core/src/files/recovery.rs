@@ -6,7 +6,6 @@
 //! another program.
 
 use std::collections::HashSet;
-use std::sync::PoisonError;
 
 use crate::FileService;
 use brain_base::caller::Visibility;
@@ -24,8 +23,7 @@ impl FileService {
         let rows =
             self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
         if !is_clean {
-            *self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner) =
-                rows.iter().copied().collect();
+            *self.outbox.recovering.lock() = rows.iter().copied().collect();
         }
         // The mark names the state of the store. While the rows stay the same, a power loss could
         // bring the removed mark back, and it would match. So its removal is flushed.
@@ -51,7 +49,7 @@ impl FileService {
 
     /// Returns the pages whose file was not checked yet after an unclean end.
     pub(crate) fn recovering_ids(&self) -> HashSet<u64> {
-        self.outbox.recovering.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.outbox.recovering.lock().clone()
     }
 
     /// Returns whether a power loss can have left these bytes of a text that brain wrote for this

@@ -1,8 +1,6 @@
 //! Keeps saves of other programs that brain replaced because both wrote the same file at the same
 //! moment. Each save becomes a version of its page, and is reported.
 
-use std::sync::PoisonError;
-
 use brain_protocol::{Fault, SourceId, SyncConflict};
 
 use crate::FileService;
@@ -58,7 +56,7 @@ impl FileService {
                 }
             }
         }
-        let mut reported = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.outbox.kept.lock();
         reported.extend(kept.iter().cloned());
         let surplus = reported.len().saturating_sub(MAX_REPORTED);
         reported.drain(..surplus);
@@ -68,7 +66,7 @@ impl FileService {
     /// Returns the saves that were kept within the last day.
     pub(crate) fn kept_saves(&self) -> Vec<KeptSave> {
         let since = self.clock.now() - REPORT_MS;
-        let mut reported = self.outbox.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.outbox.kept.lock();
         reported.retain(|one| one.at > since);
         reported.clone()
     }

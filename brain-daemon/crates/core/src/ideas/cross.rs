@@ -4,7 +4,8 @@
 //! pages nor files.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::idea_model::{FailureReason, IdeaModel, ModelError};
 use super::parse;
@@ -66,13 +67,13 @@ impl CrossPhase<'_> {
                 scope.spawn(|| self.run_worker(&shared, &progress_made));
             }
         });
-        shared.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+        shared.into_inner().ended
     }
 
     fn run_worker(&self, shared: &Mutex<WorkerState>, progress_made: &Condvar) {
         while let Some((number, prompt, before)) = self.next(shared, progress_made) {
             let answer = self.model.ask(&prompt, &self.should_continue);
-            let mut state = lock(shared);
+            let mut state = shared.lock();
             let has_concurrent = state.answered > before || state.in_flight > 1;
             state.in_flight -= 1;
             state.answered += 1;
@@ -94,7 +95,7 @@ impl CrossPhase<'_> {
                     state.waiting.push_front((number, prompt));
                     state.answered -= 1;
                     if state.in_flight > 0 {
-                        state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner);
+                        progress_made.wait(&mut state);
                     }
                 }
                 Err(error) => self.failed(&mut state, number, error),
@@ -110,7 +111,7 @@ impl CrossPhase<'_> {
         shared: &Mutex<WorkerState>,
         progress_made: &Condvar,
     ) -> Option<(usize, Prompt, u64)> {
-        let mut state = lock(shared);
+        let mut state = shared.lock();
         loop {
             if state.ended.is_some() || state.waiting.is_empty() {
                 return None;
@@ -118,7 +119,7 @@ impl CrossPhase<'_> {
             match (self.check_budget)() {
                 Ok(()) => break,
                 Err(_) if state.in_flight > 0 => {
-                    state = progress_made.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    progress_made.wait(&mut state);
                 }
                 Err(error) => {
                     state.ended = Some(error);
@@ -156,10 +157,6 @@ impl CrossPhase<'_> {
             state.ended.get_or_insert(error);
         }
     }
-}
-
-fn lock(shared: &Mutex<WorkerState>) -> MutexGuard<'_, WorkerState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -213,7 +210,7 @@ mod tests {
         let outcome = Mutex::new(BTreeMap::new());
         let save = |number, cross_outcome| {
             assert!(
-                outcome.lock().unwrap().insert(number, cross_outcome).is_none(),
+                outcome.lock().insert(number, cross_outcome).is_none(),
                 "{number} was asked twice"
             );
             Ok(())
@@ -221,7 +218,7 @@ mod tests {
         let phase =
             CrossPhase { model, each: 3, check_budget, should_continue: &|| true, save: &save };
         let ended = phase.run(crosses(n));
-        (outcome.into_inner().unwrap(), ended)
+        (outcome.into_inner(), ended)
     }
 
     fn good(text: &str) -> Result<String, ModelError> {

@@ -1,9 +1,9 @@
 //! Executes a run: estimate, models, phases, saved page and the message of a failure.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, IdeaPrompt, Ideas, IdeasReply, Spending, usd};
+use parking_lot::Mutex;
 
 use super::estimate::estimate;
 use super::idea_model::{FailureReason, ModelError};
@@ -94,7 +94,7 @@ impl IdeaService {
             total: steps as u64,
         };
         let ended = work.phases(&models);
-        let mut run = work.run.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut run = work.run.into_inner();
         run.cost = Spending { estimated: run.cost.estimated, ..models.budget.spent() };
         run.changed_at = self.env.clock.now();
         run.state = if ended.is_some() { RunState::Stopped } else { RunState::Done };

@@ -1,9 +1,9 @@
 //! Runs the cross and judge phases. Each result is saved before the next call is paid.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use brain_protocol::{Fault, Judgement, Spending, usd};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::cross::{self, CrossOutcome};
 use super::estimate::estimate;
@@ -225,7 +225,7 @@ impl RunExecution<'_> {
     }
 
     fn run(&self) -> MutexGuard<'_, Run> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+        self.run.lock()
     }
 }
 

@@ -8,9 +8,9 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, FaultCode};
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::run_state::{Cross, FORMAT, Run};
@@ -46,14 +46,13 @@ pub(crate) struct ActiveRuns(Mutex<BTreeSet<String>>);
 impl ActiveRuns {
     /// Locks a run until the guard is dropped. `None` if it is locked already.
     pub(super) fn take(&self, run_id: &str) -> Option<RunGuard<'_>> {
-        let is_new =
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run_id.to_owned());
+        let is_new = self.0.lock().insert(run_id.to_owned());
         is_new.then(|| RunGuard { all: self, run_id: run_id.to_owned() })
     }
 
     /// Returns whether a run is active.
     pub(super) fn has(&self, run_id: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(run_id)
+        self.0.lock().contains(run_id)
     }
 }
 
@@ -65,7 +64,7 @@ pub(super) struct RunGuard<'a> {
 
 impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
-        self.all.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.run_id);
+        self.all.0.lock().remove(&self.run_id);
     }
 }
 

@@ -1,8 +1,8 @@
 //! Processes the ingest queue: turns jobs into pages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId, WriteStatus};
 
@@ -45,7 +45,7 @@ impl IngestService {
     /// # Errors
     /// If the store fails. The items stay in the queue.
     pub fn process_queue(&self, max: usize) -> Result<usize, Fault> {
-        let _processing = self.queue.processing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _processing = self.queue.processing.lock();
         let due = self.store.read_queue()?.due_jobs(self.clock.now(), max, CHUNK_BYTES)?;
         if due.is_empty() {
             return Ok(0);

@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::{Fault, Slug, SourceId};
 use lru::LruCache;
+use parking_lot::Mutex;
 
 use brain_store::{Hash, Store};
 
@@ -44,14 +44,14 @@ impl Dedup {
 
     /// Returns the page that got this content within the last 24 hours.
     pub(crate) fn find(&self, source: &SourceId, hash: Hash, now: i64) -> Option<Slug> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         let (slug, at) = seen.get_mut(source)?.get(&hash)?;
         (now - at < WINDOW_MS).then(|| slug.clone())
     }
 
     /// Adds a durable capture.
     pub(crate) fn remember(&self, source: SourceId, hash: Hash, slug: Slug, at: i64) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         seen.entry(source).or_insert_with(|| LruCache::new(self.entries)).put(hash, (slug, at));
     }
 }

@@ -1,9 +1,9 @@
 //! The state that the file watcher shares with sources and `doctor`.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use brain_protocol::SourceId;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::SourceService;
@@ -42,7 +42,7 @@ impl Watched {
     }
 
     pub(crate) fn state(&self) -> WatchState {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.lock().clone()
     }
 }
 
@@ -69,6 +69,6 @@ impl SourceService {
 
     /// Sets the state of the watcher.
     pub fn note_watch(&self, state: WatchState) {
-        *self.watched.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        *self.watched.state.lock() = state;
     }
 }

@@ -3,12 +3,13 @@
 //! Keeps the last requests in memory, without bodies, queries and headers.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::mpsc;
 
 use brain_protocol::{
     Fault, FaultCode, JobId, JobState, Slug, SourceId, TunnelReplay, TunnelReplayReply,
     TunnelRequest, TunnelRequests, TunnelRequestsReply,
 };
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::TunnelService;
 use brain_base::caller::Visibility;
@@ -45,7 +46,7 @@ pub(super) struct RequestLog(Mutex<VecDeque<PublicRequest>>);
 
 impl RequestLog {
     fn requests(&self) -> MutexGuard<'_, VecDeque<PublicRequest>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn add(&self, request: PublicRequest) {

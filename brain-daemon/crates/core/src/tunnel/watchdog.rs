@@ -1,6 +1,5 @@
 //! Runs the tunnel's watchdog and logs its results with the prefix `[watchdog]`.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -168,7 +167,7 @@ impl TunnelService {
 
     /// Saves the address and logs which clients need the new one.
     fn save_address(&self, work: &mut WatchdogState, settings: &Settings, url: &str) {
-        *self.state.address.write().unwrap_or_else(PoisonError::into_inner) = Some(url.to_owned());
+        *self.state.address.write() = Some(url.to_owned());
         let persistent_state = work.persistent_state(&self.env.home);
         if persistent_state.address.as_deref() == Some(url) {
             return;

@@ -7,10 +7,10 @@ use brain_protocol::{
     Fault, FaultCode, Get, Operation as _, OperationInfo, Origin, Page, PageRef, Precondition, Put,
     TrustLevel,
 };
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::sync::{Mutex, PoisonError};
 
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
@@ -250,9 +250,7 @@ pub(super) fn rewrite(
         };
         match submit(context, put) {
             Err(fault) if fault.code == FaultCode::Conflict && attempts.next().is_some() => {
-                retry_guard.get_or_insert_with(|| {
-                    RETRY_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
-                });
+                retry_guard.get_or_insert_with(|| RETRY_LOCK.lock());
             }
             result => return result,
         }

@@ -251,7 +251,7 @@ fn pages_are_embedded_after_a_round_and_a_sync_panicked() {
     let panicked = std::thread::scope(|scope| {
         let state = &brain.embedding;
         let failing = scope.spawn(|| {
-            let _locks = (state.state.round_state.lock().unwrap(), state.syncing.lock().unwrap());
+            let _locks = (state.state.round_state.lock(), state.syncing.lock());
             panic!("a defect in a round");
         });
         failing.join().is_err()
@@ -277,7 +277,7 @@ fn long_page_gives_way_between_batches() {
     std::thread::scope(|scope| {
         let working = scope.spawn(|| embed_all(&brain));
         begins.recv().unwrap();
-        let syncing = brain.embedding.syncing.lock().unwrap();
+        let syncing = brain.embedding.syncing.lock();
         drop(begins);
         goes.send(()).unwrap();
         std::thread::sleep(Duration::from_millis(400));
