@@ -144,7 +144,7 @@ impl When {
     }
 
     /// Returns the first day, `YYYY-MM-DD`.
-    fn first_day(&self) -> String {
+    pub(crate) fn first_day(&self) -> String {
         self.start.date().to_string()
     }
 
@@ -195,6 +195,11 @@ impl Period {
     pub(crate) fn days(&self) -> (Option<String>, Option<String>) {
         (self.since.as_ref().map(When::first_day), self.until.as_ref().map(When::last_day))
     }
+}
+
+/// Returns the current day, `YYYY-MM-DD`.
+pub(crate) fn today() -> String {
+    Zoned::now().with_time_zone(zone()).date().to_string()
 }
 
 /// Returns the time zone of the user; in unit tests UTC.

@@ -145,6 +145,8 @@ pub struct LinkRow {
     pub source_kind: Option<String>,
     /// Who wrote the title of the page at the other end.
     pub trust: TrustLevel,
+    /// The absolute path of the file of that page, for callers with the scope `admin`.
+    pub path: Option<String>,
 }
 
 /// `brain graph`: lists the pages around a page.
@@ -280,4 +282,6 @@ pub struct TimelineRow {
     pub source_kind: Option<String>,
     /// Who wrote the line.
     pub trust: TrustLevel,
+    /// The absolute path of the page's file, for callers with the scope `admin`.
+    pub path: Option<String>,
 }

@@ -15,13 +15,14 @@ use crate::{
     DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply,
     History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
     IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply,
-    List, Mcp, McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Page, Pages, Put,
-    Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
-    SourceRemove, SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply, Sync, SyncReply,
-    Tags, TagsReply, Timeline, TimelineReply, TokenCreate, TokenCreateReply, TokenList,
-    TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
-    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
-    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
+    List, Mcp, McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Orphans, Page, Pages,
+    Put, Random, Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault,
+    SourceList, SourceRemove, SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply,
+    Sync, SyncReply, Tags, TagsReply, Timeline, TimelineReply, Today, Todos, TodosReply,
+    TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust,
+    TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
+    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
+    VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -229,6 +230,10 @@ operations! {
     Append, "append", Write => WriteReply;
     Diff, "diff", Read => DiffReply;
     Trust, "trust", Admin => WriteReply;
+    Today, "today", Write => WriteReply;
+    Random, "random", Read => Page;
+    Orphans, "orphans", Read => Pages;
+    Todos, "todos", Read => TodosReply;
 }
 
 #[cfg(test)]

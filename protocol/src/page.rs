@@ -146,6 +146,8 @@ pub struct PageRow {
     pub source_kind: Option<String>,
     /// Who wrote what this row shows.
     pub trust: TrustLevel,
+    /// The absolute path of its file, for callers with the scope `admin`.
+    pub path: Option<String>,
 }
 
 /// `brain capture`: stores a new page.
@@ -372,4 +374,8 @@ pub struct VersionRow {
     pub trust: TrustLevel,
     /// The lines that somebody other than the page's author wrote, in order.
     pub outside_lines: Vec<MarkedLines>,
+    /// The number of lines that the version before it does not have, if they were compared.
+    pub lines_added: Option<u64>,
+    /// The number of lines that only the version before it has.
+    pub lines_removed: Option<u64>,
 }

@@ -13,7 +13,7 @@ use crate::{
     HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
     LinkReply, LinksReply, McpReply, ModelInstallReply, Models, Page, PageTags, Pages,
     RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
+    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
     TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
 };
 
@@ -142,6 +142,7 @@ replies! {
     Ideas(IdeasReply),
     IdeaRuns(IdeaRunsReply),
     Diff(DiffReply),
+    Todos(TodosReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

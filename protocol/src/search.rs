@@ -81,6 +81,8 @@ pub struct Hit {
     pub url: Option<String>,
     /// Who wrote the title and the snippet.
     pub trust: TrustLevel,
+    /// The absolute path of its file, for callers with the scope `admin`.
+    pub path: Option<String>,
 }
 
 /// One part of a score.

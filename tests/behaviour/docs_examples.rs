@@ -300,6 +300,13 @@ fn every_example_of_access_runs() {
 }
 
 #[test]
+fn every_example_of_the_terminal_runs() {
+    let mut reader = Reader::new();
+    reader.home.put("projects/latency", "---\ntype: idea\n---\nThe latency budget\n\n- [ ] ask\n");
+    reader.tries("terminal.md");
+}
+
+#[test]
 fn every_example_of_editing_runs() {
     Reader::new().tries("editing.md");
 }

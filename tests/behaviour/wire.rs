@@ -223,6 +223,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_tunnel::requests())
     .chain(crate::wire_meaning::requests())
     .chain(crate::wire_edit::requests())
+    .chain(crate::wire_everyday::requests())
     .collect()
 }
 

@@ -71,6 +71,7 @@ fn hit() -> Hit {
         source_uri: None,
         url: None,
         trust: TrustLevel::Mixed,
+        path: None,
     }
 }
 

@@ -139,6 +139,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_uri: some("https://e.org"),
                     url: some("https://x"),
                     trust: TrustLevel::Outside,
+                    path: some("/p"),
                 }],
                 truncated: true,
                 degraded: some("d"),
@@ -160,6 +161,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     recoverable_until: None,
                     source_kind: some("sync"),
                     trust: TrustLevel::Owner,
+                    path: some("/p"),
                 }],
                 truncated: true,
                 next: some("n"),
@@ -202,6 +204,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     written_by: some("robot"),
                     trust: TrustLevel::Mixed,
                     outside_lines: vec![],
+                    lines_added: Some(300),
+                    lines_removed: None,
                 }],
             }),
         ),
@@ -245,6 +249,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     status: "live".into(),
                     source_kind: some("import"),
                     trust: TrustLevel::Mixed,
+                    path: some("/p"),
                 }],
                 truncated: false,
             }),
@@ -276,6 +281,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                     source_id: d,
                     source_kind: some("collector"),
                     trust: TrustLevel::Outside,
+                    path: some("/p"),
                 }],
                 truncated: false,
             }),
@@ -478,6 +484,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_tunnel::replies())
     .chain(crate::wire_meaning::replies())
     .chain(crate::wire_edit::replies())
+    .chain(crate::wire_everyday::replies())
     .collect()
 }
 

@@ -3,8 +3,11 @@
 //! Standard output carries results, standard error everything else. A command passes an [`Outcome`]
 //! to [`finish`]. Only `mcp` and `collector collect` write to standard output while they run.
 
+mod format;
 mod json;
+mod markup;
 mod paint;
+mod passage;
 mod table;
 mod text;
 
@@ -17,6 +20,7 @@ use std::{
 use brain_protocol::{Exit, Fault};
 use serde::Serialize;
 
+pub(crate) use format::{FormatOption, Listing};
 pub(crate) use paint::{Paint, clean, clean_lines};
 pub(crate) use table::{Column, Table};
 pub(crate) use text::{Text, bytes, count, fit, pad, stdout_width, width};

@@ -1,4 +1,4 @@
-//! Prints tables that fit the terminal by shrinking and dropping columns.
+//! Prints tables that fit the terminal by shrinking and dropping columns. Names stay whole.
 
 use super::{
     Text,
@@ -18,6 +18,9 @@ pub(crate) struct Column {
     /// Order of dropping in a narrow terminal: the highest is dropped first, 0 never.
     drop_priority: u8,
     right: bool,
+    /// Whether cells are never cut. A cell that is wider than the column takes space from the
+    /// columns behind it.
+    is_whole: bool,
     paint: fn(Paint, &str) -> String,
 }
 
@@ -29,6 +32,7 @@ impl Column {
             min: usize::MAX,
             drop_priority: 0,
             right: false,
+            is_whole: false,
             paint: |_, text| text.to_owned(),
         }
     }
@@ -36,6 +40,11 @@ impl Column {
     /// Returns a column that can shrink to `min`.
     pub(crate) const fn flexible(head: &'static str, min: usize) -> Self {
         Self { min, ..Self::fixed(head) }
+    }
+
+    /// Returns a column for names that are never cut.
+    pub(crate) const fn whole(head: &'static str) -> Self {
+        Self { min: 16, is_whole: true, ..Self::fixed(head) }
     }
 
     /// Allows dropping the column; a higher `priority` is dropped first.
@@ -60,7 +69,15 @@ impl Column {
 /// A table.
 pub(crate) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Default)]
+struct Row {
+    cells: Vec<String>,
+    /// The path of the file that the name of the page links to.
+    path: Option<String>,
 }
 
 impl Table {
@@ -71,7 +88,13 @@ impl Table {
 
     /// Adds a row. Cells can contain text from outside and are cleaned.
     pub(crate) fn row<const N: usize>(&mut self, cells: [&str; N]) {
-        self.rows.push(cells.map(clean).to_vec());
+        self.linked_row(None, cells);
+    }
+
+    /// Adds a row whose whole cells link to a file, on terminals with hyperlinks.
+    pub(crate) fn linked_row<const N: usize>(&mut self, path: Option<&str>, cells: [&str; N]) {
+        let path = path.map(str::to_owned);
+        self.rows.push(Row { cells: cells.map(clean).to_vec(), path });
     }
 
     /// Prints the table, or nothing without rows.
@@ -81,45 +104,64 @@ impl Table {
         }
         let natural: Vec<usize> = (0..self.columns.len())
             .map(|i| {
-                let cells = self.rows.iter().map(|row| row.get(i).map_or(0, |cell| width(cell)));
+                let cells =
+                    self.rows.iter().map(|row| row.cells.get(i).map_or(0, |cell| width(cell)));
                 cells.max().unwrap_or(0).max(width(self.columns[i].head))
             })
             .collect();
         let widths = layout(&self.columns, &natural, t.width);
-        let heads: Vec<String> = self.columns.iter().map(|c| c.head.to_owned()).collect();
+        let heads = self.columns.iter().map(|c| c.head.to_owned()).collect();
+        let heads = Row { cells: heads, path: None };
         let paint = t.paint;
-        let head = self.line(&heads, &widths, |_, text| paint.dim(text));
+        let head = self.line(&heads, &widths, t.width, |_, text| paint.dim(text));
         t.raw(&head);
         for row in &self.rows {
-            let line = self.line(row, &widths, |column, text| (column.paint)(paint, text));
+            let line = self.line(row, &widths, t.width, |column, text| {
+                let painted = (column.paint)(paint, text);
+                match &row.path {
+                    Some(path) if column.is_whole => t.linked(path, &painted),
+                    _ => painted,
+                }
+            });
             t.raw(&line);
         }
     }
 
     fn line(
         &self,
-        cells: &[String],
+        row: &Row,
         widths: &[Option<usize>],
+        max_width: Option<usize>,
         style: impl Fn(&Column, &str) -> String,
     ) -> String {
-        let last = widths.iter().rposition(Option::is_some);
         let mut line = String::new();
+        // Where the column begins, and where the line ends so far.
+        let (mut start, mut end) = (0, 0);
         for (i, column) in self.columns.iter().enumerate() {
-            let (Some(column_width), Some(cell)) = (widths[i], cells.get(i)) else { continue };
-            let cell = fit(cell, Some(column_width));
-            let fill = " ".repeat(column_width - width(&cell));
-            if !line.is_empty() {
-                line.push_str(&" ".repeat(GAP));
+            let (Some(column_width), Some(cell)) = (widths[i], row.cells.get(i)) else { continue };
+            let is_cut = !column.is_whole;
+            let mut text = fit(cell, is_cut.then_some(column_width));
+            let fill = if column.right { column_width.saturating_sub(width(&text)) } else { 0 };
+            let planned = start + fill;
+            let begin = planned.max(if end == 0 { 0 } else { end + GAP });
+            start += column_width + GAP;
+            if let Some(max_width) = max_width
+                && begin > planned
+                && begin + width(&text) > max_width
+            {
+                // A whole cell before this one took its space.
+                let room = max_width.saturating_sub(begin);
+                if column.min == usize::MAX || room < 2 {
+                    continue;
+                }
+                text = fit(&text, Some(room));
             }
-            if column.right {
-                line.push_str(&fill);
-            }
-            line.push_str(&style(column, &cell));
-            if !column.right && Some(i) != last {
-                line.push_str(&fill);
+            if !text.is_empty() {
+                line.push_str(&" ".repeat(begin - end));
+                line.push_str(&style(column, &text));
+                end = begin + width(&text);
             }
         }
-        line.truncate(line.trim_end().len());
         line
     }
 }
@@ -133,7 +175,9 @@ fn layout(columns: &[Column], natural: &[usize], max_width: Option<usize>) -> Ve
         widths.iter().flatten().sum::<usize>() + GAP * count.saturating_sub(1)
     };
     for (width, column) in widths.iter_mut().zip(columns) {
-        *width = width.map(|w| w.min(column.min));
+        // Names get up to half of the line before other columns grow.
+        let min = if column.is_whole { column.min.max(max_width / 2) } else { column.min };
+        *width = width.map(|w| w.min(min));
     }
     while total_width(&widths) > max_width {
         let droppable =
@@ -172,7 +216,7 @@ mod tests {
     use super::*;
 
     const COLUMNS: &[Column] = &[
-        Column::flexible("SLUG", 12),
+        Column::flexible("NAME", 12),
         Column::fixed("UPDATED").optional(1),
         Column::fixed("TYPE").optional(2),
         Column::flexible("TITLE", 8),
@@ -204,13 +248,51 @@ mod tests {
     }
 
     #[test]
-    fn optional_columns_are_dropped_before_the_slug() {
+    fn optional_columns_are_dropped_before_the_first() {
         let narrow = render(Some(40));
         assert!(
-            narrow.contains("SLUG") && narrow.contains("TITLE") && !narrow.contains("TYPE"),
+            narrow.contains("NAME") && narrow.contains("TITLE") && !narrow.contains("TYPE"),
             "{narrow}"
         );
         assert!(render(Some(100)).contains("person"));
+    }
+
+    #[test]
+    fn a_slug_is_never_cut_and_the_title_gives_way() {
+        const COLUMNS: &[Column] = &[
+            Column::whole("SLUG"),
+            Column::fixed("UPDATED").optional(2),
+            Column::flexible("TITLE", 12).optional(1),
+        ];
+        let long = "meetings/2026/11/a-rather-long-name-of-a-meeting";
+        for max_width in [20, 40, 60, 80] {
+            let mut table = Table::new(COLUMNS);
+            table.row([long, "2026-11-21", "The title of the meeting"]);
+            table.row(["people/ada", "2026-11-20", "Ada Lovelace"]);
+            let mut t = Text::plain(Some(max_width));
+            table.write(&mut t);
+            let text = t.as_str();
+            assert!(text.contains(long), "{max_width}: {text}");
+            for line in text.lines() {
+                assert!(width(line) <= max_width.max(long.len()), "{max_width}: {line:?}");
+                assert_eq!(line.trim_end(), line);
+            }
+            assert!(
+                max_width < 40 || text.contains("people/ada") && text.contains("Ada"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_link_to_files_on_terminals_that_can() {
+        let mut table = Table::new(&[Column::whole("SLUG"), Column::fixed("TITLE")]);
+        table.linked_row(Some("/home/é b/a.md"), ["a", "A"]);
+        let mut t = Text::plain(Some(40));
+        t.link_host = Some("host".into());
+        table.write(&mut t);
+        let link = "\u{1b}]8;;file://host/home/%C3%A9%20b/a.md\u{1b}\\a\u{1b}]8;;\u{1b}\\";
+        assert!(t.as_str().contains(link), "{:?}", t.as_str());
     }
 
     #[test]

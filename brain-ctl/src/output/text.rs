@@ -2,9 +2,10 @@
 
 use std::io::{self, IsTerminal};
 
+use supports_hyperlinks::Stream;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::paint::{Paint, clean, clean_char, clean_page};
+use super::paint::{Paint, clean, clean_page};
 
 /// Width of a terminal of unknown size.
 const DEFAULT_WIDTH: usize = 80;
@@ -26,6 +27,8 @@ pub(crate) struct Text {
     pub(crate) paint: Paint,
     /// Maximum columns; `None` for no limit.
     pub(crate) width: Option<usize>,
+    /// The name of this machine in hyperlinks; `None` without hyperlinks.
+    pub(super) link_host: Option<String>,
 }
 
 impl Text {
@@ -37,13 +40,21 @@ impl Text {
             terminal: width.is_some(),
             paint: Paint::new(width.is_some()),
             width,
+            link_host: (width.is_some() && supports_hyperlinks::on(Stream::Stdout))
+                .then(|| rustix::system::uname().nodename().to_string_lossy().into_owned()),
         }
     }
 
     /// Returns a text for tests.
     #[cfg(test)]
     pub(crate) fn plain(width: Option<usize>) -> Self {
-        Self { out: String::new(), terminal: width.is_some(), paint: Paint::forced(false), width }
+        Self {
+            out: String::new(),
+            terminal: width.is_some(),
+            paint: Paint::forced(false),
+            width,
+            link_host: None,
+        }
     }
 
     /// Returns the text as bytes.
@@ -61,6 +72,20 @@ impl Text {
     pub(crate) fn raw(&mut self, line: &str) {
         self.out.push_str(line);
         self.out.push('\n');
+    }
+
+    /// Returns `text` with a hyperlink to a file (OSC 8), on terminals with hyperlinks.
+    pub(crate) fn linked(&self, path: &str, text: &str) -> String {
+        let Some(host) = &self.link_host else { return text.to_owned() };
+        let mut address = format!("file://{host}");
+        for byte in path.bytes() {
+            match byte {
+                b'/' | b'-' | b'.' | b'_' | b'~' => address.push(char::from(byte)),
+                _ if byte.is_ascii_alphanumeric() => address.push(char::from(byte)),
+                _ => address.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        format!("\u{1b}]8;;{address}\u{1b}\\{text}\u{1b}]8;;\u{1b}\\")
     }
 
     /// Adds a line of untrusted text. It is cleaned but never cut, because users copy names and
@@ -103,14 +128,15 @@ impl Text {
         self.raw(&line);
     }
 
-    /// Adds a whole page verbatim. For a terminal, control characters are replaced.
+    /// Adds a whole page verbatim, and a line end if it has none at its end. For a terminal,
+    /// control characters are replaced.
     pub(crate) fn page(&mut self, content: &str) {
-        if !self.terminal {
+        if self.terminal {
+            self.out.push_str(&clean_page(content));
+        } else {
             self.out.push_str(content);
-            return;
         }
-        self.out.push_str(&clean_page(content));
-        if !self.out.ends_with('\n') {
+        if !self.out.is_empty() && !self.out.ends_with('\n') {
             self.out.push('\n');
         }
     }
@@ -133,17 +159,6 @@ impl Text {
             };
             self.raw(&line);
         }
-    }
-
-    /// Adds a passage on one line after `indent` columns, with the byte ranges `matches` in colour.
-    /// A passage that is too long is cut to the part around the first match.
-    pub(crate) fn passage(&mut self, indent: usize, passage: &str, matches: &[(u32, u32)]) {
-        let max_width = self.width.map(|w| w.saturating_sub(indent));
-        let mut line = " ".repeat(indent);
-        for (part, matched) in cut_around_match(passage, matches, max_width) {
-            line.push_str(&if matched { self.paint.yellow(&part) } else { part });
-        }
-        self.raw(&line);
     }
 }
 
@@ -187,75 +202,6 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     let mut padded = text.to_owned();
     padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
     padded
-}
-
-/// Cuts `passage` to `max_width` columns around its first match.
-///
-/// Returns the parts, each with whether it matches.
-fn cut_around_match(
-    passage: &str,
-    matches: &[(u32, u32)],
-    max_width: Option<usize>,
-) -> Vec<(String, bool)> {
-    let matched =
-        |at: usize| matches.iter().any(|&(from, to)| (from as usize..to as usize).contains(&at));
-    let chars: Vec<(char, bool)> =
-        passage.char_indices().map(|(at, c)| (clean_char(c), matched(at))).collect();
-    let columns = |part: &[(char, bool)]| width(&part.iter().map(|&(c, _)| c).collect::<String>());
-
-    let Some(max_width) = max_width else { return join_parts(&chars) };
-    if columns(&chars) <= max_width {
-        return join_parts(&chars);
-    }
-    let first = chars.iter().position(|&(_, m)| m).unwrap_or(0);
-    let length = chars[first..].iter().take_while(|&&(_, m)| m).count();
-    let mut start = 0;
-    if columns(&chars[..first + length]) + 1 > max_width {
-        // Text before the match gets a third of the width.
-        start = first;
-        while start > 0 && columns(&chars[start - 1..first]) <= max_width / 3 {
-            start -= 1;
-        }
-    }
-    // Columns of the `…` before and after the part.
-    let before = usize::from(start > 0);
-    let mut end = chars.len();
-    let mut after = 0;
-    if columns(&chars[start..]) + before > max_width {
-        after = 1;
-        end = start;
-        let mut used = 0;
-        while end < chars.len() {
-            used += chars[end].0.width().unwrap_or(0);
-            if used + before + after > max_width {
-                break;
-            }
-            end += 1;
-        }
-        while end > start && columns(&chars[start..end]) + before + after > max_width {
-            end -= 1;
-        }
-    }
-    let mut parts = join_parts(&chars[start..end]);
-    if before == 1 {
-        parts.insert(0, ("…".into(), false));
-    }
-    if after == 1 && max_width > before {
-        parts.push(("…".into(), false));
-    }
-    parts
-}
-
-/// Joins neighbouring characters that are all inside or all outside a match.
-fn join_parts(chars: &[(char, bool)]) -> Vec<(String, bool)> {
-    let mut parts: Vec<(String, bool)> = Vec::new();
-    for &(c, matched) in chars {
-        match parts.last_mut() {
-            Some((part, m)) if *m == matched => part.push(c),
-            _ => parts.push((c.to_string(), matched)),
-        }
-    }
-    parts
 }
 
 /// Formats a number with its noun: `1 page`, `2 pages`.
@@ -305,42 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn a_short_passage_is_whole_and_its_matches_are_coloured() {
-        let mut t = Text::plain(Some(40));
-        t.paint = Paint::forced(true);
-        t.passage(2, "low latency wins", &[(4, 11)]);
-        assert_eq!(t.as_str(), "  low \u{1b}[1;33mlatency\u{1b}[0m wins\n");
-        let mut t = Text::plain(Some(40));
-        t.passage(2, "low latency\u{1b}[2J wins", &[(4, 11)]);
-        assert_eq!(t.as_str(), "  low latency\u{FFFD}[2J wins\n");
-    }
-
-    #[test]
-    fn a_long_passage_shows_its_first_match() {
-        let text = format!("{}needle{}", "word ".repeat(30), " tail".repeat(30));
-        for max_width in [12, 20, 40, 80] {
-            let mut t = Text::plain(Some(max_width));
-            t.passage(2, &text, &[(150, 156)]);
-            let line = t.as_str().trim_end_matches('\n');
-            assert!(line.contains("needle") || max_width < 14, "{max_width}: {line}");
-            assert!(width(line) <= max_width, "{max_width}: {line}");
-        }
-    }
-
-    #[test]
     fn prose_wraps_between_words() {
         let mut t = Text::plain(Some(24));
         t.prose("ok  ", 4, "the quick brown fox jumps over\u{7} the dog");
         assert_eq!(t.as_str(), "ok  the quick brown fox\n    jumps over\u{FFFD} the dog\n");
-    }
-
-    #[test]
-    fn invalid_match_ranges_are_ignored() {
-        for ranges in [vec![(5, 2)], vec![(0, 9999)], vec![(1, 2)], vec![(u32::MAX, u32::MAX)]] {
-            let mut t = Text::plain(Some(10));
-            t.passage(0, "日本語の本です", &ranges);
-            assert!(width(t.as_str().trim_end()) <= 10);
-        }
     }
 
     #[test]

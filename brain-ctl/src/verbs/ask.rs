@@ -6,6 +6,7 @@ use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
+use super::search::FoundPages;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -278,14 +279,15 @@ impl Show for AskOutput {
 }
 
 impl AskOutput {
-    fn passages(&self) -> Hits {
-        Hits {
+    fn passages(&self) -> FoundPages {
+        let hits = Hits {
             query: self.reply.question.clone(),
             hits: self.reply.passages.clone(),
             truncated: false,
             degraded: None,
             took_us: 0,
-        }
+        };
+        FoundPages { hits, skipped: 0, page: 1 }
     }
 }
 

@@ -1,12 +1,12 @@
 //! `brain audit`: lists calls over HTTP and their results.
 
-use brain_protocol::{Audit as AuditReply, AuditList, Fault};
+use brain_protocol::{Audit as AuditReply, AuditCall, AuditList, Fault};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, Outcome, Paint, Show, Table, Text, second},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, second},
     when::Period,
 };
 
@@ -32,6 +32,9 @@ pub(crate) struct Audit {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     limit: u32,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for Audit {
@@ -43,9 +46,10 @@ impl Verb for Audit {
   brain audit --since \"last week\" --limit 1000 --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { period, client, failed, limit } = self;
+        let Self { period, client, failed, limit, format } = self;
         let (since, until) = period.instants();
-        context.run(AuditList { since, until, client, failed, limit })
+        let calls = context.call(AuditList { since, until, client, failed, limit })?;
+        context.list(&calls, &format)
     }
 }
 
@@ -57,6 +61,25 @@ const COLUMNS: &[Column] = &[
     Column::fixed("TOOK").right().optional(1),
     Column::flexible("WITH", 8).optional(2),
 ];
+
+impl Listing for AuditReply {
+    const FIELDS: &'static [&'static str] =
+        &["at", "client", "operation", "status", "took_us", "parameters"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |call: &AuditCall| {
+            vec![
+                call.at.clone(),
+                call.client.clone(),
+                call.operation.clone(),
+                call.status.to_string(),
+                call.took_us.to_string(),
+                call.parameters.join(" "),
+            ]
+        };
+        self.calls.iter().map(record).collect()
+    }
+}
 
 impl Show for AuditReply {
     fn text(&self, t: &mut Text) {
@@ -97,7 +120,6 @@ impl Show for AuditReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brain_protocol::AuditCall;
 
     #[test]
     fn the_list_fits_60_columns_and_names_the_next_part() {

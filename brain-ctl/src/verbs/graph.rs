@@ -1,13 +1,13 @@
 //! `brain graph`: lists pages linked with a page.
 
 use brain_protocol::{Fault, GraphNode, GraphReply};
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, Outcome, Paint, Show, Table, Text},
+    output::{Column, Outcome, Paint, Show, Table, Text, clean},
 };
 
 /// Arguments of `graph`.
@@ -38,6 +38,23 @@ pub(crate) struct Graph {
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    /// Format of the graph
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = GraphFormat::Table)]
+    format: GraphFormat,
+}
+
+/// The format of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GraphFormat {
+    /// For people
+    Table,
+    /// One JSON value, as --json
+    Json,
+    /// For Graphviz
+    Dot,
+    /// For Mermaid, also in markdown
+    Mermaid,
 }
 
 impl Verb for Graph {
@@ -46,40 +63,85 @@ impl Verb for Graph {
     const ABOUT: &'static str = "List the pages linked with a page";
     const EXAMPLES: &'static str = "Examples:
   brain graph people/ada --depth 2
-  brain graph companies/acme --json";
+  brain graph companies/acme --format dot | dot -Tsvg > acme.svg";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        context.run(brain_protocol::Graph {
+        let graph = context.call(brain_protocol::Graph {
             page: page(&self.slug, self.source.as_deref())?,
             depth: self.depth,
             limit: self.limit,
-        })
+        })?;
+        let drawing = match self.format {
+            _ if context.json => return context.show(&graph),
+            GraphFormat::Table => return context.show(&graph),
+            GraphFormat::Json => return Context { json: true, ..*context }.show(&graph),
+            GraphFormat::Dot => dot(&graph),
+            GraphFormat::Mermaid => mermaid(&graph),
+        };
+        Ok(Outcome { notes: graph.notes(), ..Outcome::text(drawing) })
+    }
+}
+
+/// Returns the graph in the language of Graphviz.
+fn dot(graph: &GraphReply) -> String {
+    let quoted =
+        |text: &str| format!("\"{}\"", clean(text).replace('\\', "\\\\").replace('"', "\\\""));
+    let name = |at: u32| graph.nodes.get(at as usize).map(|node| quoted(&full_name(graph, node)));
+    let mut out = "digraph brain {\n  rankdir=LR;\n".to_owned();
+    for node in &graph.nodes {
+        let (name, title) = (quoted(&full_name(graph, node)), quoted(&node.title));
+        out.push_str(&format!("  {name} [label={title}];\n"));
+    }
+    for edge in &graph.edges {
+        if let (Some(from), Some(to)) = (name(edge.from), name(edge.to)) {
+            out.push_str(&format!("  {from} -> {to} [label={}];\n", quoted(&edge.kind)));
+        }
+    }
+    out + "}\n"
+}
+
+/// Returns the graph in the language of Mermaid.
+fn mermaid(graph: &GraphReply) -> String {
+    let quoted = |text: &str| {
+        let text = clean(text).replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        format!("\"{text}\"")
+    };
+    let mut out = "graph LR\n".to_owned();
+    for (at, node) in graph.nodes.iter().enumerate() {
+        out.push_str(&format!("  n{at}[{}]\n", quoted(&node.title)));
+    }
+    for edge in &graph.edges {
+        out.push_str(&format!("  n{} -->|{}| n{}\n", edge.from, quoted(&edge.kind), edge.to));
+    }
+    out
+}
+
+/// Returns the name of a page. Pages of other sources than that of the centre have their source.
+fn full_name(graph: &GraphReply, node: &GraphNode) -> String {
+    match graph.nodes.first() {
+        Some(centre) if centre.source_id != node.source_id => {
+            format!("{}:{}", node.source_id, node.slug)
+        }
+        _ => node.slug.to_string(),
     }
 }
 
 const NODES: &[Column] = &[
     Column::fixed("STEPS").right().optional(2),
-    Column::flexible("PAGE", 14).painted(Paint::cyan),
+    Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 10).optional(1),
 ];
 
 const EDGES: &[Column] = &[
-    Column::flexible("FROM", 12).painted(Paint::cyan),
+    Column::whole("FROM").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(1),
-    Column::flexible("TO", 12).painted(Paint::cyan),
+    Column::whole("TO").painted(Paint::cyan),
 ];
 
 impl Show for GraphReply {
     fn text(&self, t: &mut Text) {
-        // Pages of other sources than that of the centre are printed with their source.
-        let centre_source = self.nodes.first().map(|node| &node.source_id);
-        let full_name = |node: &GraphNode| match centre_source {
-            Some(source) if *source != node.source_id => {
-                format!("{}:{}", node.source_id, node.slug)
-            }
-            _ => node.slug.to_string(),
-        };
+        let full_name = |node: &GraphNode| full_name(self, node);
         let mut nodes = Table::new(NODES);
         for node in &self.nodes {
             nodes.row([&node.depth.to_string(), &full_name(node), &node.page_type, &node.title]);

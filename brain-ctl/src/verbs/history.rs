@@ -1,13 +1,14 @@
 //! `brain history` and `brain revert`: list the versions of a page and restore one.
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, FaultCode, HistoryReply, PageRef, VersionRow};
 use clap::Args;
 
 use super::{page, trust::line_range};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, Outcome, Show, Table, Text, bytes, minute},
+    output::{Column, FormatOption, Listing, Outcome, Show, Table, Text, bytes, second},
+    when::When,
 };
 
 /// Arguments of `history`.
@@ -20,6 +21,9 @@ pub(crate) struct History {
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for History {
@@ -31,7 +35,8 @@ impl Verb for History {
   brain history people/ada --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        context.run(brain_protocol::History { page: page(&self.slug, self.source.as_deref())? })
+        let page = page(&self.slug, self.source.as_deref())?;
+        context.list(&context.call(brain_protocol::History { page })?, &self.format)
     }
 }
 
@@ -39,24 +44,69 @@ const COLUMNS: &[Column] = &[
     Column::fixed("VERSION").right(),
     Column::fixed("WRITTEN"),
     Column::flexible("BY", 6).optional(4),
-    Column::flexible("THEIR LINES", 6).optional(5),
+    Column::flexible("VIA", 6).optional(5),
+    Column::fixed("LINES"),
+    Column::flexible("THEIR LINES", 6).optional(6),
     Column::fixed("SIZE").right().optional(2),
     Column::flexible("TYPE", 6).optional(3),
     Column::flexible("TITLE", 8).optional(1),
 ];
 
-impl Show for brain_protocol::HistoryReply {
+impl Listing for HistoryReply {
+    const FIELDS: &'static [&'static str] = &[
+        "version",
+        "written_at",
+        "lines_added",
+        "lines_removed",
+        "bytes",
+        "type",
+        "title",
+        "written_by",
+        "written_via",
+    ];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+        let record = |version: &VersionRow| {
+            vec![
+                version.version.to_string(),
+                version.written_at.clone(),
+                number(version.lines_added),
+                number(version.lines_removed),
+                version.bytes.to_string(),
+                version.page_type.clone(),
+                version.title.clone(),
+                version.written_by.clone().unwrap_or_default(),
+                version.written_via.clone().unwrap_or_default(),
+            ]
+        };
+        self.versions.iter().map(record).collect()
+    }
+}
+
+/// Formats the numbers of added and removed lines: `+3 -1`.
+fn changed_lines(version: &VersionRow) -> String {
+    match (version.lines_added, version.lines_removed) {
+        (Some(added), Some(removed)) => format!("+{added} -{removed}"),
+        _ => "?".to_owned(),
+    }
+}
+
+impl Show for HistoryReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for version in &self.versions {
             let number = format!("{}{}", if version.current { "*" } else { "" }, version.version);
-            let written = minute(&version.written_at);
+            let written = second(&version.written_at);
             let author = version.written_by.as_deref().unwrap_or("-");
+            let route = version.written_via.as_deref().unwrap_or("-");
             let lines: Vec<String> = version.outside_lines.iter().map(line_range).collect();
             table.row([
                 &number,
                 &written,
                 author,
+                route,
+                &changed_lines(version),
                 &lines.join(", "),
                 &bytes(version.bytes),
                 &version.page_type,
@@ -80,9 +130,9 @@ pub(crate) struct Revert {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// Version to restore (see `brain history`)
-    #[arg(value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
-    version: u32,
+    /// Version to restore (see `brain history`), or a time: the page as it was then
+    #[arg(value_name = "VERSION|WHEN", value_parser = Target::parse)]
+    to: Target,
 
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
@@ -95,10 +145,52 @@ impl Verb for Revert {
     const ABOUT: &'static str = "Restore a former version of a page";
     const EXAMPLES: &'static str = "Examples:
   brain revert people/ada 2
-  brain revert meetings/kickoff 1 --source work";
+  brain revert meetings/kickoff yesterday --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        context.run(brain_protocol::Revert { page, version: self.version })
+        let version = match self.to {
+            Target::Version(version) => version,
+            Target::Time(when) => version_at(context, &page, &when)?,
+        };
+        context.run(brain_protocol::Revert { page, version })
     }
+}
+
+/// What `revert` restores.
+#[derive(Debug, Clone)]
+enum Target {
+    /// The version with this number.
+    Version(u32),
+    /// The version at the end of this period.
+    Time(When),
+}
+
+impl Target {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.parse::<u32>() {
+            Ok(0) => Err("versions are counted from 1".to_owned()),
+            Ok(version) => Ok(Self::Version(version)),
+            Err(_) => When::parse(text).map(Self::Time),
+        }
+    }
+}
+
+/// Returns the number of the version that a page had at the end of a period.
+fn version_at(context: &Context, page: &PageRef, when: &When) -> Result<u32, Fault> {
+    let history = context.call(brain_protocol::History { page: page.clone() })?;
+    let end = when.end();
+    // Both are RFC 3339 in UTC with milliseconds, so they compare as text.
+    let version = history.versions.iter().find(|version| version.written_at <= end);
+    version.map(|version| version.version).ok_or_else(|| {
+        let first = history.versions.last().map(|first| second(&first.written_at));
+        let message = format!(
+            "{} has no version of {} or before; its first one is of {}",
+            page.slug,
+            second(&end),
+            first.unwrap_or_default()
+        );
+        Fault::new(FaultCode::UnknownVersion, message)
+            .hint(format!("list its versions: brain history {}", page.slug))
+    })
 }

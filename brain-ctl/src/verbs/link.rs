@@ -1,6 +1,9 @@
 //! `brain link`, `brain links` and `brain backlinks`: edit and list links.
 
-use brain_protocol::{BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, Slug, SourceId};
+use brain_protocol::{
+    BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug,
+    SourceId,
+};
 use clap::Args;
 
 use super::page;
@@ -8,7 +11,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, count},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count},
 };
 
 /// Arguments of `link`.
@@ -98,6 +101,9 @@ pub(crate) struct Links {
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for Links {
@@ -111,8 +117,15 @@ impl Verb for Links {
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = self.source.as_deref();
         match &self.slug {
-            Some(slug) => context.run(brain_protocol::Links { page: page(slug, source)? }),
-            None => context.run(BrokenLinks { source: fail::source(source)?, limit: self.limit }),
+            Some(slug) => {
+                let links = context.call(brain_protocol::Links { page: page(slug, source)? })?;
+                context.list(&links, &self.format)
+            }
+            None => {
+                let source = fail::source(source)?;
+                let links = context.call(BrokenLinks { source, limit: self.limit })?;
+                context.list(&links, &self.format)
+            }
         }
     }
 }
@@ -127,6 +140,9 @@ pub(crate) struct Backlinks {
     /// Source of the page [default: `brain sources default`]
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for Backlinks {
@@ -138,18 +154,43 @@ impl Verb for Backlinks {
   brain backlinks companies/acme --quiet | wc -l";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        context.run(brain_protocol::Backlinks { page: page(&self.slug, self.source.as_deref())? })
+        let page = page(&self.slug, self.source.as_deref())?;
+        context.list(&context.call(brain_protocol::Backlinks { page })?, &self.format)
     }
 }
 
 const COLUMNS: &[Column] = &[
-    Column::flexible("PAGE", 14).painted(Paint::cyan),
+    Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("KIND", 8).optional(3),
     Column::fixed("STATUS").optional(1),
     Column::flexible("TITLE", 10).optional(2),
 ];
 
-impl Show for brain_protocol::LinksReply {
+impl Listing for LinksReply {
+    const FIELDS: &'static [&'static str] =
+        &["slug", "source_id", "title", "target", "kind", "status"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let text = |text: Option<String>| text.unwrap_or_default();
+        let record = |link: &LinkRow| {
+            vec![
+                text(link.slug.as_ref().map(ToString::to_string)),
+                text(link.source_id.as_ref().map(ToString::to_string)),
+                text(link.title.clone()),
+                link.target.clone(),
+                link.kind.clone(),
+                link.status.clone(),
+            ]
+        };
+        self.links.iter().map(record).collect()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        Some(self.links.iter().filter_map(|link| link.path.as_deref()).collect())
+    }
+}
+
+impl Show for LinksReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for link in &self.links {
@@ -160,7 +201,8 @@ impl Show for brain_protocol::LinksReply {
                 (Some(slug), _) => slug.to_string(),
                 (None, _) => link.target.clone(),
             };
-            table.row([&page, &link.kind, &link.status, link.title.as_deref().unwrap_or_default()]);
+            let title = link.title.as_deref().unwrap_or_default();
+            table.linked_row(link.path.as_deref(), [&page, &link.kind, &link.status, title]);
         }
         table.write(t);
     }
@@ -193,6 +235,25 @@ const BROKEN: &[Column] = &[
     Column::fixed("STATUS"),
     Column::flexible("MAY MEAN", 12).optional(1),
 ];
+
+impl Listing for BrokenLinksReply {
+    const FIELDS: &'static [&'static str] =
+        &["slug", "source_id", "target", "kind", "status", "candidates"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |link: &BrokenLink| {
+            vec![
+                link.slug.to_string(),
+                link.source_id.to_string(),
+                link.target.clone(),
+                link.kind.clone(),
+                link.status.clone(),
+                link.candidates.iter().map(Slug::as_str).collect::<Vec<_>>().join(" "),
+            ]
+        };
+        self.links.iter().map(record).collect()
+    }
+}
 
 impl Show for BrokenLinksReply {
     fn text(&self, t: &mut Text) {

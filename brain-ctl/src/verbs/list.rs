@@ -1,13 +1,14 @@
 //! `brain list`: lists pages.
 
-use brain_protocol::{Fault, Pages, Sort, SourceId};
+use brain_protocol::{Fault, PageRow, Pages, Sort, SourceId};
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, day},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, day},
     when::Period,
 };
 
@@ -50,13 +51,26 @@ pub(crate) struct List {
     )]
     limit: u32,
 
-    /// Continue a list: the `next` of the previous answer
+    /// Part of the list to print, from 1
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        conflicts_with_all = ["all", "after"],
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    page: u32,
+
+    /// Continue a list, for programs: the `next` of the previous answer in JSON
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 
     /// List all pages
     #[arg(long, conflicts_with = "limit")]
     all: bool,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 /// The order of a list.
@@ -97,30 +111,43 @@ impl Verb for List {
             updated_until: until,
         };
         let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
+        let mut parts = 1;
         loop {
             let mut pages = context.call(request.clone())?;
+            if !self.all {
+                all.pages.clear();
+            }
             all.pages.append(&mut pages.pages);
             all.truncated = pages.truncated;
             all.next = pages.next;
-            let has_more =
-                self.all && all.truncated && all.next.is_some() && all.next != request.after;
-            if !has_more {
-                return context.show(&all);
+            let has_more = all.truncated && all.next.is_some() && all.next != request.after;
+            if has_more && (self.all || parts < self.page) {
+                parts += 1;
+                request.after.clone_from(&all.next);
+                continue;
             }
-            request.after.clone_from(&all.next);
+            if parts < self.page {
+                all.pages.clear();
+            }
+            let none = match self.page {
+                1 => "no pages".to_owned(),
+                page => format!("the list has no part {page}"),
+            };
+            let more = format!("more pages exist: use --all, or --page {}", self.page + 1);
+            return context.list(&PageList { pages: all, none, more }, &self.format);
         }
     }
 }
 
 const COLUMNS: &[Column] = &[
-    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::whole("SLUG").painted(Paint::cyan),
     Column::fixed("UPDATED").optional(2),
     Column::flexible("TYPE", 8).optional(3),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
 const WITH_SOURCE: &[Column] = &[
-    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::whole("SLUG").painted(Paint::cyan),
     Column::flexible("SOURCE", 8),
     Column::fixed("UPDATED").optional(2),
     Column::flexible("TYPE", 8).optional(3),
@@ -128,26 +155,64 @@ const WITH_SOURCE: &[Column] = &[
 ];
 
 const DELETED: &[Column] = &[
-    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::whole("SLUG").painted(Paint::cyan),
     Column::fixed("UNTIL"),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
 const DELETED_WITH_SOURCE: &[Column] = &[
-    Column::flexible("SLUG", 16).painted(Paint::cyan),
+    Column::whole("SLUG").painted(Paint::cyan),
     Column::flexible("SOURCE", 8),
     Column::fixed("UNTIL"),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
-impl Show for Pages {
+/// Pages of a list, with their notes.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct PageList {
+    /// The pages.
+    pub(super) pages: Pages,
+    /// The note without pages.
+    #[serde(skip)]
+    pub(super) none: String,
+    /// The note if more pages exist.
+    #[serde(skip)]
+    pub(super) more: String,
+}
+
+impl Listing for PageList {
+    const FIELDS: &'static [&'static str] =
+        &["slug", "source_id", "title", "type", "tags", "created_at", "updated_at"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |page: &PageRow| {
+            vec![
+                page.slug.to_string(),
+                page.source_id.to_string(),
+                page.title.clone(),
+                page.page_type.clone(),
+                page.tags.join(" "),
+                page.created_at.clone(),
+                page.updated_at.clone(),
+            ]
+        };
+        self.pages.pages.iter().map(record).collect()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        Some(self.pages.pages.iter().filter_map(|page| page.path.as_deref()).collect())
+    }
+}
+
+impl Show for PageList {
     fn text(&self, t: &mut Text) {
         // The column SOURCE is printed only if a page is not in the default source.
         let has_sources =
-            self.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
-        if self.pages.iter().any(|page| page.deleted_at.is_some()) {
+            self.pages.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
+        if self.pages.pages.iter().any(|page| page.deleted_at.is_some()) {
             let mut table = Table::new(if has_sources { DELETED_WITH_SOURCE } else { DELETED });
-            for page in &self.pages {
+            for page in &self.pages.pages {
                 let until = page
                     .recoverable_until
                     .as_deref()
@@ -162,31 +227,31 @@ impl Show for Pages {
             return table.write(t);
         }
         let mut table = Table::new(if has_sources { WITH_SOURCE } else { COLUMNS });
-        for page in &self.pages {
+        for page in &self.pages.pages {
+            let path = page.path.as_deref();
             let (slug, updated) = (page.slug.as_str(), &*day(&page.updated_at));
             if has_sources {
-                table.row([slug, page.source_id.as_str(), updated, &page.page_type, &page.title]);
+                table.linked_row(
+                    path,
+                    [slug, page.source_id.as_str(), updated, &page.page_type, &page.title],
+                );
             } else {
-                table.row([slug, updated, &page.page_type, &page.title]);
+                table.linked_row(path, [slug, updated, &page.page_type, &page.title]);
             }
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
-        for page in &self.pages {
+        for page in &self.pages.pages {
             t.raw(page.slug.as_str());
         }
     }
 
     fn notes(&self) -> Vec<String> {
-        if self.pages.is_empty() {
-            return vec!["no pages".into()];
+        if self.pages.pages.is_empty() {
+            return vec![self.none.clone()];
         }
-        match (self.truncated, &self.next) {
-            (true, Some(next)) => vec![format!("more pages exist: use --all, or --after {next}")],
-            (true, None) => vec!["more pages exist: use --all".into()],
-            (false, _) => Vec::new(),
-        }
+        self.pages.truncated.then(|| self.more.clone()).into_iter().collect()
     }
 }

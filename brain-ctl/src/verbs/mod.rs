@@ -16,6 +16,7 @@ mod diff;
 mod doctor;
 mod edit;
 mod embed;
+mod everyday;
 mod export;
 mod get;
 mod graph;
@@ -53,6 +54,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<edit::Edit>(),
     Row::of::<append::Append>(),
     Row::of::<append::Add>(),
+    Row::of::<everyday::Today>(),
     Row::of::<delete::Delete>(),
     Row::of::<delete::Restore>(),
     Row::of::<history::Revert>(),
@@ -67,6 +69,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<list::List>(),
     Row::of::<history::History>(),
     Row::of::<diff::Diff>(),
+    Row::of::<everyday::Random>(),
+    Row::of::<everyday::Todos>(),
     Row::of::<timeline::Timeline>(),
     Row::of::<export::Export>(),
     Row::of::<tags::Tags>(),
@@ -74,6 +78,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<link::Links>(),
     Row::of::<link::Backlinks>(),
     Row::of::<graph::Graph>(),
+    Row::of::<everyday::Orphans>(),
     Row::of::<sources::Sources>(),
     Row::of::<collector::Collector>(),
     Row::of::<clients::Clients>(),

@@ -2,12 +2,13 @@
 
 use brain_protocol::{Fault, Hit, Hits, MAX_HITS, SourceId};
 use clap::Args;
+use serde::Serialize;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, clean, day, fit},
+    output::{FormatOption, Listing, Outcome, Show, Text, clean, day, fit},
     when::Period,
 };
 
@@ -45,6 +46,18 @@ pub(crate) struct Search {
     #[command(flatten)]
     period: Period,
 
+    /// Part of the results to print, from 1; the first 200 results can be listed
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HITS))
+    )]
+    page: u32,
+
+    #[command(flatten)]
+    format: FormatOption,
+
     /// Show the parts of each score
     #[arg(long)]
     explain: bool,
@@ -60,9 +73,11 @@ impl Verb for Search {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (since, until) = self.period.instants();
-        let hits = context.call(brain_protocol::Search {
+        let skipped = self.limit.saturating_mul(self.page - 1);
+        let wanted = skipped.saturating_add(self.limit);
+        let mut hits = context.call(brain_protocol::Search {
             query: self.query.join(" "),
-            limit: self.limit,
+            limit: wanted.min(MAX_HITS),
             source: fail::source(self.source.as_deref())?,
             page_type: self.page_type,
             tags: self.tags,
@@ -70,40 +85,84 @@ impl Verb for Search {
             until,
             explain: self.explain,
         })?;
-        let mut outcome = context.show(&hits)?;
+        hits.hits.drain(..hits.hits.len().min(skipped as usize));
+        let hits = FoundPages { hits, skipped, page: self.page };
+        let mut outcome = context.list(&hits, &self.format)?;
         if !context.json {
-            outcome.warnings.extend(hits.degraded.iter().cloned());
+            outcome.warnings.extend(hits.hits.degraded.iter().cloned());
         }
         Ok(outcome)
     }
 }
 
-impl Show for Hits {
+/// Results, and their part of all results.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(super) struct FoundPages {
+    /// The results.
+    pub(super) hits: Hits,
+    /// The number of results before these.
+    #[serde(skip)]
+    pub(super) skipped: u32,
+    /// The number of the part, from 1.
+    #[serde(skip)]
+    pub(super) page: u32,
+}
+
+impl Listing for FoundPages {
+    const FIELDS: &'static [&'static str] =
+        &["slug", "source_id", "title", "type", "score", "updated_at", "snippet"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |hit: &Hit| {
+            vec![
+                hit.slug.to_string(),
+                hit.source_id.to_string(),
+                hit.title.clone(),
+                hit.page_type.clone(),
+                format!("{:.3}", hit.score),
+                hit.updated_at.clone(),
+                hit.snippet.clone(),
+            ]
+        };
+        self.hits.hits.iter().map(record).collect()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        Some(self.hits.hits.iter().filter_map(|hit| hit.path.as_deref()).collect())
+    }
+}
+
+impl Show for FoundPages {
     fn text(&self, t: &mut Text) {
-        let digits = self.hits.len().to_string().len().max(2);
-        for (i, hit) in self.hits.iter().enumerate() {
-            show_hit(hit, i + 1, digits, t);
+        let last = self.skipped as usize + self.hits.hits.len();
+        let digits = last.to_string().len().max(2);
+        for (i, hit) in self.hits.hits.iter().enumerate() {
+            show_hit(hit, self.skipped as usize + i + 1, digits, t);
         }
     }
 
     fn quiet(&self, t: &mut Text) {
-        for hit in &self.hits {
+        for hit in &self.hits.hits {
             t.raw(hit.slug.as_str());
         }
     }
 
     fn notes(&self) -> Vec<String> {
-        if self.hits.is_empty() {
+        if self.hits.hits.is_empty() && self.page > 1 {
+            return vec![format!("the results have no part {}", self.page)];
+        }
+        if self.hits.hits.is_empty() {
             return vec![format!(
                 "no page found for \"{}\"",
-                fit(&clean(&self.query), Some(MAX_QUERY_WIDTH))
+                fit(&clean(&self.hits.query), Some(MAX_QUERY_WIDTH))
             )];
         }
-        let advice = match self.hits.len() >= MAX_HITS as usize {
-            true => "use a more specific query",
-            false => "--limit shows more",
+        let advice = match self.skipped as usize + self.hits.hits.len() >= MAX_HITS as usize {
+            true => "use a more specific query".to_owned(),
+            false => format!("use --limit, or --page {}", self.page + 1),
         };
-        self.truncated.then(|| format!("more matches exist; {advice}")).into_iter().collect()
+        self.hits.truncated.then(|| format!("more matches exist: {advice}")).into_iter().collect()
     }
 }
 
@@ -123,9 +182,11 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     if !has_words && !hit.matched.is_empty() {
         facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
     }
-    let slug = t.cut(hit.slug.as_str(), indent);
+    let slug = clean(hit.slug.as_str());
     let used_columns = indent + crate::output::width(&slug) + 3;
-    let mut line = format!("{}{}", " ".repeat(indent), t.paint.cyan(&slug));
+    let name = t.paint.cyan(&slug);
+    let name = hit.path.as_ref().map_or_else(|| name.clone(), |path| t.linked(path, &name));
+    let mut line = format!("{}{name}", " ".repeat(indent));
     let facts = t.cut(&facts, used_columns);
     if crate::output::width(&facts) > 3 {
         line.push_str(&t.paint.dim(&format!(" · {facts}")));
@@ -153,9 +214,11 @@ mod tests {
     use crate::output::width;
     use brain_protocol::{ScorePart, Slug, TrustLevel};
 
-    fn hits() -> Hits {
+    const SLUG: &str = "people/ada-lovelace-countess-of-something-very-long";
+
+    fn hits() -> FoundPages {
         let hit = Hit {
-            slug: Slug::parse("people/ada-lovelace-countess-of-something-very-long").expect("slug"),
+            slug: Slug::parse(SLUG).expect("slug"),
             source_id: SourceId::default(),
             title: "Ada 👩‍🔬 Lovelace\u{1b}[2J, 解析機関の最初のプログラマー and more of a title"
                 .into(),
@@ -174,14 +237,16 @@ mod tests {
             source_uri: None,
             url: None,
             trust: TrustLevel::Owner,
+            path: None,
         };
-        Hits {
+        let hits = Hits {
             query: "engine".into(),
             hits: vec![hit],
             truncated: false,
             degraded: None,
             took_us: 1,
-        }
+        };
+        FoundPages { hits, skipped: 0, page: 1 }
     }
 
     #[test]
@@ -190,13 +255,15 @@ mod tests {
             let mut t = Text::plain(Some(room));
             hits().text(&mut t);
             for line in t.as_str().lines() {
-                assert!(width(line) <= room, "{room}: {line}");
+                let is_slug = line.trim() == SLUG;
+                assert!(width(line) <= room || is_slug, "{room}: {line}");
                 assert!(!line.contains('\u{1b}'));
             }
         }
         let mut t = Text::plain(Some(40));
         hits().text(&mut t);
         assert!(t.as_str().contains("analytical engine"), "{}", t.as_str());
+        assert!(t.as_str().contains(SLUG), "{}", t.as_str());
     }
 
     #[test]
@@ -209,8 +276,8 @@ mod tests {
             "{}",
             t.as_str()
         );
-        found.hits[0].matched = vec!["meaning".into(), "link".into()];
-        found.hits[0].explain[0].reason = "meaning: cosine 0.512".into();
+        found.hits.hits[0].matched = vec!["meaning".into(), "link".into()];
+        found.hits.hits[0].explain[0].reason = "meaning: cosine 0.512".into();
         let mut t = Text::plain(Some(200));
         found.text(&mut t);
         assert!(t.as_str().contains("· by meaning and link"), "{}", t.as_str());

@@ -7,7 +7,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Show, Table, Text},
+    output::{Column, FormatOption, Listing, Outcome, Show, Table, Text},
 };
 
 /// Arguments of `tags`.
@@ -28,6 +28,9 @@ pub(crate) struct Tags {
     /// Only this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for Tags {
@@ -46,13 +49,21 @@ impl Verb for Tags {
             remove: self.remove,
         };
         match context.call(request)? {
-            TagsReply::All(tags) => context.show(&tags),
+            TagsReply::All(tags) => context.list(&tags, &self.format),
             TagsReply::OfPage(tags) => context.show(&tags),
         }
     }
 }
 
 const COLUMNS: &[Column] = &[Column::fixed("PAGES").right(), Column::flexible("TAG", 8)];
+
+impl Listing for TagCounts {
+    const FIELDS: &'static [&'static str] = &["tag", "pages"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        self.tags.iter().map(|tag| vec![tag.tag.clone(), tag.pages.to_string()]).collect()
+    }
+}
 
 impl Show for TagCounts {
     fn text(&self, t: &mut Text) {

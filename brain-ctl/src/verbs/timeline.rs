@@ -1,13 +1,13 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{Fault, TimelineReply};
+use brain_protocol::{Fault, TimelineReply, TimelineRow};
 use clap::Args;
 
 use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text},
     when::Period,
 };
 
@@ -33,6 +33,9 @@ pub(crate) struct Timeline {
     /// Only this source
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 impl Verb for Timeline {
@@ -45,21 +48,43 @@ impl Verb for Timeline {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (since, until) = self.period.days();
-        context.run(brain_protocol::Timeline {
+        let entries = context.call(brain_protocol::Timeline {
             source: fail::source(self.source.as_deref())?,
             slug: self.slug.as_deref().map(fail::slug).transpose()?,
             since,
             until,
             limit: self.limit,
-        })
+        })?;
+        context.list(&entries, &self.format)
     }
 }
 
 const COLUMNS: &[Column] = &[
     Column::fixed("DATE"),
-    Column::flexible("PAGE", 12).optional(1).painted(Paint::cyan),
+    Column::whole("PAGE").painted(Paint::cyan),
     Column::flexible("WHAT", 20),
 ];
+
+impl Listing for TimelineReply {
+    const FIELDS: &'static [&'static str] = &["date", "slug", "source_id", "text", "source"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |entry: &TimelineRow| {
+            vec![
+                entry.date.clone(),
+                entry.slug.to_string(),
+                entry.source_id.to_string(),
+                entry.text.clone(),
+                entry.source.clone().unwrap_or_default(),
+            ]
+        };
+        self.entries.iter().map(record).collect()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        Some(self.entries.iter().filter_map(|entry| entry.path.as_deref()).collect())
+    }
+}
 
 impl Show for TimelineReply {
     fn text(&self, t: &mut Text) {
@@ -69,7 +94,8 @@ impl Show for TimelineReply {
                 Some(source) => format!("{} [{source}]", entry.text),
                 None => entry.text.clone(),
             };
-            table.row([&entry.date, entry.slug.as_str(), &text]);
+            let cells = [&entry.date, entry.slug.as_str(), &text];
+            table.linked_row(entry.path.as_deref(), cells);
         }
         table.write(t);
     }

@@ -62,6 +62,13 @@ pub fn parse_day(text: &str) -> Option<Date> {
     (text.len() == 10).then(|| text.parse().ok()).flatten()
 }
 
+/// Formats a day by a pattern with the letters of strftime, for example `%Y-%m-%d`. Returns `None`
+/// for an invalid pattern.
+#[must_use]
+pub fn format_day(day: Date, pattern: &str) -> Option<String> {
+    jiff::fmt::strtime::format(pattern, day).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -45,7 +45,7 @@ mod tests {
     use crate::caller::{COLLECTOR, Visibility};
 
     /// Operations for callers with the scope `read`. A change of this list changes access.
-    const READ: [&str; 17] = [
+    const READ: [&str; 20] = [
         "status",
         "get",
         "search",
@@ -55,6 +55,9 @@ mod tests {
         "backlinks",
         "graph",
         "timeline",
+        "random",
+        "orphans",
+        "todos",
         "sources list",
         "links --broken",
         "jobs show",
@@ -66,9 +69,9 @@ mod tests {
     ];
 
     /// Operations for callers with the scope `write`.
-    const WRITE: [&str; 10] = [
+    const WRITE: [&str; 11] = [
         "capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest",
-        "append",
+        "append", "today",
     ];
 
     /// Every kind of caller, with its highest scope.

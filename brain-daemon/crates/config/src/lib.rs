@@ -25,7 +25,9 @@ use loader::{Entry, Loader};
 
 pub use loader::{Key, Origin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
-pub use sections::daemon::{BackupConfig, DaemonConfig, LogLevel, SourcesConfig, StoreConfig};
+pub use sections::daemon::{
+    BackupConfig, DaemonConfig, LogLevel, PagesConfig, SourcesConfig, StoreConfig,
+};
 pub use sections::http::{ClientDocuments, HttpConfig, IngestConfig, MAX_BODY};
 pub use sections::models::{
     EmbeddingConfig, EmbeddingProvider, LlmConfig, LlmProvider, SearchConfig,
@@ -40,6 +42,8 @@ pub struct Config {
     pub daemon: DaemonConfig,
     /// `[store]`
     pub store: StoreConfig,
+    /// `[pages]`
+    pub pages: PagesConfig,
     /// `[sources]`
     pub sources: SourcesConfig,
     /// `[backup]`
@@ -81,6 +85,7 @@ impl Config {
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
         let mut loader = Loader::open(path, &env)?;
         let (daemon, store) = (DaemonConfig::read(&mut loader)?, StoreConfig::read(&mut loader)?);
+        let pages = PagesConfig::read(&mut loader)?;
         let sources = SourcesConfig::read(&mut loader)?;
         let backup = BackupConfig::read(&mut loader)?;
         let http = HttpConfig::read(&mut loader)?;
@@ -97,6 +102,7 @@ impl Config {
             ratings_job: collector.ratings_job()?,
             daemon,
             store,
+            pages,
             sources,
             backup,
             http,

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use brain_base::clock::{format_day, parse_day};
+use brain_protocol::Slug;
 use url::{Host, Url};
 
 use super::values::{Dollars, HomePath, HttpUrl, Rate, parse_handle};
@@ -72,6 +74,20 @@ pub(super) fn trimmed() -> Rule<impl Fn(&str) -> Result<String, String>> {
 /// Any text without surrounding white space; empty: none.
 pub(super) fn optional() -> Rule<impl Fn(&str) -> Result<Option<String>, String>> {
     scalar(|text| Ok(non_empty(text).map(str::to_owned)))
+}
+
+/// A slug with the letters of strftime for a day.
+pub(super) fn day_pattern() -> Rule<impl Fn(&str) -> Result<String, String>> {
+    scalar(|text| {
+        let text = text.trim();
+        let slug = |day| format_day(parse_day(day)?, text).map(|slug| slug.to_lowercase());
+        let days = ["2024-02-29", "2026-11-21"].map(slug);
+        let is_slug = days.iter().flatten().filter(|slug| Slug::parse(slug.as_str()).is_ok());
+        if is_slug.count() == days.len() && days[0] != days[1] {
+            return Ok(text.to_owned());
+        }
+        Err("is not a slug with a day, such as daily/%Y-%m-%d".to_owned())
+    })
 }
 
 /// A path; empty: none.

@@ -13,12 +13,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use brain_protocol::{Fault, SourceId};
+use brain_protocol::{Fault, Scope, SourceId};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::files::saves::KeptSave;
-use crate::preferred;
+use crate::{Caller, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
@@ -127,6 +127,18 @@ impl FileService {
             }
         };
         FileReport { written: problem.is_none(), path, problem }
+    }
+
+    /// Returns the path of the file of a page, for callers that may know where files are.
+    pub(crate) fn visible_path(
+        &self,
+        caller: &Caller,
+        source: &SourceId,
+        record: &PageRecord,
+    ) -> Option<String> {
+        let is_admin = caller.scopes().highest() == Scope::Admin;
+        is_admin
+            .then(|| self.file_place(source, &record.source_path).to_string_lossy().into_owned())
     }
 
     /// Returns the path of the file of a page, even if there is no file.

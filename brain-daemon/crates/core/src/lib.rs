@@ -302,6 +302,10 @@ impl Brain {
             Request::IdeaRuns(_) => self.ideas.idea_runs(caller).map(Reply::IdeaRuns),
             Request::Append(r) => self.pages.append(caller, r).map(Reply::Write),
             Request::Diff(r) => self.pages.diff(caller, &r).map(Reply::Diff),
+            Request::Today(r) => self.pages.today(caller, &r).map(Reply::Write),
+            Request::Random(r) => self.pages.random(caller, &r).map(Reply::Page),
+            Request::Orphans(r) => self.pages.orphans(caller, &r).map(Reply::Pages),
+            Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
         }
     }
 

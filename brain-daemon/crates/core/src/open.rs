@@ -136,6 +136,8 @@ impl Brain {
             files.clone(),
             dedup.clone(),
             stop.clone(),
+            env.random.clone(),
+            config.pages.daily.clone(),
         ));
         let sources = Arc::new(SourceService::new(
             store.clone(),
@@ -158,6 +160,7 @@ impl Brain {
             index.clone(),
             clock.clone(),
             embedding.clone(),
+            files.clone(),
         ));
         let sync = Arc::new(SyncService::new(
             env.clone(),

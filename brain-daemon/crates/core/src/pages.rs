@@ -1,11 +1,13 @@
-//! Operations on single pages. This file: reading a page, its versions, and reverting to one.
+//! Operations on single pages. This file: reading a page or a version, and reverting to one.
 
 pub(crate) mod append;
 pub(crate) mod broken_links;
 pub(crate) mod capture;
 pub(crate) mod dedup;
 pub(crate) mod diff;
+pub(crate) mod everyday;
 pub(crate) mod fields;
+pub(crate) mod history;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod put;
@@ -16,8 +18,8 @@ pub(crate) mod trust;
 use std::sync::Arc;
 
 use brain_protocol::{
-    Fault, FaultCode, Get, HistoryReply, Page, PageRef, Revert, Slug, SourceId, VersionRow,
-    WriteReply, WriteStatus,
+    Fault, FaultCode, Get, Page, PageRef, Revert, Slug, SourceId, VersionRow, WriteReply,
+    WriteStatus,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +29,7 @@ use crate::provenance::{author_name, author_of, author_of_change, marked_lines, 
 use crate::write_page::{stored_document, written_page};
 use crate::{Caller, FileService, no_page, page_argument};
 use brain_base::clock::{Clock, rfc3339};
+use brain_base::random::Random;
 use brain_page::{self as page, hex};
 use brain_store::{
     Content, LineChange, NewPage, PageRecord, Reader, Store, VersionRecord, WrittenPage,
@@ -40,6 +43,9 @@ pub struct PageService {
     pub(crate) files: Arc<FileService>,
     pub(crate) dedup: Arc<Dedup>,
     pub(crate) stop: CancellationToken,
+    pub(crate) random: Arc<dyn Random>,
+    /// The slug of the daily note, with the letters of strftime.
+    pub(crate) daily_pattern: String,
 }
 
 impl PageService {
@@ -50,8 +56,10 @@ impl PageService {
         files: Arc<FileService>,
         dedup: Arc<Dedup>,
         stop: CancellationToken,
+        random: Arc<dyn Random>,
+        daily_pattern: String,
     ) -> Self {
-        Self { store, clock, files, dedup, stop }
+        Self { store, clock, files, dedup, stop, random, daily_pattern }
     }
 
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
@@ -68,18 +76,6 @@ impl PageService {
                 Ok(page_reply(source, slug, record, content))
             }
         }
-    }
-
-    pub(crate) fn history(
-        &self,
-        caller: &Caller,
-        request: &PageRef,
-    ) -> Result<HistoryReply, Fault> {
-        let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, request)?;
-        let mut versions = vec![version_row(&record, true)];
-        versions.extend(reader.versions(record.id)?.iter().map(|kept| version_row(kept, false)));
-        Ok(HistoryReply { slug: request.slug.clone(), source_id: source, versions })
     }
 
     pub(crate) fn revert(&self, caller: &Caller, request: Revert) -> Result<WriteReply, Fault> {
@@ -204,6 +200,7 @@ fn page_reply(source: SourceId, slug: Slug, record: PageRecord, content: Content
     }
 }
 
+/// Returns a version as a row of a history, without the numbers of changed lines.
 fn version_row(record: &PageRecord, current: bool) -> VersionRow {
     let author = author_of(record);
     VersionRow {
@@ -218,5 +215,7 @@ fn version_row(record: &PageRecord, current: bool) -> VersionRow {
         written_by: author.as_ref().map(author_name),
         trust: trust_of(record),
         outside_lines: marked_lines(&record.marks),
+        lines_added: None,
+        lines_removed: None,
     }
 }

@@ -31,7 +31,7 @@ use self::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
 use crate::provenance::{trust_of_lines, trust_of_row};
-use crate::{Caller, EmbeddingService};
+use crate::{Caller, EmbeddingService, FileService};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
 use brain_page as page;
@@ -49,6 +49,7 @@ pub struct SearchService {
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) embedding: Arc<EmbeddingService>,
+    pub(crate) files: Arc<FileService>,
 }
 
 impl SearchService {
@@ -58,8 +59,9 @@ impl SearchService {
         index: Arc<IndexFollower>,
         clock: Arc<dyn Clock>,
         embedding: Arc<EmbeddingService>,
+        files: Arc<FileService>,
     ) -> Self {
-        Self { store, index, clock, embedding }
+        Self { store, index, clock, embedding, files }
     }
 
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
@@ -131,7 +133,7 @@ impl SearchService {
         let (mut truncated, mut damaged) = (text_results.truncated, Vec::new());
         for page in merged {
             if hits.len() < limit {
-                match read_hit(&reader, page, &text_results.snippets) {
+                match self.read_hit(caller, &reader, page, &text_results.snippets) {
                     Err(error) if error.is_damage() => damaged.push(error.to_string()),
                     hit => hits.extend(hit?),
                 }
@@ -199,6 +201,33 @@ impl SearchService {
         }
         Ok(ages)
     }
+
+    /// Reads a page and returns it as a hit. `None` if it was deleted or the caller may not see it.
+    fn read_hit(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page: MergedPage,
+        snippets: &Snippeter,
+    ) -> Result<Option<Hit>, StoreError> {
+        let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
+        let Content { frontmatter, body } = reader.content(&record)?;
+        let snippet = passage(&body, page.window, snippets);
+        let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
+        let path = self.files.visible_path(caller, &source, &record);
+        let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
+        let mut hit = hit(source, slug, record, page.score);
+        hit.path = path;
+        hit.snippet = snippet.text;
+        hit.highlights = snippet.highlights;
+        hit.chunk = snippet.chunk;
+        hit.line = snippet.line;
+        hit.url = url;
+        hit.trust = trust;
+        hit.matched = page.matched.into_iter().map(Into::into).collect();
+        hit.explain = page.explain;
+        Ok(Some(hit))
+    }
 }
 
 /// Parses a day or an instant of a request. `end` selects the end of a day instead of its start.
@@ -252,29 +281,6 @@ fn positions(text: &[RankedPage], vectors: &VectorResults) -> HashMap<u64, usize
         *best = place.min(*best);
     }
     positions
-}
-
-/// Reads a page and returns it as a hit. `None` if it was deleted or the caller may not see it.
-fn read_hit(
-    reader: &Reader,
-    page: MergedPage,
-    snippets: &Snippeter,
-) -> Result<Option<Hit>, StoreError> {
-    let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
-    let Content { frontmatter, body } = reader.content(&record)?;
-    let snippet = passage(&body, page.window, snippets);
-    let url = page::page_url(&frontmatter, record.provenance.source_uri.as_deref());
-    let trust = trust_of_snippet(&record, &frontmatter, &body, snippet.range);
-    let mut hit = hit(source, slug, record, page.score);
-    hit.snippet = snippet.text;
-    hit.highlights = snippet.highlights;
-    hit.chunk = snippet.chunk;
-    hit.line = snippet.line;
-    hit.url = url;
-    hit.trust = trust;
-    hit.matched = page.matched.into_iter().map(Into::into).collect();
-    hit.explain = page.explain;
-    Ok(Some(hit))
 }
 
 /// Returns who wrote the title of a page and this part of its body.
@@ -331,5 +337,6 @@ fn hit(source: SourceId, slug: Slug, record: PageRecord, score: f32) -> Hit {
         source_uri: record.provenance.source_uri,
         url: None,
         trust: TrustLevel::default(),
+        path: None,
     }
 }

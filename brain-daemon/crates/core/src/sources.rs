@@ -385,6 +385,18 @@ pub(crate) fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
+/// Returns the named source, or `None` for a request that names none and means all.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn resolve_named(
+    caller: &Caller,
+    reader: &Reader,
+    named: Option<&SourceId>,
+) -> Result<Option<SourceId>, Fault> {
+    named.map(|named| Ok(resolve(caller, reader, Some(named))?.0)).transpose()
+}
+
 /// Returns the registered source that a request means: the named one, else the preferred one.
 ///
 /// # Errors

@@ -1,8 +1,10 @@
-//! `[daemon]`, `[store]`, `[sources]` and `[backup]`.
+//! `[daemon]`, `[store]`, `[pages]`, `[sources]` and `[backup]`.
 
 use std::time::Duration;
 
-use crate::rules::{boolean, number, optional, path, span, text, texts, user_ids, word};
+use crate::rules::{
+    boolean, day_pattern, number, optional, path, span, text, texts, user_ids, word,
+};
 use crate::values::HomePath;
 
 /// How much is logged.
@@ -50,6 +52,14 @@ section! {
         "free disk space in MB below which writes are refused, so that reads still work";
     dedup_entries: usize = number(1, 1_000_000), "5000",
         "captures remembered for the duplicate check of 24 hours";
+}
+
+section! {
+    /// Pages.
+    PagesConfig [pages]
+
+    daily: String = day_pattern(), "daily/%Y-%m-%d",
+        "slug of the daily note; %Y is the year, %m the month, %d the day, %V the week";
 }
 
 section! {

@@ -188,6 +188,7 @@ mod tests {
             source_uri: None,
             url: None,
             trust: TrustLevel::default(),
+            path: None,
         }
     }
 

@@ -26,7 +26,7 @@ impl PageService {
         let truncated = found.len() > MAX_ROWS;
         for link in found.into_iter().take(MAX_ROWS) {
             let resolution = reader.resolve(&link, &source)?;
-            links.push(link_row(link, resolution));
+            links.push(self.link_row(caller, link, resolution));
         }
         Ok(LinksReply {
             slug: request.slug.clone(),
@@ -67,7 +67,7 @@ impl PageService {
             .into_iter()
             .take(MAX_ROWS)
             .map(|(from, link)| {
-                let row = link_row(link, Resolution::Page(Box::new(from)));
+                let row = self.link_row(caller, link, Resolution::Page(Box::new(from)));
                 // The row describes the page with the link, which always exists. Its status is
                 // that of the link.
                 if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
@@ -80,6 +80,35 @@ impl PageService {
             links,
             truncated,
         })
+    }
+
+    fn link_row(&self, caller: &Caller, link: LinkRecord, resolution: Resolution) -> LinkRow {
+        let mut row = LinkRow {
+            slug: None,
+            source_id: None,
+            title: None,
+            target: link.raw,
+            kind: link.kind,
+            status: MISSING.into(),
+            source_kind: None,
+            trust: TrustLevel::default(),
+            path: None,
+        };
+        match resolution {
+            Resolution::Page(page) => {
+                let (source, slug, record) = *page;
+                row.status = "live".into();
+                row.trust = trust_of_row(&record);
+                row.path = self.files.visible_path(caller, &source, &record);
+                row.slug = Some(slug);
+                row.source_id = Some(source);
+                row.title = Some(record.title);
+                row.source_kind = record.provenance.source_kind;
+            }
+            Resolution::Missing => {}
+            Resolution::Ambiguous => row.status = "ambiguous".into(),
+        }
+        row
     }
 
     /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
@@ -152,32 +181,6 @@ fn node(
         page_type: record.page_type,
         depth,
         source_kind: record.provenance.source_kind,
-        trust,
-    }
-}
-
-fn link_row(link: LinkRecord, resolution: Resolution) -> LinkRow {
-    let status = match &resolution {
-        Resolution::Page(_) => "live",
-        Resolution::Missing => MISSING,
-        Resolution::Ambiguous => "ambiguous",
-    };
-    let (source_id, slug, title, source_kind, trust) = match resolution {
-        Resolution::Page(page) => {
-            let (source, slug, record) = *page;
-            let (trust, kind) = (trust_of_row(&record), record.provenance.source_kind);
-            (Some(source), Some(slug), Some(record.title), kind, trust)
-        }
-        _ => (None, None, None, None, TrustLevel::default()),
-    };
-    LinkRow {
-        slug,
-        source_id,
-        title,
-        target: link.raw,
-        kind: link.kind,
-        status: status.into(),
-        source_kind,
         trust,
     }
 }

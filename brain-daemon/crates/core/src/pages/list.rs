@@ -82,7 +82,27 @@ impl PageService {
         let truncated = found.len() > limit;
         found.truncate(limit);
         let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
-        Ok(Pages { pages: found.into_iter().map(row).collect(), truncated, next })
+        let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
+        Ok(Pages { pages, truncated, next })
+    }
+
+    /// Returns a page as a row of a list.
+    pub(crate) fn page_row(&self, caller: &Caller, found: PageEntry) -> PageRow {
+        let (source, slug, record) = found;
+        PageRow {
+            path: self.files.visible_path(caller, &source, &record),
+            trust: trust_of_row(&record),
+            slug,
+            source_id: source,
+            title: record.title,
+            page_type: record.page_type,
+            tags: record.tags,
+            created_at: rfc3339(record.created_at),
+            updated_at: rfc3339(record.updated_at),
+            deleted_at: record.deleted_at.map(rfc3339),
+            recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
+            source_kind: record.provenance.source_kind,
+        }
     }
 }
 
@@ -241,21 +261,4 @@ fn bad_cursor(cursor: &str) -> Fault {
         format!("\"{}\" does not continue this listing", cursor.escape_debug()),
     )
     .hint("give `--after` the `next` of the answer before, with the same order")
-}
-
-fn row((source, slug, record): PageEntry) -> PageRow {
-    let trust = trust_of_row(&record);
-    PageRow {
-        slug,
-        source_id: source,
-        title: record.title,
-        page_type: record.page_type,
-        tags: record.tags,
-        created_at: rfc3339(record.created_at),
-        updated_at: rfc3339(record.updated_at),
-        deleted_at: record.deleted_at.map(rfc3339),
-        recoverable_until: record.deleted_at.map(|at| rfc3339(at + RECOVERY_MS)),
-        source_kind: record.provenance.source_kind,
-        trust,
-    }
 }

@@ -170,7 +170,9 @@ pub(crate) fn write_effect(
     let Some(stored) = unless_damaged(content(&record))? else {
         return Ok(Effect::Writes(WriteStatus::Updated));
     };
-    if stored.body == body {
+    // `brain get` adds a line end that a page does not have at its end.
+    let without_end = body.strip_suffix('\n').filter(|text| !text.ends_with('\n'));
+    if stored.body == body || without_end == Some(stored.body.as_str()) {
         let present = stored_document(&stored)?.frontmatter;
         if frontmatters.iter().any(|frontmatter| present.same_content(frontmatter, INGEST_KEYS)) {
             return Ok(Effect::Unchanged(Box::new(record)));

@@ -33,8 +33,11 @@ impl PageService {
             found.retain(|entry| (since..=until).contains(&entry.date.as_str()));
             found.sort_by(|a, b| b.date.cmp(&a.date));
             let outside = outside_entries(&reader, &record)?;
-            let row = |entry| row(entry, slug.clone(), source.clone(), &record, &outside);
-            entries.extend(found.into_iter().map(row));
+            let path = self.files.visible_path(caller, &source, &record);
+            entries.extend(found.into_iter().map(|entry| {
+                let row = row(entry, slug.clone(), source.clone(), &record, &outside);
+                TimelineRow { path: path.clone(), ..row }
+            }));
         } else {
             let only = match &request.source {
                 Some(_) => {
@@ -55,7 +58,9 @@ impl PageService {
                 if let Some((_, lines, outside)) = &last
                     && let Some(entry) = lines.get(position).cloned()
                 {
-                    entries.push(row(entry, slug.clone(), source.clone(), record, outside));
+                    let row = row(entry, slug.clone(), source.clone(), record, outside);
+                    let path = self.files.visible_path(caller, source, record);
+                    entries.push(TimelineRow { path, ..row });
                 }
                 Ok(entries.len() <= limit)
             })?;
@@ -110,5 +115,6 @@ fn row(
         source_id,
         source_kind,
         trust,
+        path: None,
     }
 }

@@ -1,0 +1,152 @@
+//! Formats of lists: table, JSON, CSV, a table in markdown, and the paths of files.
+
+use brain_protocol::{Fault, FaultCode};
+use clap::{Args, ValueEnum};
+
+use super::{Outcome, Show, Text, clean, show};
+use crate::context::Context;
+
+/// The format of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// One JSON value, as --json
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+    /// A table in markdown
+    Md,
+    /// The paths of the pages' files
+    Paths,
+}
+
+/// The option `--format`.
+#[derive(Debug, Args)]
+pub(crate) struct FormatOption {
+    /// Format of the list
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: Format,
+}
+
+/// A list that can be printed in every format.
+pub(crate) trait Listing: Show {
+    /// The names of the fields, as in JSON.
+    const FIELDS: &'static [&'static str];
+
+    /// Returns the values of each row, in the order of the fields.
+    fn records(&self) -> Vec<Vec<String>>;
+
+    /// Returns the paths of the files of the listed pages, or `None` for a list of other things.
+    fn paths(&self) -> Option<Vec<&str>> {
+        None
+    }
+}
+
+impl Context {
+    /// Prints a list. `--json` is stronger than `--format`.
+    ///
+    /// # Errors
+    /// `usage` if the list has no files and their paths are wanted.
+    pub(crate) fn list<L: Listing>(
+        &self,
+        list: &L,
+        option: &FormatOption,
+    ) -> Result<Outcome, Fault> {
+        let text = match option.format {
+            _ if self.json => return self.show(list),
+            Format::Table => return self.show(list),
+            Format::Json => return show(list, true, false),
+            Format::Csv => lines(L::FIELDS, &list.records(), csv_line),
+            Format::Md => {
+                let mut text = md_line(L::FIELDS);
+                text.push_str(&md_line(&vec!["---"; L::FIELDS.len()]));
+                text + &list.records().iter().map(|row| md_line(row)).collect::<String>()
+            }
+            Format::Paths => {
+                let Some(mut paths) = list.paths() else {
+                    return Err(Fault::new(FaultCode::Usage, "this list has no files")
+                        .hint("use --format table, json, csv or md"));
+                };
+                paths.dedup();
+                paths.iter().map(|path| format!("{path}\n")).collect()
+            }
+        };
+        let mut out = Text::for_stdout();
+        out.page(&text);
+        Ok(Outcome { out: out.into_bytes(), ..show(list, false, true)? })
+    }
+}
+
+/// Returns a head and rows, each as a line.
+fn lines(head: &[&str], rows: &[Vec<String>], line: impl Fn(&[&str]) -> String) -> String {
+    let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
+    std::iter::once(line(head)).chain(rows).collect()
+}
+
+/// Returns a line of comma-separated values (RFC 4180, with LF).
+fn csv_line(values: &[&str]) -> String {
+    let quoted = |value: &&str| match value.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", value.replace('"', "\"\"")),
+        false => (*value).to_owned(),
+    };
+    values.iter().map(quoted).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Returns a row of a table in markdown.
+fn md_line<S: AsRef<str>>(values: &[S]) -> String {
+    let cells = values.iter().map(|value| clean(value.as_ref()).replace('|', "\\|"));
+    format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Serialize;
+
+    #[derive(Serialize)]
+    struct Names(Vec<&'static str>);
+
+    impl Show for Names {
+        fn text(&self, t: &mut Text) {
+            t.line("text");
+        }
+
+        fn quiet(&self, t: &mut Text) {
+            t.line("quiet");
+        }
+
+        fn notes(&self) -> Vec<String> {
+            vec!["more exist".into()]
+        }
+    }
+
+    impl Listing for Names {
+        const FIELDS: &'static [&'static str] = &["name", "length"];
+
+        fn records(&self) -> Vec<Vec<String>> {
+            self.0.iter().map(|name| vec![(*name).to_owned(), name.len().to_string()]).collect()
+        }
+    }
+
+    #[test]
+    fn values_are_quoted_for_each_format() {
+        let names = Names(vec!["a|b", "say \"x\", y", "two\nlines"]);
+        let printed = |format| {
+            let context = Context::default();
+            let outcome = context.list(&names, &FormatOption { format })?;
+            assert_eq!(outcome.notes, if format == Format::Json { vec![] } else { names.notes() });
+            Ok::<_, Fault>(String::from_utf8(outcome.out).expect("utf-8"))
+        };
+        let csv = "name,length\na|b,3\n\"say \"\"x\"\", y\",10\n\"two\nlines\",9\n";
+        assert_eq!(printed(Format::Csv), Ok(csv.into()));
+        let md = "| name | length |\n| --- | --- |\n| a\\|b | 3 |\n| say \"x\", y | 10 |\n\
+                  | two lines | 9 |\n";
+        assert_eq!(printed(Format::Md), Ok(md.into()));
+        assert_eq!(printed(Format::Table), Ok("text\n".into()));
+        let json = "[\"a|b\",\"say \\\"x\\\", y\",\"two\\nlines\"]\n";
+        assert_eq!(printed(Format::Json), Ok(json.into()));
+        assert_eq!(printed(Format::Paths).map_err(|fault| fault.code), Err(FaultCode::Usage));
+    }
+}

@@ -1,0 +1,252 @@
+//! `brain today`, `random`, `orphans` and `todos`: the daily note, a random page, pages without
+//! links, and tasks.
+
+use brain_protocol::{Fault, Get, Page, PageRef, SourceId, TodoRow, TodosReply, WriteStatus};
+use clap::Args;
+use serde::Serialize;
+
+use super::list::PageList;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text},
+    when::{When, today},
+};
+
+/// Arguments of `today`.
+#[derive(Debug, Args)]
+pub(crate) struct Today {
+    /// Another day: yesterday, monday, 2025-03-01
+    #[arg(value_name = "DAY", value_parser = When::parse)]
+    day: Option<When>,
+
+    /// Source of the note [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Today {
+    const NAME: &'static str = "today";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Print the daily note; create it if needed";
+    const EXAMPLES: &'static str = "Examples:
+  brain today
+  brain today yesterday --quiet";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let day = self.day.as_ref().map_or_else(today, When::first_day);
+        let source = fail::source(self.source.as_deref())?;
+        let note = context.call(brain_protocol::Today { day, source })?;
+        let verb = if note.status == WriteStatus::Unchanged { None } else { Some("created") };
+        let page = PageRef { source: Some(note.source_id), slug: note.slug };
+        let page = context.call(Get { page, version: None })?;
+        let notes = verb.map(|verb| format!("{verb} {}", name(&page))).into_iter().collect();
+        let mut outcome = context.show(&NamedPage { page, notes })?;
+        outcome.warnings = note.warnings;
+        Ok(outcome)
+    }
+}
+
+/// Arguments of `random`.
+#[derive(Debug, Args)]
+pub(crate) struct Random {
+    /// Only pages of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    page_type: Option<String>,
+
+    /// Only pages with this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Random {
+    const NAME: &'static str = "random";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "Print a random page";
+    const EXAMPLES: &'static str = "Examples:
+  brain random
+  brain random --type idea --quiet";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let Self { page_type, tag, source } = self;
+        let source = fail::source(source.as_deref())?;
+        let page = context.call(brain_protocol::Random { source, page_type, tag })?;
+        let notes = vec![name(&page)];
+        context.show(&NamedPage { page, notes })
+    }
+}
+
+/// A page whose name the user did not give.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct NamedPage {
+    page: Page,
+    #[serde(skip)]
+    notes: Vec<String>,
+}
+
+impl Show for NamedPage {
+    fn text(&self, t: &mut Text) {
+        t.page(&self.page.content);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.line(&name(&self.page));
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+}
+
+/// Returns the slug, with its source unless that is `default`.
+fn name(page: &Page) -> String {
+    match page.source_id.as_str() {
+        SourceId::DEFAULT => page.slug.to_string(),
+        source => format!("{source}:{}", page.slug),
+    }
+}
+
+/// Arguments of `orphans`.
+#[derive(Debug, Args)]
+pub(crate) struct Orphans {
+    /// Number of pages, 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    limit: u32,
+
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
+}
+
+impl Verb for Orphans {
+    const NAME: &'static str = "orphans";
+    const GROUP: Group = Group::Organising;
+    const ABOUT: &'static str = "List pages without links to or from them";
+    const EXAMPLES: &'static str = "Examples:
+  brain orphans
+  brain orphans --source work --format paths";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let source = fail::source(self.source.as_deref())?;
+        let pages = context.call(brain_protocol::Orphans { source, limit: self.limit })?;
+        let more = "more pages exist: use --limit".to_owned();
+        context.list(&PageList { pages, none: "no pages without links".into(), more }, &self.format)
+    }
+}
+
+/// Arguments of `todos`.
+#[derive(Debug, Args)]
+pub(crate) struct Todos {
+    /// List done tasks instead of open ones
+    #[arg(long)]
+    done: bool,
+
+    /// Only pages whose slugs have this prefix, for example projects/
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<String>,
+
+    /// Number of tasks, 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
+    limit: u32,
+
+    /// Only pages of this source
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+
+    #[command(flatten)]
+    format: FormatOption,
+}
+
+impl Verb for Todos {
+    const NAME: &'static str = "todos";
+    const GROUP: Group = Group::Reading;
+    const ABOUT: &'static str = "List open tasks, `- [ ]`, with their pages";
+    const EXAMPLES: &'static str = "Examples:
+  brain todos --prefix projects/
+  brain todos --done --format md";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let source = fail::source(self.source.as_deref())?;
+        let Self { done, prefix, limit, .. } = self;
+        let todos = context.call(brain_protocol::Todos { source, prefix, done, limit })?;
+        context.list(&todos, &self.format)
+    }
+}
+
+const COLUMNS: &[Column] = &[
+    Column::whole("PAGE").painted(Paint::cyan),
+    Column::fixed("LINE").right().optional(1),
+    Column::flexible("TASK", 20),
+];
+
+impl Listing for TodosReply {
+    const FIELDS: &'static [&'static str] = &["slug", "source_id", "line", "text", "done"];
+
+    fn records(&self) -> Vec<Vec<String>> {
+        let record = |todo: &TodoRow| {
+            vec![
+                todo.slug.to_string(),
+                todo.source_id.to_string(),
+                todo.line.to_string(),
+                todo.text.clone(),
+                todo.done.to_string(),
+            ]
+        };
+        self.todos.iter().map(record).collect()
+    }
+
+    fn paths(&self) -> Option<Vec<&str>> {
+        Some(self.todos.iter().filter_map(|todo| todo.path.as_deref()).collect())
+    }
+}
+
+impl Show for TodosReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for todo in &self.todos {
+            let cells = [&todo_page(todo), &*todo.line.to_string(), &*todo.text];
+            table.linked_row(todo.path.as_deref(), cells);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for todo in &self.todos {
+            t.line(&format!("{}:{}: {}", todo_page(todo), todo.line, todo.text));
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        if self.todos.is_empty() {
+            return vec!["no tasks".into()];
+        }
+        self.truncated.then(|| "more tasks exist: use --limit".to_owned()).into_iter().collect()
+    }
+}
+
+/// Returns the page of a task, with its source unless that is `default`.
+fn todo_page(todo: &TodoRow) -> String {
+    match todo.source_id.as_str() {
+        SourceId::DEFAULT => todo.slug.to_string(),
+        source => format!("{source}:{}", todo.slug),
+    }
+}

@@ -1,0 +1,115 @@
+//! `today`, `random`, `orphans` and `todos`.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use brain_base::clock::{Clock, SystemClock, day};
+use brain_tests::{TestHome, run, slugs};
+
+#[test]
+fn the_daily_note_is_created_on_first_use() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let slug = format!("daily/{}", day(SystemClock.now()));
+    let first = home.brain(["today"]).expect(0);
+    assert!(first.stdout.contains(&format!("# {}", &slug[6..])), "{first:?}");
+    assert!(first.stderr.contains(&format!("created {slug}")), "{first:?}");
+    assert_eq!(home.json(["get", &slug])["type"], "daily");
+
+    home.put(&slug, "# Changed\n");
+    let again = home.brain(["today"]).expect(0);
+    assert!(again.stdout.ends_with("# Changed\n") && again.stderr.is_empty(), "{again:?}");
+    assert_eq!(home.brain(["today", "-q"]).expect(0).stdout, format!("{slug}\n"));
+    assert_eq!(home.json(["today"])["version"], 2);
+    let other = home.brain(["today", "2024-02-29", "-q"]).expect(0);
+    assert_eq!(other.stdout, "daily/2024-02-29\n");
+}
+
+#[test]
+fn the_day_of_the_note_is_local() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let slug_in = |zone: &str| {
+        let mut command = home.command("brain");
+        command.env("TZ", zone).args(["today", "-q"]);
+        run(command, b"").expect(0).stdout.trim().to_owned()
+    };
+    // These zones are 26 hours apart.
+    assert_ne!(slug_in("XST-14"), slug_in("YST12"));
+}
+
+#[test]
+fn the_pattern_of_the_daily_note_is_a_key_of_the_configuration() {
+    let home = TestHome::new();
+    fs::write(home.path().join("config.toml"), "[pages]\ndaily = \"journal/%Y/%m/%d-%A\"\n")
+        .unwrap();
+    let daemon = home.daemon();
+    let note = home.brain(["today", "2026-11-21", "-q"]).expect(0);
+    assert_eq!(note.stdout, "journal/2026/11/21-saturday\n");
+    drop(daemon);
+    for bad in ["daily", "%Q", "a b/%d", ""] {
+        fs::write(home.path().join("config.toml"), format!("[pages]\ndaily = \"{bad}\"\n"))
+            .unwrap();
+        let refused = home.brain(["today"]);
+        assert_ne!(refused.code, 0, "{bad}");
+        assert!(refused.stderr.contains("pages.daily"), "{bad}: {refused:?}");
+    }
+}
+
+#[test]
+fn a_random_page_matches_the_filters() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    assert_eq!(home.fault(["random"], 4)["code"], "not_found");
+    for slug in ["a", "b", "c"] {
+        home.put(slug, &format!("---\ntags: [{slug}]\n---\n{slug}\n"));
+    }
+    let drawn: BTreeSet<String> =
+        (0..60).map(|_| home.brain(["random", "-q"]).expect(0).stdout.trim().to_owned()).collect();
+    assert_eq!(drawn, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
+    assert_eq!(home.json(["random", "--tag", "b"])["slug"], "b");
+    assert_eq!(home.fault(["random", "--type", "idea"], 4)["code"], "not_found");
+}
+
+#[test]
+fn orphans_have_no_links_to_or_from_another_page() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("from", "see [[to]]\n");
+    home.put("to", "linked\n");
+    home.put("alone", "no links\n");
+    home.put("self", "see [[self]]\n");
+    home.put("broken", "see [[nowhere]]\n");
+    let orphans = || slugs(&home.json(["orphans"])["pages"]);
+    assert_eq!(orphans(), ["alone", "broken", "self"]);
+    home.put("nowhere", "now it exists\n");
+    assert_eq!(orphans(), ["alone", "self"]);
+    home.json(["delete", "from"]);
+    assert_eq!(orphans(), ["alone", "self", "to"]);
+    let cut = home.json(["orphans", "--limit", "1"]);
+    assert_eq!((slugs(&cut["pages"]), &cut["truncated"]), (vec!["alone".into()], &true.into()));
+}
+
+#[test]
+fn tasks_are_listed_with_their_pages() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("projects/x", "- [ ] write\n- [x] read\n");
+    home.put("home", "---\ntitle: Home\n---\n\n# Home\n\n- [ ] buy milk\n```\n- [ ] code\n```\n");
+    let todos = home.json(["todos"]);
+    let rows = todos["todos"].as_array().unwrap();
+    let texts: Vec<&str> = rows.iter().map(|row| row["text"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["buy milk", "write"], "the last changed page is first");
+    // The line is that of the file, so that an editor can open it there.
+    let file = fs::read_to_string(rows[0]["path"].as_str().unwrap()).unwrap();
+    let line = rows[0]["line"].as_u64().unwrap() as usize;
+    assert_eq!(file.lines().nth(line - 1), Some("- [ ] buy milk"));
+
+    let printed = home.brain(["todos", "--prefix", "projects/"]).expect(0).stdout;
+    assert!(printed.contains("projects/x") && printed.contains("write"), "{printed}");
+    assert!(!printed.contains("milk") && !printed.contains("read"), "{printed}");
+    let done = home.brain(["todos", "--done", "-q"]).expect(0).stdout;
+    assert!(done.starts_with("projects/x:") && done.ends_with(": read\n"), "{done}");
+    let none = home.brain(["todos", "--prefix", "nowhere/"]).expect(0);
+    assert!(none.stdout.is_empty() && none.stderr.contains("no tasks"), "{none:?}");
+}

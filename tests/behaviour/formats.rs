@@ -1,0 +1,139 @@
+//! Formats of lists and graphs, parts of lists, hyperlinks, and slugs and passages in terminals.
+
+use std::fs;
+
+use brain_tests::TestHome;
+
+use crate::terminal::on_a_terminal;
+
+const LONG: &str = "meetings/2026/11/a-rather-long-name-of-a-meeting";
+
+fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("a", "---\ntitle: \"A, \\\"first\\\" | page\"\ntags: [x]\n---\nwalrus [[b]]\n");
+    home.put("b", "---\ntitle: B\n---\nwalrus\n\n- 2026-01-02 | met Ann\n");
+    (home, daemon)
+}
+
+#[test]
+fn listings_have_formats_for_programs() {
+    let (home, _daemon) = home_with_pages();
+    let out = |args: &[&str]| home.brain(args).expect(0).stdout;
+    let csv = out(&["list", "--sort", "slug", "--format", "csv"]);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines[0], "slug,source_id,title,type,tags,created_at,updated_at");
+    assert!(lines[1].starts_with("a,default,\"A, \"\"first\"\" | page\",note,x,20"), "{csv}");
+    let md = out(&["search", "walrus", "--format", "md"]);
+    assert!(md.starts_with("| slug | source_id | title |") && md.contains("\\| page"), "{md}");
+    assert_eq!(
+        out(&["timeline", "--format", "csv"]),
+        "date,slug,source_id,text,source\n2026-01-02,b,default,met Ann,\n"
+    );
+    assert_eq!(out(&["tags", "--format", "csv"]), "tag,pages\nx,1\n");
+    for listing in [
+        &["list"][..],
+        &["search", "walrus"],
+        &["timeline"],
+        &["links", "a"],
+        &["backlinks", "b"],
+        &["links", "--broken"],
+        &["tags"],
+        &["audit"],
+        &["orphans"],
+        &["todos"],
+    ] {
+        let json = out(&[listing, &["--format", "json"]].concat());
+        assert!(json.starts_with('{') && json.ends_with("}\n"), "{listing:?}: {json}");
+        assert!(!out(&[listing, &["--format", "csv"]].concat()).is_empty(), "{listing:?}");
+    }
+    assert_eq!(home.fault(["tags", "--format", "paths"], 2)["code"], "usage");
+}
+
+#[test]
+fn paths_are_those_of_files() {
+    let (home, _daemon) = home_with_pages();
+    for args in [&["list"][..], &["search", "walrus"], &["links", "a"], &["timeline"]] {
+        let paths = home.brain([args, &["--format", "paths"]].concat()).expect(0).stdout;
+        assert!(!paths.is_empty(), "{args:?}");
+        for path in paths.lines() {
+            assert!(fs::read_to_string(path).is_ok_and(|text| !text.is_empty()), "{path}");
+        }
+    }
+}
+
+#[test]
+fn people_turn_pages_by_numbers() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for slug in ["a", "b", "c", "d", "e"] {
+        home.put(slug, "walrus\n");
+    }
+    let part = |args: &[&str]| {
+        let run = home.brain([args, &["-q", "--limit", "2"]].concat()).expect(0);
+        run.stdout.split_whitespace().collect::<String>()
+    };
+    let listed = ["1", "2", "3", "4"].map(|n| part(&["list", "--sort", "slug", "--page", n]));
+    assert_eq!(listed, ["ab", "cd", "e", ""]);
+    let found = ["1", "2", "3"].map(|n| part(&["search", "walrus", "--page", n]));
+    let mut all: Vec<char> = found.concat().chars().collect();
+    all.sort_unstable();
+    assert_eq!(all, ['a', 'b', 'c', 'd', 'e']);
+    for command in [&["list"][..], &["search", "walrus"]] {
+        let run = home.brain([command, &["--limit", "2", "--page", "2"]].concat()).expect(0);
+        assert!(run.stderr.contains("--page 3"), "{run:?}");
+    }
+}
+
+#[test]
+fn a_graph_can_be_drawn() {
+    let (home, _daemon) = home_with_pages();
+    let graph = |format| home.brain(["graph", "a", "--format", format]).expect(0).stdout;
+    assert_eq!(
+        graph("dot"),
+        "digraph brain {\n  rankdir=LR;\n  \"a\" [label=\"A, \\\"first\\\" | page\"];\n  \
+         \"b\" [label=\"B\"];\n  \"a\" -> \"b\" [label=\"mentions\"];\n}\n"
+    );
+    assert_eq!(
+        graph("mermaid"),
+        "graph LR\n  n0[\"A, &quot;first&quot; | page\"]\n  n1[\"B\"]\n  \
+         n0 -->|\"mentions\"| n1\n"
+    );
+    assert!(graph("json").starts_with("{\"nodes\":"));
+}
+
+#[test]
+fn a_printed_page_ends_with_a_line_end() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.json(["capture", "Buy milk", "--slug", "milk"]);
+    assert!(home.brain(["get", "milk"]).expect(0).stdout.ends_with("Buy milk\n"));
+    assert!(home.json(["get", "milk"])["content"].as_str().unwrap().ends_with("Buy milk"));
+}
+
+#[test]
+fn a_terminal_shows_whole_slugs_plain_passages_and_links() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let text =
+        "Some **bold** words about [the sea](https://example.org/a/long/address). ".repeat(3);
+    home.put(LONG, &format!("---\ntitle: A title that is much too long for this\n---\n{text}The `walrus` [[people/ann|Ann]] saw.\n"));
+    let plain = [("FORCE_HYPERLINK", "0"), ("NO_COLOR", "1")];
+    for (columns, command) in [(60, &["list"][..]), (60, &["search", "walrus"]), (40, &["list"])] {
+        let Some((_, shown)) = on_a_terminal(&home, columns, &plain, command) else { return };
+        assert!(shown.contains(LONG), "{columns}: {shown}");
+        for line in shown.lines() {
+            assert!(line.chars().count() <= columns as usize || line.contains(LONG), "{shown}");
+        }
+    }
+    let Some((_, shown)) = on_a_terminal(&home, 60, &plain, &["search", "walrus"]) else { return };
+    let passage = shown.lines().find(|line| line.contains("walrus")).expect(&shown);
+    assert!(!passage.contains(['*', '`', '[', ']']), "{shown}");
+
+    let linked = [("FORCE_HYPERLINK", "1")];
+    let Some((_, shown)) = on_a_terminal(&home, 60, &linked, &["list"]) else { return };
+    assert!(
+        shown.contains("\u{1b}]8;;file://") && shown.contains(&format!("{LONG}.md")),
+        "{shown}"
+    );
+}

@@ -1,0 +1,53 @@
+//! `history` with the changes of each version, and `revert` to a time.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use brain_tests::TestHome;
+use serde_json::json;
+
+#[test]
+fn a_history_tells_when_and_how_much_changed() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "one\ntwo\n");
+    home.put("a", "one\nTWO\nthree\n");
+    home.json(["tags", "a", "--add", "x"]);
+    let versions = home.json(["history", "a"])["versions"].clone();
+    let lines = |version: usize| {
+        (versions[version]["lines_added"].clone(), versions[version]["lines_removed"].clone())
+    };
+    assert_eq!(lines(2), (json!(2), json!(0)));
+    assert_eq!(lines(1), (json!(2), json!(1)));
+    assert_eq!(lines(0).1, 0, "a tag removes no line");
+    let printed = home.brain(["history", "a"]).expect(0).stdout;
+    let written = versions[1]["written_at"].as_str().unwrap();
+    let row = printed.lines().find(|line| line.contains("+2 -1")).unwrap();
+    assert!(row.contains(&written[..19].replace('T', " ")), "to the second: {printed}");
+    assert!(row.contains("owner") && row.contains("put_page"), "who and how: {printed}");
+    let csv = home.brain(["history", "a", "--format", "csv"]).expect(0).stdout;
+    assert!(csv.lines().nth(2).unwrap().starts_with(&format!("2,{written},2,1,")), "{csv}");
+}
+
+#[test]
+fn a_page_is_reverted_to_a_time() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "first\n");
+    let first = home.json(["get", "a"])["updated_at"].as_str().unwrap().to_owned();
+    // A time without a fraction is a whole second.
+    sleep(Duration::from_millis(1100));
+    home.put("a", "second\n");
+
+    let early = home.fault(["revert", "a", "yesterday"], 4);
+    assert_eq!(early["code"], "unknown_version");
+    assert!(early["message"].as_str().unwrap().contains("its first one is of"), "{early}");
+    assert_eq!(home.fault(["revert", "a", "now"], 1)["code"], "conflict", "it is as now");
+    assert_eq!(home.fault(["revert", "a", "soon"], 2)["code"], "usage");
+
+    let second = first[..19].replace('T', " ");
+    assert_eq!(home.json(["revert", "a", &second])["version"], 3);
+    assert_eq!(home.json(["get", "a"])["body"], "first\n");
+    assert_eq!(home.json(["revert", "a", "2"])["version"], 4);
+    assert_eq!(home.json(["get", "a"])["body"], "second\n");
+}
