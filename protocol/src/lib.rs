@@ -75,6 +75,9 @@ pub const VERSION: &str = "0.1.0.0";
 /// versioning.
 pub const PROTOCOL: u16 = 10;
 
+/// The skill that tells agents how to use brain: a `SKILL.md` with frontmatter.
+pub const SKILL: &str = include_str!("SKILL.md");
+
 /// Maximum size of a page's content: 5 MB (decimal) in UTF-8.
 pub const MAX_CONTENT: usize = 5_000_000;
 

@@ -183,6 +183,8 @@ pub enum Origin {
     Agent(Option<String>),
     /// An editor that `brain edit` opened.
     Editor,
+    /// A program, over HTTP.
+    Http,
 }
 
 /// `brain put`: stores a page under a slug.

@@ -390,6 +390,7 @@ fn the_openapi_document_matches_the_served_paths() {
             "/ingest",
             "/search",
             "/pages/{slug}",
+            "/pages/{slug}/append",
             "/token",
             "/revoke",
             "/authorize",

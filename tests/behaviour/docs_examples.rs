@@ -357,7 +357,7 @@ fn every_example_of_mcp_is_correct() {
         assert!(text.contains(&format!("`{}`", prompt["name"].as_str().unwrap())), "{prompt}");
     }
     // Methods of missing capabilities do not exist.
-    for method in ["resources/subscribe", "logging/setLevel", "tasks/list", "skills/list"] {
+    for method in ["resources/subscribe", "logging/setLevel", "tasks/list"] {
         let answer = writer.ask(method, json!({ "uri": "brain://page/x", "level": "info" }));
         assert_eq!(answer["error"]["code"], -32601, "{method}: {answer}");
     }

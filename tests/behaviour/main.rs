@@ -67,6 +67,7 @@ mod links;
 mod list;
 mod local_model;
 mod lost_store;
+mod mcp_agents;
 mod mcp_attacks;
 mod mcp_read;
 mod mcp_resources;

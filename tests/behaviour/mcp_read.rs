@@ -310,7 +310,7 @@ fn large_answers_are_cut_and_can_be_continued() {
     for round in 0.. {
         assert!(round < 20, "it does not end");
         let part = fixture
-            .get(json!({ "slug": "big/line", "start_line": place.0, "skip_chars": place.1 }));
+            .get(json!({ "slug": "big/line", "start_line": place.0, "skip_chars": place.1, "max_chars": 80_000 }));
         let length = part.to_string().len();
         assert!(
             length <= MAX_ANSWER_BYTES && (round > 0 || length > MAX_ANSWER_BYTES - 5_000),
@@ -331,7 +331,7 @@ fn large_answers_are_cut_and_can_be_continued() {
     assert!(body.len() > 4_000_000);
     fixture.home.put("big/page", &body);
     let part = fixture.get(
-        json!({ "slug": "big/page", "include": "links,backlinks,timeline,frontmatter,versions" }),
+        json!({ "slug": "big/page", "include": "links,backlinks,timeline,frontmatter,versions", "max_chars": 80_000 }),
     );
     let length = part.to_string().len();
     assert!(length <= MAX_ANSWER_BYTES && length > MAX_ANSWER_BYTES - 5_000, "{length}");

@@ -8,14 +8,16 @@ use tiktoken_rs::CoreBPE;
 /// The largest allowed cost of the whole list, in tokens.
 const MAX_TOKENS: usize = 4_000;
 /// The reading tools, in the order of the list.
-const READING_TOOLS: [&str; 9] = [
+const READING_TOOLS: [&str; 11] = [
     "search",
     "fetch",
     "query",
     "get_page",
     "list_pages",
+    "list_tags",
     "get_links",
     "get_timeline",
+    "diff_page",
     "collector_digest",
     "brain_status",
 ];

@@ -516,8 +516,7 @@ fn an_agents_capture_cannot_claim_another_origin() {
     let frontmatter =
         fixture.home.get(text(&done, "slug"))["frontmatter"].as_str().unwrap().to_owned();
     let parsed = Frontmatter::parse(&frontmatter).unwrap();
-    for (key, value) in
-        [("captured_via", "mcp:put_page"), ("ingested_via", "mcp"), ("mood", "good")]
+    for (key, value) in [("captured_via", "mcp:capture"), ("ingested_via", "mcp"), ("mood", "good")]
     {
         assert_eq!(parsed.get(key).as_deref(), Some(value), "{frontmatter}");
     }

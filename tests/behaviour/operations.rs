@@ -4,7 +4,7 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 40] = [
+const COMMANDS: [&str; 41] = [
     "capture",
     "put",
     "edit",
@@ -43,6 +43,7 @@ const COMMANDS: [&str; 40] = [
     "status",
     "stop",
     "serve",
+    "skill",
     "completions",
     "man",
 ];

@@ -1,4 +1,5 @@
-//! `GET /search` and `GET /pages/{slug}`, for scripts and phones, and the start page.
+//! `GET /search`, `GET /pages/{slug}` and `POST /pages/{slug}/append`, for scripts and phones, and
+//! the start page.
 
 use brain_tests::TestHome;
 use brain_tests::http::{Answer, call, get};
@@ -58,14 +59,17 @@ fn a_token_reads_only_its_sources_and_scopes() {
     std::fs::create_dir_all(&notes).unwrap();
     std::fs::write(notes.join("plan.md"), "# Plan\n\nA zeppelin for the office.\n").unwrap();
     home.brain(["sources", "add", "work", "--path", notes.to_str().unwrap()]).expect(0);
-    home.brain(["sync"]).expect(0);
+    home.brain(["sync", "--all"]).expect(0);
+    let file = home.json(["get", "plan", "--source", "work"]);
+    assert!(file["source_uri"].as_str().unwrap().starts_with("file:"), "{file}");
     home.put("secret", "# Secret\n\nA zeppelin in the garden.\n");
 
     let work = home.token("work", "read", &["work"]);
     let found = read(&home, &work, "/search?q=zeppelin", "*/*").expect(200).json();
     assert_eq!(found["hits"].as_array().unwrap().len(), 1, "{found}");
     assert_eq!(found["hits"][0]["slug"], "plan");
-    let _ = read(&home, &work, "/pages/work:plan", "*/*").expect(200);
+    let plan = read(&home, &work, "/pages/work:plan", "*/*").expect(200);
+    assert!(!plan.text().contains(notes.to_str().unwrap()), "no path on this machine: {plan:?}");
     for hidden in ["/pages/default:secret", "/pages/secret"] {
         let refused = read(&home, &work, hidden, "*/*");
         assert!(matches!(refused.status, 400 | 403 | 404), "{refused:?}");
@@ -134,4 +138,59 @@ fn the_start_page_tells_what_is_here_on_this_machine_only() {
     }
     assert!(!html.to_lowercase().contains("secret"), "{html}");
     let _ = get(home.http_public(), "/").expect(404);
+}
+
+/// Sends `POST` with a token.
+fn post(home: &TestHome, token: &str, path: &str, kind: &str, body: &str) -> Answer {
+    let bearer = format!("Bearer {token}");
+    let fields = [("Authorization", bearer.as_str()), ("Content-Type", kind)];
+    call(home.http_local(), "POST", path, &fields, body.as_bytes())
+}
+
+#[test]
+fn a_phone_adds_lines_to_a_page() {
+    let mut home = TestHome::new();
+    home.env.push(("BRAIN_INGEST_DAILY_PAGES".into(), "4".into()));
+    let _daemon = home.daemon();
+    home.put("lists/shopping", "# Shopping\n\n## Today\n\n- bread\n\n## Later\n\n- paint\n");
+    let phone = home.token("phone", "write", &["default"]);
+    let path = "/pages/lists/shopping/append";
+    let body = || home.get("lists/shopping")["body"].as_str().unwrap().to_owned();
+
+    let added = post(&home, &phone, path, "text/plain", "- brushes").expect(200).json();
+    assert_eq!((&added["slug"], &added["version"]), (&"lists/shopping".into(), &2.into()));
+    assert!(added.get("path").is_none(), "no path on this machine: {added}");
+    assert!(body().ends_with("- paint\n- brushes\n"), "{}", body());
+    let encoded = "/pages/lists%2Fshopping/append?section=Today";
+    let json = "application/json; charset=utf-8";
+    let _ = post(&home, &phone, encoded, json, r#"{"text": "- milk"}"#).expect(200);
+    assert!(body().contains("- bread\n- milk\n"), "{}", body());
+    // Text of a program is text from outside.
+    let found = read(&home, &phone, "/search?q=brushes&format=md", "*/*").expect(200);
+    assert!(found.text().contains("(from outside)"), "{}", found.text());
+
+    for (path, kind, body, status, error) in [
+        ("/pages/none/append", "text/plain", "x", 404, "not_found"),
+        ("/pages/lists/shopping/append?section=Never", "text/plain", "x", 404, "not_found"),
+        ("/pages/lists/shopping/append?at=1", "text/plain", "x", 400, "invalid_request"),
+        (path, "text/plain", " ", 400, "empty_body"),
+        (path, "application/json", "{", 400, "invalid_json"),
+        (path, "application/json", r#"{"txt": "x"}"#, 400, "invalid_request"),
+        (path, "text/html", "<p>x", 415, "unsupported_content_type"),
+        ("/pages/lists/shopping", "text/plain", "x", 405, "method_not_allowed"),
+    ] {
+        let refused = post(&home, &phone, path, kind, body).expect(status);
+        assert_eq!(refused.error(), error, "{path} {kind} {body}");
+    }
+    let reader = home.token("reader", "read", &[]);
+    let refused = post(&home, &reader, path, "text/plain", "x").expect(403);
+    assert_eq!(refused.error(), "insufficient_scope");
+    assert!(!body().contains('x'), "a refused text is nowhere: {}", body());
+
+    // Only text that was added counts for the quota.
+    for n in 3..=4 {
+        let _ = post(&home, &phone, path, "text/plain", &format!("- item {n}")).expect(200);
+    }
+    let refused = post(&home, &phone, path, "text/plain", "- one more").expect(429);
+    assert_eq!(refused.error(), "quota_exceeded");
 }

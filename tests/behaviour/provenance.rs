@@ -432,7 +432,7 @@ fn claims_of_an_ai_client_are_ignored() {
         assert!(page.frontmatter.contains("source_uri: mcp:ai"), "{}", page.frontmatter);
     }
     let parsed = Frontmatter::parse(&fixture.get(captured.slug.as_str()).frontmatter).unwrap();
-    assert_eq!(parsed.get("captured_via").as_deref(), Some("mcp:put_page"));
+    assert_eq!(parsed.get("captured_via").as_deref(), Some("mcp:capture"));
     check_all(&fixture);
 }
 

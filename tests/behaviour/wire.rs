@@ -298,6 +298,7 @@ fn the_bytes_of_faults_events_and_small_enums_do_not_change() {
         ("agent", Origin::Agent(None)),
         ("agent_with_uri", Origin::Agent(Some("https://e.org".into()))),
         ("editor", Origin::Editor),
+        ("http", Origin::Http),
     ];
     assert_bytes("origin.hex", &origins);
     let expects = [

@@ -82,7 +82,7 @@ fn install_path(shell: Shell) -> Result<(PathBuf, Option<String>), Fault> {
 }
 
 /// Writes a file atomically.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
     let temporary = path.with_extension("brain-new");
     let result = path
         .parent()

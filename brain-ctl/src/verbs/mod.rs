@@ -32,6 +32,7 @@ mod put;
 mod search;
 mod serve;
 mod service;
+mod skill;
 mod sources;
 mod status;
 mod steps;
@@ -90,6 +91,7 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<status::Stop>(),
     Row::of::<serve::Serve>(),
     Row::of::<mcp::Mcp>(),
+    Row::of::<skill::Skill>(),
     Row::of::<service::Service>(),
     Row::of::<doctor::Doctor>(),
     Row::of::<model::Model>(),

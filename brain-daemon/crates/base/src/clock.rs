@@ -43,6 +43,16 @@ pub fn day(ms: i64) -> String {
     }
 }
 
+/// Formats Unix milliseconds as RFC 3339 with the offset and the name of this machine's time zone:
+/// `2026-11-21T11:30:45+01:00[Europe/Berlin]`.
+#[must_use]
+pub fn local_time(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(t) => format!("{:.0}", t.to_zoned(TimeZone::system())),
+        Err(_) => rfc3339(ms),
+    }
+}
+
 /// Parses a UTC day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
 ///
 /// For a day, returns its first millisecond, or its last one if `end` is set.

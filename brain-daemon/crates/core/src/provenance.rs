@@ -168,6 +168,11 @@ pub(crate) fn marked_lines(marks: &[LineMark]) -> Vec<MarkedLines> {
 }
 
 impl IngestRoute {
+    /// Returns `captured_via` of a page that was captured by this route.
+    pub(crate) fn captured_via(&self) -> &'static str {
+        if self.kind == MCP.kind { "mcp:capture" } else { self.kind }
+    }
+
     /// Returns whether texts of this route have an author other than the owner.
     fn is_outside(&self) -> bool {
         !OWNER_KINDS.contains(&self.kind)

@@ -64,6 +64,18 @@ impl SearchService {
         Self { store, index, clock, embedding, files }
     }
 
+    /// Returns whether a search of `caller` may miss pages at the moment, because the index is
+    /// incomplete.
+    #[must_use]
+    pub fn is_degraded(&self, caller: &Caller) -> bool {
+        let sources = match caller.visibility() {
+            Visibility::All => None,
+            Visibility::Only(sources) => Some(sources),
+        };
+        self.index.degraded_for(caller).is_some()
+            || self.index.catching_up(sources.as_deref()).is_some()
+    }
+
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
         let began = Instant::now();
         if request.query.trim().is_empty() {

@@ -223,17 +223,12 @@ impl SourceService {
         default: bool,
     ) -> Result<SourceRow, Fault> {
         let dir = self.source_dir(record);
-        let mut pages = 0;
-        reader.in_order((id.as_str(), ""), |(of, _, _)| {
-            pages += u64::from(of == *id);
-            Ok(of == *id)
-        })?;
         let mark = record.synced.as_ref();
         Ok(SourceRow {
             source_id: id.clone(),
             default,
             git: dir.ancestors().any(|d| d.join(".git").exists()),
-            pages,
+            pages: reader.count_pages(id)?,
             added_at: rfc3339(record.created_at),
             synced_at: mark.map(|mark| rfc3339(mark.at)),
             problem: self.unusable(record).or_else(|| mark.and_then(|mark| mark.problem.clone())),

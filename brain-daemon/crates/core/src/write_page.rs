@@ -2,7 +2,7 @@
 
 use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, SourceId};
 
-use crate::provenance::{IngestRoute, MAX_URI, MCP, is_uri, write_provenance};
+use crate::provenance::{IngestRoute, MAX_URI, MCP, WEBHOOK, is_uri, write_provenance};
 use brain_base::caller::Caller;
 use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
 use brain_store::{
@@ -21,6 +21,7 @@ pub(crate) fn origin_uri(origin: &Origin, caller: &Caller) -> String {
     match origin {
         Origin::Agent(Some(uri)) => uri.clone(),
         Origin::Agent(None) => format!("mcp:{}", caller.name),
+        Origin::Http => format!("webhook:{}", caller.name),
         Origin::Argument => "cli:argument".into(),
         Origin::Stdin => "cli:stdin".into(),
         Origin::Editor => "cli:editor".into(),
@@ -45,13 +46,14 @@ pub(crate) fn check_origin(origin: &Origin) -> Result<(), Fault> {
 }
 
 /// Returns the route of content with this origin. `command_line` is the route of everything that
-/// is not from an AI client.
+/// is neither from an AI client nor from a program.
 pub(crate) fn origin_route(
     origin: &Origin,
     command_line: &'static IngestRoute,
 ) -> &'static IngestRoute {
     match origin {
         Origin::Agent(_) => &MCP,
+        Origin::Http => &WEBHOOK,
         Origin::Argument | Origin::Stdin | Origin::File(_) | Origin::Editor => command_line,
     }
 }
@@ -100,7 +102,7 @@ pub(crate) fn origin_label(origin: &Origin) -> String {
         Origin::Argument => "the argument".into(),
         Origin::Stdin => "standard input".into(),
         Origin::File(path) => path.clone(),
-        Origin::Agent(_) => "the content".into(),
+        Origin::Agent(_) | Origin::Http => "the content".into(),
         Origin::Editor => "the text".into(),
     }
 }

@@ -328,7 +328,7 @@ fn is_invisible_control(c: char) -> bool {
 
 /// Returns the media type of the body (RFC 9110 section 8.3.1). Of its parameters, only `charset`
 /// matters.
-fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
+pub(super) fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
     const SUPPORTED: &str = "send text/plain, text/markdown, text/html or application/json";
     let unsupported = |message: String, hint: &str| {
         HttpError::from(Fault::new(FaultCode::UnsupportedContentType, message).hint(hint))
@@ -378,7 +378,11 @@ fn media_type(headers: &HeaderMap) -> Result<MediaType, HttpError> {
 }
 
 /// Reads the whole body, up to `max` bytes. A larger `Content-Length` is refused at once.
-async fn read_body(headers: &HeaderMap, body: Body, max: usize) -> Result<Vec<u8>, HttpError> {
+pub(super) async fn read_body(
+    headers: &HeaderMap,
+    body: Body,
+    max: usize,
+) -> Result<Vec<u8>, HttpError> {
     let too_large = || {
         let fault = Fault::new(FaultCode::TooLarge, format!("the body has more than {max} bytes"));
         HttpError::from(fault.hint(if max as u64 >= MAX_BODY {

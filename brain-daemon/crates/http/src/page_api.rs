@@ -1,28 +1,29 @@
-//! `GET /search` and `GET /pages/{slug}`, for scripts and phones.
+//! `GET /search`, `GET /pages/{slug}` and `POST /pages/{slug}/append`, for scripts and phones.
 //!
 //! Answers are JSON as `brain --json` prints it, or markdown. The rate limit, the scopes and the
 //! sources of the token apply as on `/mcp`.
 
 use axum::Json;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use brain_protocol::{
-    Fault, FaultCode, Get, Hit, Hits, MAX_HITS, NameError, Operation, Page, PageRef, Search, Slug,
-    SourceId, TrustLevel,
+    Append, Fault, FaultCode, Get, Hit, Hits, MAX_HITS, NameError, Operation, Origin, Page,
+    PageRef, Search, Slug, SourceId, TrustLevel,
 };
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::auth::{self, Resource};
 use super::http_error::ErrorBody;
-use super::ingest::AuthErrors;
-use super::{AppState, HttpError};
+use super::ingest::{self, AuthErrors};
+use super::{AppState, HttpError, body};
 use brain_base::caller::Caller;
+use brain_page::MediaType;
 
 /// The route of a page. A slug has slashes, which a parameter of OpenAPI cannot have, so the
 /// document has [`DOCUMENTED_PATH`].
@@ -30,6 +31,8 @@ pub(super) const PATH: &str = "/pages/{*slug}";
 /// The path of a page in the document, in logs and in the audit.
 pub(super) const DOCUMENTED_PATH: &str = "/pages/{slug}";
 
+/// What follows the slug in the path of an append.
+const APPEND: &str = "/append";
 /// Search results if the request does not say how many.
 const DEFAULT_LIMIT: u32 = 10;
 /// The media type of pages.
@@ -37,14 +40,14 @@ const MARKDOWN: &str = "text/markdown";
 
 /// The operations whose routes are not the paths of the document.
 #[derive(OpenApi)]
-#[openapi(paths(read_page))]
+#[openapi(paths(read_page, append))]
 struct PageDocument;
 
 /// Returns the routes of this module.
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(PageDocument::openapi())
         .routes(routes!(search))
-        .route(PATH, get(read_page))
+        .route(PATH, get(read_page).post(append))
 }
 
 /// The form of an answer.
@@ -101,6 +104,40 @@ struct PageParameters {
     format: Option<Format>,
 }
 
+/// Where to add text.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct AppendParameters {
+    /// The heading of the section; the end of the page if absent.
+    #[param(nullable = false)]
+    section: Option<String>,
+}
+
+/// Text to add, as JSON.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AppendBody {
+    /// The text.
+    #[schema(example = "- Ask Ann about the budget")]
+    text: String,
+}
+
+/// The page that text was added to.
+#[derive(Serialize, ToSchema)]
+struct Appended {
+    #[schema(value_type = String, example = "people/ada-lovelace")]
+    slug: Slug,
+    #[schema(value_type = String)]
+    source_id: SourceId,
+    /// Its version.
+    version: u32,
+    /// The SHA-256 of its text, in lower-case hex.
+    content_hash: String,
+    /// Warnings for the user.
+    warnings: Vec<String>,
+}
+
 /// Finds pages. Only pages of the token's sources are found.
 #[utoipa::path(
     get,
@@ -153,7 +190,13 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
         until: given.until,
         ..Search::default()
     };
-    let found = app.ask(caller, search).await?;
+    let mut found = app.ask(caller, search).await?;
+    found.hits.iter_mut().for_each(|hit| remove_local_path(&mut hit.source_uri));
+    if found.degraded.is_some() {
+        // The cause is shown to the owner only.
+        let why = "the index is incomplete at the moment: pages may be missing; try again later";
+        found.degraded = Some(why.into());
+    }
     Ok(match format {
         Format::Json => Json(found).into_response(),
         Format::Md => markdown(list(&found)),
@@ -210,11 +253,120 @@ async fn read_page(
     let caller = admit::<Get>(&app, &request)?;
     let given: PageParameters = query(request.uri())?;
     let format = format(given.format, request.headers());
-    let page = app.ask(caller, Get { page: parse_page(&name)?, version: given.version }).await?;
+    let mut page =
+        app.ask(caller, Get { page: parse_page(&name)?, version: given.version }).await?;
+    remove_local_path(&mut page.source_uri);
     Ok(match format {
         Format::Json => Json(page).into_response(),
         Format::Md => markdown(page.content),
     })
+}
+
+/// Adds text to the end of a page or of one of its sections. The page must exist.
+#[utoipa::path(
+    post,
+    path = "/pages/{slug}/append",
+    tag = "pages",
+    security(("bearer" = ["write"])),
+    params(
+        (
+            "slug" = String,
+            Path,
+            description = "`slug` or `source:slug`",
+            example = "people/ada-lovelace"
+        ),
+        AppendParameters
+    ),
+    request_body(
+        description = "UTF-8, at most 1 MiB (`ingest.max_bytes`)",
+        content(
+            (String = "text/plain", example = "- Ask Ann about the budget"),
+            (String = "text/markdown"),
+            (AppendBody = "application/json"),
+        )
+    ),
+    responses(
+        (status = 200, description = "The text is in the page", body = Appended),
+        (
+            status = 400,
+            description = "`empty_body`, `invalid_encoding`, `invalid_json`, `invalid_slug`, \
+                `invalid_source`, `invalid_request`",
+            body = ErrorBody
+        ),
+        AuthErrors,
+        (
+            status = 404,
+            description = "`not_found`: no such page in the token's sources, or no such section",
+            body = ErrorBody
+        ),
+        (status = 413, description = "`too_large`", body = ErrorBody),
+        (status = 415, description = "`unsupported_content_type`", body = ErrorBody),
+        (
+            status = 429,
+            description = "`rate_limited`, `quota_exceeded`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
+        (
+            status = 503,
+            description = "`busy`, `stopping`, `disk_full`",
+            body = ErrorBody,
+            headers(("Retry-After" = u64, description = "Seconds to wait"))
+        ),
+    )
+)]
+async fn append(
+    State(app): State<AppState>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Json<Appended>, HttpError> {
+    let caller = admit::<Append>(&app, &request)?;
+    let Some(name) = name.strip_suffix(APPEND) else {
+        let message = "a page has no POST; add text with POST /pages/{slug}/append";
+        return Err(HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+            .with(header::ALLOW, HeaderValue::from_static("GET")));
+    };
+    app.shared.quota.check(&caller.name, app.brain.now())?;
+    let (parts, sent) = request.into_parts();
+    let AppendParameters { section } = query(&parts.uri)?;
+    let page = parse_page(name)?;
+    let media_type = ingest::media_type(&parts.headers)?;
+    let max = app.brain.config().ingest.max_bytes;
+    let bytes = ingest::read_body(&parts.headers, sent, max).await?;
+    let content = match media_type {
+        MediaType::Plain | MediaType::Markdown => bytes,
+        MediaType::Json => json_text(&bytes)?.into_bytes(),
+        MediaType::Html => {
+            let message = "HTML cannot be added to a page";
+            return Err(Fault::new(FaultCode::UnsupportedContentType, message)
+                .hint("send text/plain, text/markdown or application/json")
+                .into());
+        }
+    };
+    let (client, size, now) = (caller.name.clone(), content.len(), app.brain.now());
+    app.shared.quota.charge(&client, size, now)?;
+    let appended = app.ask(caller, Append { page, content, origin: Origin::Http, section }).await;
+    if appended.is_err() {
+        app.shared.quota.refund(&client, size, now);
+    }
+    let written = appended?;
+    Ok(Json(Appended {
+        slug: written.slug,
+        source_id: written.source_id,
+        version: written.version,
+        content_hash: written.content_hash,
+        warnings: written.warnings,
+    }))
+}
+
+/// Returns the text of a JSON body.
+fn json_text(bytes: &[u8]) -> Result<String, HttpError> {
+    let sent: AppendBody =
+        serde_json::from_slice(bytes).map_err(|error| match error.is_data() {
+            true => invalid(format!("the body must be an object with \"text\": {error}")),
+            false => body::not_json(&error),
+        })?;
+    Ok(sent.text)
 }
 
 /// Returns the caller of a request for the operation `O`.
@@ -272,6 +424,13 @@ fn invalid(message: String) -> HttpError {
     Fault::new(FaultCode::InvalidRequest, message).into()
 }
 
+/// Removes a path on this machine, which is of no use elsewhere.
+fn remove_local_path(source_uri: &mut Option<String>) {
+    if source_uri.as_deref().is_some_and(|uri| uri.starts_with("file:")) {
+        *source_uri = None;
+    }
+}
+
 /// Returns a response of markdown.
 fn markdown(text: String) -> Response {
     let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
@@ -294,7 +453,7 @@ fn list(found: &Hits) -> String {
         text.push_str("No pages found.\n");
     }
     if let Some(why) = &found.degraded {
-        text.push_str(&format!("\nPages may be missing: {}\n", escape(why)));
+        text.push_str(&format!("\n{why}\n"));
     }
     text
 }

@@ -53,6 +53,7 @@ fn body() -> Markup {
         ul {
             li { code { "GET /search?q=WORDS" } " finds pages" }
             li { code { "GET /pages/SLUG" } " reads a page, as JSON or markdown" }
+            li { code { "POST /pages/SLUG/append" } " adds text to a page" }
             li { code { "POST /ingest" } " adds a page" }
         }
         p {

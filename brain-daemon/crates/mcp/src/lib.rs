@@ -11,11 +11,13 @@ mod arguments;
 mod cursor;
 mod errors;
 mod line_transport;
+mod names;
 mod page_address;
 mod prompts;
 mod resources;
 mod schema;
 mod serve;
+mod skill;
 mod suggestions;
 mod tool;
 mod tools;
@@ -32,9 +34,10 @@ use brain_protocol::{Fault, FaultCode, Operation, SourceId, VERSION};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, Tool,
+    GetSkillRequestParams, GetSkillResult, Implementation, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListSkillsResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -61,9 +64,10 @@ const LIST_TTL_MS: u64 = 300_000;
 const MAX_QUOTED: usize = 60;
 /// The methods of every revision of MCP, with the shape of their `params`. rmcp reports a request
 /// whose `params` have another shape as an unknown method.
-const METHODS: [(&str, &str); 4] = [
+const METHODS: [(&str, &str); 5] = [
     ("tools/call", "\"name\", a string, and \"arguments\", an object"),
     ("resources/read", "\"uri\", a string"),
+    ("skills/get", "\"uri\", a string"),
     ("prompts/get", "\"name\", a string, and \"arguments\", an object"),
     ("completion/complete", "\"ref\" and \"argument\", two objects"),
 ];
@@ -162,6 +166,7 @@ impl ServerHandler for Server {
             .enable_resources()
             .enable_prompts()
             .enable_completions()
+            .enable_skills()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("brain", VERSION).with_title("brain"))
@@ -224,6 +229,22 @@ impl ServerHandler for Server {
             .block(&context, move |context| resources::read(context, &request.uri))
             .await??
             .into())
+    }
+
+    async fn list_skills(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListSkillsResult, ErrorData> {
+        Ok(skill::list())
+    }
+
+    async fn get_skill(
+        &self,
+        request: GetSkillRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetSkillResult, ErrorData> {
+        skill::get(&request.uri)
     }
 
     async fn list_prompts(

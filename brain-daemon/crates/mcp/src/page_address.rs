@@ -50,7 +50,15 @@ pub(super) fn parse(text: &str) -> Result<PageAddress, Fault> {
 /// # Errors
 /// Like [`parse`], and `invalid_request` if the address names a section.
 pub(super) fn parse_page(text: &str) -> Result<PageRef, Fault> {
-    let PageAddress { page, section } = parse(text)?;
+    whole_page(parse(text)?)
+}
+
+/// Returns the page of an address.
+///
+/// # Errors
+/// `invalid_request` if the address names a section.
+pub(super) fn whole_page(address: PageAddress) -> Result<PageRef, Fault> {
+    let PageAddress { page, section } = address;
     match section {
         None => Ok(page),
         Some(section) => Err(Fault::new(

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::answer::shorten;
 use super::trust::{self, Trust};
-use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts};
+use super::{LIST_TTL_MS, MAX_QUOTED, ToolContext, page_address, prompts, skill};
 
 /// The template of URIs (RFC 6570: `+` keeps slashes).
 const TEMPLATE: &str = "brain://page/{+slug}";
@@ -67,11 +67,14 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     result
 }
 
-/// Reads the page at `uri`.
+/// Reads the page at `uri`, or the skill.
 ///
 /// # Errors
 /// -32602 with the URI if the caller can see no such page (MCP 2026-07-28, "Resources").
 pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+    if uri == skill::URI {
+        return Ok(skill::read());
+    }
     let page = page(context, uri).map_err(|fault| {
         let code = fault.code.as_str();
         let mut error = to_error_data(fault);

@@ -15,8 +15,8 @@ pub(super) fn of_arguments<T: JsonSchema>() -> Arc<JsonObject> {
     flat_schema::<T>(SchemaSettings::draft2020_12().for_deserialize(), true)
 }
 
-/// Returns the schema of a tool's answer, without descriptions: every list of tools contains it,
-/// and names suffice.
+/// Returns the schema of a tool's answer, without descriptions, values of enumerations, and which
+/// fields are always there: every list of tools contains it, and names and types suffice.
 pub(super) fn of_answer<T: JsonSchema>() -> Arc<JsonObject> {
     flat_schema::<T>(SchemaSettings::draft2020_12().for_serialize(), false)
 }
@@ -39,8 +39,9 @@ fn strip(schema: &mut Value, has_descriptions: bool) {
         object.remove(name);
     }
     if !has_descriptions {
-        object.remove("description");
-        object.remove("minimum");
+        for name in ["description", "minimum", "required"] {
+            object.remove(name);
+        }
     }
     if object
         .get("default")
@@ -61,6 +62,14 @@ fn strip(schema: &mut Value, has_descriptions: bool) {
     }
     flatten_optional(object);
     flatten_enum(object);
+    if !has_descriptions {
+        object.remove("enum");
+        // A list of plain values.
+        let is_plain = |items: &Value| items.get("properties").is_none();
+        if object.get("items").is_some_and(is_plain) {
+            object.remove("items");
+        }
+    }
     for (name, subschema) in object.iter_mut() {
         match (name.as_str(), subschema) {
             ("properties", Value::Object(properties)) => {
@@ -180,14 +189,12 @@ mod tests {
 
     #[test]
     fn schemas_of_answers_are_names_and_types() {
-        let colors = json!(["dark_blue", "green"]);
         let expected = json!({
             "type": "object",
             "properties": {
                 "line": { "type": "integer" },
-                "colors": { "type": "array", "items": { "type": "string", "enum": colors } },
+                "colors": { "type": "array" },
             },
-            "required": ["colors"],
         });
         assert_eq!(Value::Object((*of_answer::<Answer>()).clone()), expected);
     }

@@ -41,6 +41,26 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns the number of active pages of a source, if the caller can see it. Reads no page.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn count_pages(&self, source: &SourceId) -> Result<u64, StoreError> {
+        if !self.view.shows(source.as_str()) {
+            return Ok(0);
+        }
+        // Every active page has one row by its type.
+        let first = (source.as_str(), "", 0);
+        let mut count = 0;
+        for row in self.table(t::TYPES)?.range(first..)? {
+            if row?.0.value().0 != source.as_str() {
+                break;
+            }
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// Calls `each` with active pages behind the key `after`, ordered by source and slug. Stops
     /// when it returns `false`.
     ///

@@ -237,7 +237,7 @@ impl CaptureInput {
     fn new_page(&self, slug: Slug, former: Option<FormerPage>) -> Result<NewCapture, Fault> {
         let mut document = self.document.clone();
         let via = document.frontmatter.get("captured_via");
-        if !self.is_by_hand() && via.is_some_and(|via| via != self.route.kind) {
+        if !self.is_by_hand() && via.is_some_and(|via| via != self.route.captured_via()) {
             // A program cannot choose the route of its text.
             move_to_received(&mut document.frontmatter, &["captured_via"]);
         }
@@ -264,7 +264,8 @@ impl CaptureInput {
         former: Option<FormerPage>,
     ) -> Result<NewCapture, Fault> {
         let now = rfc3339(self.now);
-        let mut keys = vec![("captured_at", now.as_str()), ("captured_via", self.route.kind)];
+        let mut keys =
+            vec![("captured_at", now.as_str()), ("captured_via", self.route.captured_via())];
         keys.retain(|(key, _)| document.frontmatter.get(key).is_none());
         document.frontmatter.set_all(&keys);
         let captured_at = document.frontmatter.get("captured_at");

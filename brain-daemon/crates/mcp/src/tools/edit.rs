@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
 use crate::trust;
-use crate::{ToolContext, page_address};
+use crate::{ToolContext, names};
 use brain_core::INGEST_KEYS;
 use brain_page::{self as page, Document, EditError, Frontmatter, TimelineEntry};
 
@@ -80,7 +80,7 @@ impl ToolCall for EditPage {
     type Output = EditOutput;
 
     fn call(mut self, context: &ToolContext) -> Result<EditOutput, Fault> {
-        let address = page_address::parse(&self.slug)?;
+        let address = names::find(context, &self.slug)?;
         if let Some(section) = address.section {
             self.section.get_or_insert(section);
         }
@@ -212,7 +212,7 @@ impl ToolCall for AddTimelineEntry {
             text: trimmed(self.text),
             source: self.source.map(trimmed).filter(|source| !source.is_empty()),
         };
-        rewrite(context, &page_address::parse_page(&self.slug)?, None, |mut it| {
+        rewrite(context, &names::find_page(context, &self.slug)?, None, |mut it| {
             let added = page::add_timeline_entry(&it.body, &entry)
                 .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
             Ok(added.map(|body| {

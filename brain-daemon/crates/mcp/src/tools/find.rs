@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use brain_protocol::{Fault, FaultCode, Hit, Hits, Operation as _, OperationInfo};
+use brain_protocol::{Fault, FaultCode, Get, Hit, Hits, Operation as _, OperationInfo, PageRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::read::{MAX_TITLE, MAX_TYPE, TextSelection, select_text};
+use super::read::{MAX_TITLE, MAX_TYPE, TextSelection, select_text, shorten_tags};
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::{MAX_FRAME, Trust, origin};
-use crate::{ToolContext, page_address, suggestions};
+use crate::{ToolContext, names, page_address};
 use brain_page::page_url;
 
 /// Results of one search.
@@ -21,6 +21,11 @@ const MAX_QUERY_RESULTS: usize = 200;
 /// How many more matches to request than a page of results needs. A cursor finds its position again
 /// if at most this many new matches precede the position.
 const CURSOR_SLACK: usize = 10;
+/// The maximum number of lines of a passage in detailed results.
+const MAX_PASSAGE_LINES: usize = 20;
+/// The maximum size of a passage, and of all passages together, in bytes of JSON.
+const MAX_PASSAGE: usize = 1_500;
+const MAX_PASSAGES: usize = 24_000;
 
 /// The search of connectors: one argument, ids to fetch. Their contract allows no other.
 #[derive(Deserialize, JsonSchema)]
@@ -111,8 +116,8 @@ impl ToolCall for Fetch {
     type Output = FetchOutput;
 
     fn call(self, context: &ToolContext) -> Result<FetchOutput, Fault> {
-        let address = page_address::parse(&self.id)?;
-        let page = suggestions::read_page(context, &address.page)?;
+        let address = names::find(context, &self.id)?;
+        let page = names::read_page(context, &address.page)?;
         let name = context.page_name(&page.source_id, &page.slug)?;
         let trust = Trust::from(page.trust);
         let metadata = BTreeMap::from([
@@ -180,7 +185,7 @@ enum Format {
     /// What is needed to choose a result.
     #[default]
     Concise,
-    /// Also the address.
+    /// Also the passage around the match, tags, origin and address.
     Detailed,
 }
 
@@ -207,8 +212,50 @@ struct QueryResult {
     score: f64,
     updated_at: String,
     trust: Trust,
+    #[serde(flatten)]
+    details: Details,
+}
+
+/// What detailed results have in addition.
+#[derive(Serialize, JsonSchema, Default)]
+struct Details {
+    /// The text from `line` on, framed if it is from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passage: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+    /// Where it matched: title, alias, slug, text, tag, meaning, link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    matched: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+}
+
+impl Details {
+    /// Reads the page of `hit`, whose address is `name`. `room` is the maximum size of the passage.
+    fn of(context: &ToolContext, hit: &Hit, name: &str, room: usize) -> Self {
+        let target = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
+        // The page may be gone since the search.
+        let page = context.ask(Get { page: target, version: None }).ok();
+        let selection = TextSelection {
+            heading: None,
+            line: Some(hit.line as usize),
+            skip: 0,
+            lines: MAX_PASSAGE_LINES,
+            room,
+        };
+        let passage = page.as_ref().and_then(|page| select_text(page, &selection).ok());
+        let origin = origin(hit.source_kind.as_deref(), hit.source_uri.as_deref());
+        Self {
+            passage: passage.map(|part| part.text),
+            tags: page.map(|page| shorten_tags(&page.tags)),
+            matched: Some(hit.matched.clone()),
+            origin: Some(origin).filter(|origin| !origin.is_empty()),
+            url: Some(hit.url.clone().unwrap_or_else(|| context.web_address(name))),
+        }
+    }
 }
 
 impl ToolCall for Query {
@@ -216,8 +263,9 @@ impl ToolCall for Query {
     const TITLE: &'static str = "Query";
     const DESCRIPTION: &'static str = "Find pages by their text, with filters, best first. Use it \
         before answering about the user's people, work or past. Not to browse (use list_pages) or \
-        read (use get_page with the slug and line).";
-    const OPERATIONS: &'static [OperationInfo] = &[brain_protocol::Search::INFO];
+        read (use get_page with the slug and line). detailed adds passages, tags and origins.";
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Search::INFO, brain_protocol::Get::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = QueryOutput;
 
@@ -244,11 +292,15 @@ impl ToolCall for Query {
         )?;
         let has_more = found.truncated && end < MAX_QUERY_RESULTS;
         let key = |hit: &Hit| format!("{}:{}", hit.source_id, hit.slug);
+        let room = MAX_PASSAGE.min(MAX_PASSAGES / limit.max(1));
         let part = cursor::page_of(&found.hits, has_more, after.as_deref(), limit, key, |hit| {
             let slug = context.page_name(&hit.source_id, &hit.slug)?;
+            let details = match self.format {
+                Format::Concise => Details::default(),
+                Format::Detailed => Details::of(context, hit, &slug, room),
+            };
             Ok(QueryResult {
-                url: (self.format == Format::Detailed)
-                    .then(|| hit.url.clone().unwrap_or_else(|| context.web_address(&slug))),
+                details,
                 slug,
                 title: shorten(&hit.title, MAX_TITLE),
                 r#type: shorten(&hit.page_type, MAX_TYPE),

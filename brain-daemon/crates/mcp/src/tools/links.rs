@@ -15,7 +15,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors, ListPart};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, missing_node, page_address, suggestions};
+use crate::{ToolContext, missing_node, names, suggestions};
 
 /// The maximum number of pages that a walk visits.
 const MAX_PAGES: u32 = 1_000;
@@ -126,7 +126,7 @@ impl ToolCall for GetLinks {
     type Output = LinksOutput;
 
     fn call(self, context: &ToolContext) -> Result<LinksOutput, Fault> {
-        let page = page_address::parse_page(&self.slug)?;
+        let page = names::find_page(context, &self.slug)?;
         let cursors = Cursors::of(Self::NAME, &(&page, self.direction, self.depth));
         let after = cursors.position(self.cursor.as_deref())?;
         let (after, limit) = (after.as_deref(), self.limit as usize);

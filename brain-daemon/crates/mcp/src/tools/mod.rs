@@ -3,12 +3,14 @@
 //! Every conversation contains the whole list, so tools are few and their descriptions short.
 
 mod collector_digest;
+mod diff;
 mod edit;
 mod find;
 mod links;
 mod list;
 mod read;
 mod status;
+mod tags;
 mod timeline;
 mod write;
 mod write_output;
@@ -30,8 +32,10 @@ static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
         RegisteredTool::of::<find::Query>(),
         RegisteredTool::of::<read::GetPage>(),
         RegisteredTool::of::<list::ListPages>(),
+        RegisteredTool::of::<tags::ListTags>(),
         RegisteredTool::of::<links::GetLinks>(),
         RegisteredTool::of::<timeline::GetTimeline>(),
+        RegisteredTool::of::<diff::DiffPage>(),
         RegisteredTool::of::<collector_digest::CollectorDigest>(),
         RegisteredTool::of::<status::BrainStatus>(),
         RegisteredTool::of::<write::Capture>(),

@@ -9,17 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{MAX_ANSWER, json_len, shorten};
 use crate::tool::{Effect, ToolCall};
-use crate::trust::{MAX_FRAME, Trust, excess, framed};
+use crate::trust::{MAX_FRAME, Trust, excess, framed, origin};
 use crate::window::{WindowRequest, count_lines, window};
-use crate::{ToolContext, page_address, suggestions};
+use crate::{ToolContext, names};
 use brain_page::{content_hash, headings, lines_above_body, section};
 
 /// Characters of a title that are shown.
 pub(super) const MAX_TITLE: usize = 200;
 /// Characters of a type that are shown.
 pub(super) const MAX_TYPE: usize = 60;
+/// The maximum size of a page's text unless the call sets another, in bytes of JSON. A text never
+/// has more characters than that.
+const DEFAULT_TEXT: usize = 20_000;
 /// Characters of a tag, and tags, that are shown.
-const MAX_TAG_CHARS: usize = 60;
+pub(super) const MAX_TAG_CHARS: usize = 60;
 const MAX_TAGS: usize = 30;
 /// Headings in an error message, and characters of each.
 const MAX_HEADINGS: usize = 30;
@@ -122,6 +125,9 @@ pub(crate) struct GetPage {
     skip_chars: Option<usize>,
     #[schemars(range(min = 1))]
     max_lines: Option<usize>,
+    /// Up to 80000
+    #[schemars(range(min = 100))]
+    max_chars: Option<usize>,
     #[serde(default)]
     include: Vec<Include>,
 }
@@ -170,7 +176,7 @@ pub(crate) struct PageOutput {
     timeline: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     versions: Option<Vec<String>>,
-    /// Which additions were cut, and which tool returns the rest.
+    /// How to get the rest of the text, and of additions that were cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
@@ -178,9 +184,9 @@ pub(crate) struct PageOutput {
 impl ToolCall for GetPage {
     const NAME: &'static str = "get_page";
     const TITLE: &'static str = "Read a page";
-    const DESCRIPTION: &'static str = "Read a page, or a section or lines of it. Long text is cut: \
-        go on with next_start_line (and next_skip_chars). content_hash goes into later changes as \
-        expected_hash.";
+    const DESCRIPTION: &'static str = "Read a page by slug or title, or a section or lines of it. \
+        Text is cut after 20000 characters: go on with next_start_line (and next_skip_chars), or \
+        set max_chars. content_hash goes into later changes as expected_hash.";
     const OPERATIONS: &'static [OperationInfo] = &[
         brain_protocol::Get::INFO,
         brain_protocol::Links::INFO,
@@ -192,8 +198,8 @@ impl ToolCall for GetPage {
     type Output = PageOutput;
 
     fn call(self, context: &ToolContext) -> Result<PageOutput, Fault> {
-        let address = page_address::parse(&self.slug)?;
-        let page = suggestions::read_page(context, &address.page)?;
+        let address = names::find(context, &self.slug)?;
+        let page = names::read_page(context, &address.page)?;
         let page_ref = PageRef { source: Some(page.source_id.clone()), slug: page.slug.clone() };
         let mut read = PageOutput {
             slug: context.page_name(&page.source_id, &page.slug)?,
@@ -231,20 +237,29 @@ impl ToolCall for GetPage {
         }
         read.note =
             (!truncated.is_empty()).then(|| format!("there is more of: {}", truncated.join(", ")));
-        let room = MAX_ANSWER.saturating_sub(json_len(&read) + MAX_FRAME + 200);
+        let room = MAX_ANSWER.saturating_sub(json_len(&read) + MAX_FRAME + 400);
         let heading = self.section.as_deref().or(address.section.as_deref());
         let selection = TextSelection {
             heading,
             line: self.start_line,
             skip: self.skip_chars.unwrap_or(0),
             lines: self.max_lines.unwrap_or(usize::MAX),
-            room,
+            room: room.min(self.max_chars.unwrap_or(DEFAULT_TEXT)),
         };
         let part = select_text(&page, &selection)?;
         (read.text, read.start_line) = (part.text, part.line);
         read.truncated = part.next.is_some();
         read.next_start_line = part.next.map(|(line, _)| line);
         read.next_skip_chars = part.next.map(|(_, skip)| skip).filter(|&skip| skip > 0);
+        if let Some((line, skip)) = part.next {
+            let skip = if skip > 0 { format!(" and skip_chars {skip}") } else { String::new() };
+            let rest = format!(
+                "this is a part of {} characters: go on with start_line {line}{skip}",
+                page.body.chars().count()
+            );
+            let more = read.note.take().map_or_else(String::new, |more| format!("; {more}"));
+            read.note = Some(rest + &more);
+        }
         Ok(read)
     }
 }
@@ -321,8 +336,11 @@ fn add(
         Include::Versions => {
             let found = context.ask(History { page: page_ref.clone() })?;
             let rows = found.versions.iter().map(|row| {
+                // A client chooses its name, so only the characters of a URL are shown.
+                let author = origin(None, row.written_by.as_deref());
+                let author = if author.is_empty() { author } else { format!(", by {author}") };
                 format!(
-                    "{}: {}, {} bytes, {}{}",
+                    "{}: {}, {} bytes, {}{author}{}",
                     row.version,
                     row.written_at,
                     row.bytes,

@@ -1,12 +1,13 @@
 //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Fault, Operation as _, OperationInfo, Search, SourceList, Status};
+use brain_protocol::{Fault, Operation as _, OperationInfo, SourceList, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ToolContext;
 use crate::answer::shorten;
 use crate::tool::{Effect, ToolCall};
+use brain_base::clock::local_time;
 
 /// Sources that are listed.
 const MAX_SOURCES: usize = 200;
@@ -26,6 +27,8 @@ pub(crate) struct StatusOutput {
     caller: String,
     scopes: Vec<&'static str>,
     version: String,
+    /// The date and time, with the time zone of the brain's machine.
+    now: String,
     /// Active pages that the caller can see.
     pages: u64,
     sources: Vec<Source>,
@@ -48,22 +51,16 @@ struct Source {
 impl ToolCall for BrainStatus {
     const NAME: &'static str = "brain_status";
     const TITLE: &'static str = "Status";
-    const DESCRIPTION: &'static str = "Who you are here, what you may do, the sources you may use, \
-        and whether the index is complete.";
-    const OPERATIONS: &'static [OperationInfo] = &[
-        brain_protocol::Status::INFO,
-        brain_protocol::SourceList::INFO,
-        brain_protocol::Search::INFO,
-    ];
+    const DESCRIPTION: &'static str = "Today's date, time and time zone; who you are here, what you \
+        may do, the sources you may use, and whether the index is complete.";
+    const OPERATIONS: &'static [OperationInfo] =
+        &[brain_protocol::Status::INFO, brain_protocol::SourceList::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
         let status = context.ask(Status)?;
         let all = context.ask(SourceList)?;
-        // Only a search reports whether searches are complete.
-        let probe = Search { query: "status".into(), limit: 1, ..Search::default() };
-        let degraded = !context.ask(probe).is_ok_and(|found| found.degraded.is_none());
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
             pages: row.pages,
@@ -73,10 +70,11 @@ impl ToolCall for BrainStatus {
             caller: shorten(&context.caller.name, MAX_NAME_CHARS),
             scopes: context.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
             version: status.version,
+            now: local_time(context.brain.now()),
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
             index_behind: context.caller.sees_all().then_some(status.index_behind),
-            degraded,
+            degraded: context.brain.search.is_degraded(&context.caller),
         })
     }
 }

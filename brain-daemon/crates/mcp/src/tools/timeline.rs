@@ -9,7 +9,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, page_address, suggestions};
+use crate::{ToolContext, names, suggestions};
 
 /// The number of requested entries.
 const MAX_ENTRIES: usize = 1_000;
@@ -64,7 +64,7 @@ impl ToolCall for GetTimeline {
     type Output = TimelineOutput;
 
     fn call(self, context: &ToolContext) -> Result<TimelineOutput, Fault> {
-        let page = self.slug.as_deref().map(page_address::parse_page).transpose()?;
+        let page = self.slug.as_deref().map(|it| names::find_page(context, it)).transpose()?;
         let cursors = Cursors::of(Self::NAME, &(&page, &self.since, &self.until));
         let after = cursors.position(self.cursor.as_deref())?;
         let timeline = Timeline {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::edit::{read, rewrite};
 use super::write_output::{UNCHANGED, WriteOutput, parse_expected_hash, strip_frames, submit};
 use crate::tool::{Effect, ToolCall};
-use crate::{ToolContext, page_address};
+use crate::{ToolContext, names, page_address};
 use brain_page::Document;
 
 /// The output of `delete_page`.
@@ -163,7 +163,7 @@ impl ToolCall for DeletePage {
 
     fn call(self, context: &ToolContext) -> Result<DeleteOutput, Fault> {
         let expect = parse_expected_hash(self.expected_hash)?.map(Precondition::Hash);
-        let delete = Delete { page: page_address::parse_page(&self.slug)?, expect };
+        let delete = Delete { page: names::find_page(context, &self.slug)?, expect };
         let deleted = context.ask(delete)?;
         Ok(DeleteOutput {
             slug: context.page_name(&deleted.source_id, &deleted.slug)?,

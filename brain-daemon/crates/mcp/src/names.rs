@@ -1,0 +1,113 @@
+//! Finds an existing page by the name that a model gives: a slug, a title, or an alias.
+
+use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Search, Slug, SourceId};
+
+use super::page_address::{self, PageAddress};
+use super::{MAX_QUOTED, ToolContext, suggestions};
+use crate::answer::shorten;
+
+/// Search results that are compared with a title.
+const MAX_HITS: u32 = 20;
+/// Names in one error message.
+const MAX_NAMES: usize = 5;
+
+/// Returns the address of the page that `text` names. A text that is no address is a title or an
+/// alias, with an optional source before it and section after it.
+///
+/// # Errors
+/// The fault of [`page_address::parse`] if no page has that title; `invalid_request` if several do.
+pub(super) fn find(context: &ToolContext, text: &str) -> Result<PageAddress, Fault> {
+    let fault = match page_address::parse(text) {
+        Err(fault) if matches!(fault.code, FaultCode::InvalidSlug | FaultCode::InvalidSource) => {
+            fault
+        }
+        parsed => return parsed,
+    };
+    let (name, section) = match text.split_once('#') {
+        Some((name, section)) => (name, Some(section.trim().to_owned())),
+        None => (text, None),
+    };
+    let named_source =
+        name.split_once(':').and_then(|(id, title)| Some((SourceId::parse(id).ok()?, title)));
+    let (source, title) = named_source.map_or((None, name), |(id, title)| (Some(id), title));
+    match by_title(context, source.as_ref(), title)? {
+        Some(page) => Ok(PageAddress { page, section: section.filter(|it| !it.is_empty()) }),
+        None => Err(fault),
+    }
+}
+
+/// Returns the page that `text` names, as [`find`], without a section.
+///
+/// # Errors
+/// As [`find`], and `invalid_request` if the address names a section.
+pub(super) fn find_page(context: &ToolContext, text: &str) -> Result<PageRef, Fault> {
+    page_address::whole_page(find(context, text)?)
+}
+
+/// Reads a page. A slug that does not exist is looked up as a title or an alias.
+///
+/// # Errors
+/// `not_found` with suggestions, or any other fault of the operation.
+pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
+    let fault = match suggestions::read_page(context, page) {
+        Err(fault) if fault.code == FaultCode::NotFound => fault,
+        answer => return answer,
+    };
+    let is_deleted = fault.hint.as_deref().is_some_and(|hint| hint.contains("restore"));
+    match by_title(context, page.source.as_ref(), page.slug.as_str()) {
+        Ok(Some(page)) if !is_deleted => context.ask(Get { page, version: None }),
+        _ => Err(fault),
+    }
+}
+
+/// Returns the page with this title or alias, in any case. `None` if there is none that the caller
+/// can see.
+///
+/// # Errors
+/// `invalid_request` if several pages have it.
+pub(super) fn by_title(
+    context: &ToolContext,
+    source: Option<&SourceId>,
+    title: &str,
+) -> Result<Option<PageRef>, Fault> {
+    let wanted = folded(title);
+    // Without punctuation, which is syntax in a query.
+    let query: String = wanted.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    if query.trim().is_empty() {
+        return Ok(None);
+    }
+    let search = Search { query, limit: MAX_HITS, source: source.cloned(), ..Search::default() };
+    // A search that cannot be made finds no title.
+    let Ok(found) = context.ask(search) else { return Ok(None) };
+    let mut pages: Vec<(SourceId, Slug)> = Vec::new();
+    for hit in found.hits {
+        let page = PageRef { source: Some(hit.source_id.clone()), slug: hit.slug.clone() };
+        let is_named = folded(&hit.title) == wanted
+            || (hit.matched.iter().any(|field| field == "alias")
+                && context
+                    .ask(Get { page, version: None })
+                    .is_ok_and(|page| page.aliases.iter().any(|alias| folded(alias) == wanted)));
+        if is_named {
+            pages.push((hit.source_id, hit.slug));
+        }
+    }
+    match pages.as_slice() {
+        [] => Ok(None),
+        [(source, slug)] => Ok(Some(PageRef { source: Some(source.clone()), slug: slug.clone() })),
+        several => {
+            let names: Result<Vec<String>, Fault> = several
+                .iter()
+                .take(MAX_NAMES)
+                .map(|(source, slug)| context.page_name(source, slug))
+                .collect();
+            let title = shorten(title.trim(), MAX_QUOTED).escape_debug().to_string();
+            let message = format!("several pages have the name \"{title}\": {}", names?.join(", "));
+            Err(Fault::new(FaultCode::InvalidRequest, message).hint("give one of these slugs"))
+        }
+    }
+}
+
+/// Returns a title for comparison: in lower case, with single spaces.
+fn folded(title: &str) -> String {
+    title.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
