@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use brain_protocol::{
     Backlinks, Fault, FaultCode, Get, Graph, GraphReply, LinkRow, Links, LinksReply,
-    Operation as _, OperationInfo, PageRef,
+    Operation as _, OperationInfo, PageRef, TrustLevel,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -215,9 +215,10 @@ fn direct_links(
     Ok((part, has_more))
 }
 
+/// Returns the trust in the links of a page. A link does not say which line it is from.
 fn trust_of(context: &ToolContext, page: &PageRef) -> Result<Trust, Fault> {
     let page = context.ask(Get { page: page.clone(), version: None })?;
-    Ok(page.trust.into())
+    Ok(if page.trust == TrustLevel::Owner { Trust::Owner } else { Trust::Outside })
 }
 
 /// Returns the pages within `depth` steps, the nearest first, and whether there are more.
@@ -310,7 +311,7 @@ fn walk(graph: &GraphReply, direction: Direction, depth: u32) -> Vec<Step> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use brain_protocol::{GraphEdge, GraphNode, Slug, SourceId, TrustLevel};
+    use brain_protocol::{GraphEdge, GraphNode, Slug, SourceId};
 
     fn graph(nodes: &[&str], edges: &[(u32, u32)]) -> GraphReply {
         let node = |slug: &&str| GraphNode {
