@@ -10,6 +10,9 @@ use crate::{
     output::{Outcome, Show, Text},
 };
 
+/// Maximum number of notes about lines by others.
+const MAX_NOTES: usize = 5;
+
 /// Arguments of `get`.
 #[derive(Debug, Args)]
 pub(crate) struct Get {
@@ -50,6 +53,12 @@ impl Show for Page {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.outside_lines.iter().map(trust::sentence).collect()
+        let marks = &self.outside_lines;
+        let mut notes: Vec<String> = marks.iter().take(MAX_NOTES).map(trust::sentence).collect();
+        if marks.len() > MAX_NOTES {
+            let more = marks.len() - MAX_NOTES;
+            notes.push(format!("others wrote lines in {more} more places: see `--json`"));
+        }
+        notes
     }
 }
