@@ -267,6 +267,32 @@ fn no_edit_by_a_model_washes_text_from_outside() {
 }
 
 #[test]
+fn a_long_page_with_many_marks_is_read_in_parts() {
+    let fixture = Fixture::new();
+    let own = |n: usize| format!("owner {n} {}\n", "words ".repeat(40));
+    let lines = 0..120_usize;
+    fixture.home.put("long", &lines.clone().map(own).collect::<String>());
+    let agents = |n: usize| format!("{}agent {n}\n", own(n));
+    fixture.overwrite("long", &lines.clone().map(agents).collect::<String>());
+    assert_eq!(fixture.home.get("long")["outside_lines"].as_array().unwrap().len(), lines.len());
+
+    let (mut next, mut parts, mut seen) = (json!(1), 0, Vec::new());
+    while !next.is_null() {
+        let page = fixture.agent.call("get_page", json!({ "slug": "long", "start_line": next }));
+        let text = page["text"].as_str().unwrap();
+        let framed = framed_lines(text);
+        for line in text.lines().filter(|line| !line.contains("outside ")) {
+            assert_eq!(framed.contains(&line), line.starts_with("agent"), "{line}");
+            seen.push(line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+        }
+        (next, parts) = (page["next_start_line"].clone(), parts + 1);
+    }
+    let all: Vec<String> =
+        lines.flat_map(|n| [format!("owner {n}"), format!("agent {n}")]).collect();
+    assert!(parts > 1 && seen == all, "{parts} parts: {seen:?}");
+}
+
+#[test]
 fn the_page_in_the_browser_says_who_changed_which_lines() {
     let site = Site::new();
     site.home.put("plan", PLAN);

@@ -55,3 +55,22 @@ pub(super) fn sentence(mark: &MarkedLines) -> String {
         minute(&mark.written_at)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_lines_author_and_time() {
+        let mark = |first, last| MarkedLines {
+            first,
+            last,
+            source_kind: "mcp:put_page".into(),
+            source_uri: "mcp:robot".into(),
+            written_at: "2026-11-21T04:51:43.123Z".into(),
+        };
+        let one = sentence(&mark(9, 9));
+        assert!(one.starts_with("line 9: written by robot (mcp:put_page) at 2026-11-2"), "{one}");
+        assert!(sentence(&mark(3, 5)).starts_with("lines 3-5: written by robot"));
+    }
+}
