@@ -269,7 +269,7 @@ fn no_edit_by_a_model_washes_text_from_outside() {
 #[test]
 fn a_long_page_with_many_marks_is_read_in_parts() {
     let fixture = Fixture::new();
-    let own = |n: usize| format!("owner {n} {}\n", "words ".repeat(40));
+    let own = |n: usize| format!("owner {n} {}\n", "words ".repeat(100));
     let lines = 0..120_usize;
     fixture.home.put("long", &lines.clone().map(own).collect::<String>());
     let agents = |n: usize| format!("{}agent {n}\n", own(n));
