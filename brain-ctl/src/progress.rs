@@ -46,7 +46,7 @@ impl Progress {
             }
             let bar =
                 ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10));
-            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len} {eta}") {
+            if let Ok(style) = ProgressStyle::with_template("{bar:24} {pos}/{len}, {eta} left") {
                 bar.set_style(style);
             }
             self.bar = Some(bar);

@@ -40,7 +40,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Sub {
-    /// Show or check the configuration, without starting anything
+    /// Show, check or change the configuration, without starting anything
     Config {
         /// Print JSON
         #[arg(long, global = true)]
@@ -55,10 +55,17 @@ enum Sub {
 pub enum Action {
     /// Print every key, its value and where the value comes from
     Show,
-    /// Read a file and say what is wrong with it
+    /// Read the configuration, or another file, and say what is wrong with it
     Check {
-        /// The file
-        file: PathBuf,
+        /// The file; without it, the configuration with the environment
+        file: Option<PathBuf>,
+    },
+    /// Set a key in the configuration file; comments and order stay
+    Set {
+        /// The key, for example sources.watch
+        key: String,
+        /// Its value
+        value: String,
     },
     /// Print the path of the configuration file
     Path,
@@ -127,7 +134,29 @@ pub fn config(home: &Home, action: &Action, json: bool) -> Result<String, Fault>
                 format!("{path}\n")
             })
         }
-        Action::Check { file } => {
+        Action::Check { file: None } => {
+            Config::load(&home.config(), environment)?;
+            let shown = home.config().display().to_string();
+            let note = if home.config().exists() { "" } else { " (no file; the defaults apply)" };
+            Ok(if json {
+                format!("{}\n", serde_json::json!({ "status": "ok", "file": shown }))
+            } else {
+                format!("{shown}: ok{note}\n")
+            })
+        }
+        Action::Set { key, value } => {
+            let written = brain_config::set(&home.config(), key, value)?;
+            Ok(if json {
+                let path = home.config().display().to_string();
+                let reply = serde_json::json!({
+                    "status": "set", "key": key, "value": written, "file": path,
+                });
+                format!("{reply}\n")
+            } else {
+                format!("{key} = {written}\na running daemon uses it after: brain restart\n")
+            })
+        }
+        Action::Check { file: Some(file) } => {
             if !file.exists() {
                 let message = format!("{}: ENOENT: no such file", file.display());
                 return Err(Fault::new(FaultCode::InvalidConfig, message)

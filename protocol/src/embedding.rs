@@ -26,6 +26,8 @@ pub struct EmbedReply {
     pub missing: u64,
     /// Whether it was a dry run.
     pub dry_run: bool,
+    /// In a dry run, about how long it would take, in seconds; absent if that is not known.
+    pub seconds: Option<u64>,
 }
 
 /// `brain model install`: installs an embedding model.
@@ -79,6 +81,21 @@ pub struct Models {
     pub problem: Option<String>,
     /// The installed models.
     pub installed: Vec<ModelRow>,
+    /// The models that can be installed by name.
+    pub known: Vec<KnownModelRow>,
+}
+
+/// A model that can be installed by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownModelRow {
+    /// Its name.
+    pub name: String,
+    /// The languages that it knows, for people.
+    pub languages: String,
+    /// The size of the download in bytes.
+    pub bytes: u64,
+    /// About how long all vectors of this brain take, in seconds.
+    pub seconds: u64,
 }
 
 /// An installed model.

@@ -6,23 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AdminToken, AdminTokenReply, Append, Ask, AskReply, Audit, AuditList, Backlinks, Backup,
-    BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, Capture, ClientList, ClientRegister,
-    ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate, Clients, CollectorAlerts,
-    CollectorAlertsReply, CollectorCollect, CollectorCurve, CollectorDeletions,
-    CollectorDeletionsReply, CollectorDigest, CollectorEnrich, CollectorEnrichReply, CollectorRun,
-    CollectorSetup, CollectorSetupReply, CollectorStatus, CollectorStatusReply, ConnectReport,
-    ConnectTest, Costs, CostsReply, Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor,
-    DoctorReply, Embed, EmbedReply, Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply,
-    History, HistoryReply, Hits, IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply,
-    IngestJob, JobList, JobRetry, JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply,
-    List, Mcp, McpReply, ModelInstall, ModelInstallReply, ModelList, Models, Orphans, Page, Pages,
-    Put, Random, Reply, Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault,
-    SourceList, SourceRemove, SourceReply, SourcesReply, Status, StatusReply, Stop, StopReply,
-    Sync, SyncReply, Tags, TagsReply, Timeline, TimelineReply, Today, Todos, TodosReply,
-    TokenCreate, TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust,
-    TunnelReplay, TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup,
-    TunnelSetupReply, TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply,
-    VoiceReply, VoiceTurn, WriteReply,
+    BackupList, BackupListReply, BackupReply, BackupVerify, BrokenLinks, BrokenLinksReply, Capture,
+    ClientList, ClientRegister, ClientRegisterReply, ClientReply, ClientRevoke, ClientUpdate,
+    Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve,
+    CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
+    CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
+    CollectorStatusReply, ConnectReport, ConnectTest, Costs, CostsReply, Curve, Delete,
+    DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply, Export,
+    ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History, HistoryReply, Hits, IdeaRuns,
+    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
+    JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp, McpReply,
+    ModelInstall, ModelInstallReply, ModelList, Models, Orphans, Page, Pages, Put, Random, Reply,
+    Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
+    SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync,
+    SyncReply, Tags, TagsReply, Timeline, TimelineReply, Today, Todos, TodosReply, TokenCreate,
+    TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay,
+    TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply,
+    TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply,
+    VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -234,6 +235,8 @@ operations! {
     Random, "random", Read => Page;
     Orphans, "orphans", Read => Pages;
     Todos, "todos", Read => TodosReply;
+    SourceSet, "sources set", Admin => SourceReply;
+    BackupList, "backup list", Admin => BackupListReply;
 }
 
 #[cfg(test)]

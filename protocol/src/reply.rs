@@ -6,15 +6,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AdminTokenReply, AskReply, Audit, BackupReply, BrokenLinksReply, ClientRegisterReply,
-    ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply,
-    CollectorRun, CollectorSetupReply, CollectorStatusReply, ConnectReport, CostsReply, Curve,
-    DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault, GraphReply,
-    HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob, JobRetryReply, Jobs,
-    LinkReply, LinksReply, McpReply, ModelInstallReply, Models, Page, PageTags, Pages,
-    RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply, TagCounts,
-    TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens, TunnelReplayReply,
-    TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply, WriteReply,
+    AdminTokenReply, AskReply, Audit, BackupListReply, BackupReply, BrokenLinksReply,
+    ClientRegisterReply, ClientReply, Clients, CollectorAlertsReply, CollectorDeletionsReply,
+    CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, ConnectReport,
+    CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
+    GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob,
+    JobRetryReply, Jobs, LinkReply, LinksReply, McpReply, ModelInstallReply, Models, Page,
+    PageTags, Pages, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
+    TagCounts, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
+    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
+    WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -143,6 +144,7 @@ replies! {
     IdeaRuns(IdeaRunsReply),
     Diff(DiffReply),
     Todos(TodosReply),
+    BackupList(BackupListReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

@@ -34,6 +34,12 @@ pub struct SourceRow {
     pub synced_at: Option<String>,
     /// Why its directory cannot be used, or the problem of the last sync.
     pub problem: Option<String>,
+    /// Patterns of the files that become pages; empty: all.
+    pub include: Vec<String>,
+    /// Patterns of files and directories that are left out.
+    pub exclude: Vec<String>,
+    /// Whether brain writes lines about the provenance into the files of new pages.
+    pub provenance: bool,
 }
 
 /// `brain sources add`: registers a source.
@@ -43,6 +49,28 @@ pub struct SourceAdd {
     pub id: SourceId,
     /// The absolute path of its directory.
     pub path: String,
+    /// Its settings.
+    pub settings: SourceSettings,
+}
+
+/// Settings of a source. An absent one stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SourceSettings {
+    /// Patterns, as in a `.gitignore` file, of the files that become pages; empty: all.
+    pub include: Option<Vec<String>>,
+    /// Patterns of files and directories to leave out.
+    pub exclude: Option<Vec<String>>,
+    /// Whether brain writes lines about the provenance into the files of new pages.
+    pub provenance: Option<bool>,
+}
+
+/// `brain sources set`: changes the settings of a source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceSet {
+    /// Its name.
+    pub id: SourceId,
+    /// The settings to change.
+    pub settings: SourceSettings,
 }
 
 /// `brain sources remove`: unregisters a source.
@@ -71,7 +99,7 @@ impl SourceDefault {
 /// The result of a change of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceReply {
-    /// `added`, `removed`, `default` or `unchanged`.
+    /// `added`, `changed`, `removed`, `default` or `unchanged`.
     pub status: String,
     /// The source; if removed, its last state.
     pub source: SourceRow,
@@ -149,6 +177,19 @@ pub struct SyncedSource {
     pub conflicts: Vec<SyncConflict>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
+    /// Files and directories that rules left out.
+    pub left_out: LeftOut,
+}
+
+/// Files and directories that rules left out of a sync or an import.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The number of markdown files.
+    pub files: u64,
+    /// The number of directories; what is below them is not counted.
+    pub directories: u64,
+    /// The first 20 paths; directories end with `/`.
+    pub paths: Vec<String>,
 }
 
 /// The result of `git pull`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::SourceId;
+use crate::{LeftOut, SourceId};
 
 /// `brain import`: imports a directory of markdown files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct ImportReply {
     pub warnings: Vec<String>,
     /// Time in the daemon, in milliseconds.
     pub took_ms: u64,
+    /// Files and directories that rules left out.
+    pub left_out: LeftOut,
 }
 
 /// A file that could not be read or written.
@@ -91,6 +93,30 @@ pub struct Backup {
 pub struct BackupVerify {
     /// The absolute path of the file.
     pub path: String,
+}
+
+/// `brain backup list`: lists the scheduled backups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupList;
+
+/// The scheduled backups of this brain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupListReply {
+    /// Their directory; none if no backups are scheduled.
+    pub dir: Option<String>,
+    /// The newest first.
+    pub backups: Vec<BackupFile>,
+}
+
+/// A file with a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackupFile {
+    /// The file.
+    pub path: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was made.
+    pub made_at: String,
 }
 
 /// A backup.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use brain_base::caller::Caller;
 use brain_core::{Brain, NoProgress};
 use brain_protocol::{
-    BackupVerify, Capture, Check, CheckStatus, Doctor, Fault, FaultCode, Origin, Reply, Request,
+    BackupList, BackupVerify, Capture, Check, CheckStatus, Doctor, Fault, FaultCode, Origin, Reply,
+    Request,
 };
 use brain_tests::expect_reply;
 
@@ -116,6 +117,13 @@ fn due_backups_are_made_and_the_oldest_removed() {
         "brain-20261122T100000Z.redb",
     ];
     assert_eq!(fixture.backup_names(), kept);
+    let Reply::BackupList(listed) = fixture.ask(Request::BackupList(BackupList)).unwrap() else {
+        panic!("no list")
+    };
+    let newest_first: Vec<&str> =
+        listed.backups.iter().filter_map(|file| file.path.rsplit('/').next()).collect();
+    assert_eq!(newest_first, kept.iter().rev().copied().collect::<Vec<_>>());
+    assert!(listed.backups.iter().all(|file| file.bytes > 0 && file.made_at.ends_with("00.000Z")));
     assert_eq!(fixture.check().status, CheckStatus::Ok);
 }
 

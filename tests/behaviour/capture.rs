@@ -268,3 +268,15 @@ fn a_given_slug_is_used_and_an_invalid_one_rejected() {
         );
     }
 }
+
+#[test]
+fn a_pipe_is_captured_without_a_flag() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let reply = home.json_with(["capture", "--slug", "piped"], b"The word is obsidian.\n");
+    assert_eq!(reply["status"], "created");
+    assert_eq!(home.search("obsidian"), ["piped"]);
+    // Words are not mixed with a pipe that happens to be there.
+    home.json_with(["capture", "only words", "--slug", "words"], b"ignored quartz\n");
+    assert!(home.search("quartz").is_empty());
+}

@@ -81,6 +81,8 @@ fn unwatchable_sources_are_reported() {
     fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
     let _daemon = home.daemon();
+    let just_started = check(&home, "watcher");
+    assert!(!just_started["message"].as_str().unwrap().starts_with("off"), "{just_started}");
     let notes = home.outside().join("notes");
     fs::create_dir_all(&notes).unwrap();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);

@@ -318,15 +318,30 @@ fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
 }
 
 #[test]
-fn only_configured_addresses_must_be_free() {
+fn a_busy_address_stops_nothing_but_http() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut home = TestHome::new();
     home.env.push(("BRAIN_HTTP_LOCAL".into(), address.clone()));
-    let refused = brain_tests::run(home.command("brain-daemon"), b"").expect(1);
-    for word in [&*address, "http.local", "off"] {
-        assert!(refused.stderr.contains(word), "{word}: {}", refused.stderr);
+    let _daemon = home.daemon();
+    home.put("a", "The socket serves.\n");
+    assert_eq!(home.search("serves"), ["a"]);
+    let status = home.status();
+    assert_eq!(status.http_local, None);
+    let why = status.degraded.join("\n");
+    assert!(why.contains(&address) && why.contains("http.local"), "{why}");
+    let checks = home.json(["doctor"])["checks"].clone();
+    let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "http").unwrap();
+    assert!(check["message"].as_str().unwrap().contains("tried again"), "{check}");
+    // When the address is free, it is served.
+    drop(taken);
+    let patience = Instant::now() + PATIENCE;
+    while home.status().http_local.as_deref() != Some(&*address) {
+        assert!(Instant::now() < patience, "{}", home.log());
+        std::thread::sleep(Duration::from_millis(50));
     }
+    assert!(home.status().degraded.is_empty(), "{:?}", home.status().degraded);
+    assert_eq!(call(home.http_local(), "GET", "/health", &[], b"").status, 200);
     // With default addresses that are in use, the daemon starts without them.
     let held: Vec<_> =
         ["127.0.0.1:3131", "127.0.0.1:8765"].map(TcpListener::bind).into_iter().collect();

@@ -341,7 +341,11 @@ fn pages_outside_the_callers_sources_are_not_used() {
     let work = SourceId::parse("work").unwrap();
     let path = dir.path().join("work");
     fs::create_dir(&path).unwrap();
-    let add = SourceAdd { id: work.clone(), path: path.display().to_string() };
+    let add = SourceAdd {
+        id: work.clone(),
+        path: path.display().to_string(),
+        settings: Default::default(),
+    };
     brain.answer(&owner, Request::SourceAdd(add), &NoProgress).unwrap();
     for (source, slug) in [
         (None, "speed/own"),

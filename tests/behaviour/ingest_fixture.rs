@@ -120,7 +120,11 @@ impl Fixture {
     pub(crate) fn add_source(&self, id: &str) {
         let path = self.dir.path().join(id);
         std::fs::create_dir_all(&path).unwrap();
-        let add = SourceAdd { id: source(id), path: path.to_str().unwrap().into() };
+        let add = SourceAdd {
+            id: source(id),
+            path: path.to_str().unwrap().into(),
+            settings: Default::default(),
+        };
         self.ask(Request::SourceAdd(add)).unwrap();
     }
 

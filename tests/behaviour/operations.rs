@@ -4,7 +4,7 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 41] = [
+const COMMANDS: [&str; 43] = [
     "capture",
     "put",
     "edit",
@@ -42,6 +42,8 @@ const COMMANDS: [&str; 41] = [
     "embed",
     "status",
     "stop",
+    "restart",
+    "logs",
     "serve",
     "skill",
     "completions",
@@ -142,8 +144,80 @@ fn config_check_names_each_mistake() {
     assert_eq!(home.json(["config", "check", path])["status"], "ok");
     let missing = home.fault(["config", "check", "/no/such.toml"], 1);
     assert!(missing["message"].as_str().unwrap().contains("/no/such.toml"), "{missing}");
-    home.fault(["config", "check"], 2);
+    // Without a file, the configuration itself is checked.
+    assert_eq!(home.json(["config", "check"])["status"], "ok");
+    fs::create_dir_all(home.path()).unwrap();
+    fs::write(home.path().join("config.toml"), "[store]\ncache_bm = 3\n").unwrap();
+    assert_eq!(home.fault(["config", "check"], 1)["code"], "invalid_config");
     home.fault(["config", "nonsense"], 2);
+}
+
+#[test]
+fn config_set_keeps_comments_and_refuses_wrong_values() {
+    let home = TestHome::new();
+    let file = home.path().join("config.toml");
+    let text = || fs::read_to_string(&file).unwrap();
+    home.json(["config", "set", "sources.watch", "true"]);
+    assert_eq!(text(), "[sources]\nwatch = true\n");
+    fs::write(&file, "# mine\n[store]\ncache_mb = 7 # small\n\n[search]\nlanguage = \"de\"\n")
+        .unwrap();
+    home.json(["config", "set", "store.cache_mb", "9"]);
+    home.json(["config", "set", "backup.every", "12h"]);
+    home.json(["config", "set", "sources.exclude", "[\"drafts/\"]"]);
+    let start = "# mine\n[store]\ncache_mb = 9 # small\n\n[search]\nlanguage = \"de\"\n";
+    assert!(text().starts_with(start), "{}", text());
+    assert!(text().contains("[backup]\nevery = \"12h\"\n"), "{}", text());
+    assert!(text().contains("exclude = [\"drafts/\"]"), "{}", text());
+    let before = text();
+    for (key, value, part) in [
+        ("store.cache_mb", "many", "cache_mb"),
+        ("store.cache_bm", "9", "cache_mb"),
+        ("watch", "true", "sources.watch"),
+    ] {
+        let fault = home.fault(["config", "set", key, value], 1);
+        assert!(fault.to_string().contains(part), "{fault}");
+    }
+    home.fault(["config", "set", "store.cache_mb"], 2);
+    assert_eq!(text(), before, "a refused value changes nothing");
+}
+
+#[test]
+fn a_changed_configuration_is_reported_and_a_restart_uses_it() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    assert!(home.status().degraded.is_empty());
+    home.json(["config", "set", "store.cache_mb", "9"]);
+    let shown = home.brain(["status"]).expect(0);
+    assert!(shown.stderr.contains("config.toml has changed"), "{shown:?}");
+    let checks = home.json(["doctor"])["checks"].clone();
+    let of = |name: &str| {
+        let checks = checks.as_array().unwrap();
+        checks.iter().find(|check| check["name"] == name).unwrap().clone()
+    };
+    assert_eq!(
+        (&of("configuration")["status"], &of("configuration")["hint"]),
+        (&"warn".into(), &"brain restart".into())
+    );
+    let fault = home.fault(["collector", "collect"], 1);
+    assert!(fault["hint"].as_str().unwrap().contains("brain restart"), "{fault}");
+    // An invalid file does not stop a daemon that works.
+    let file = home.path().join("config.toml");
+    let good = fs::read_to_string(&file).unwrap();
+    fs::write(&file, "[store]\ncache_bm = 3\n").unwrap();
+    assert_eq!(home.fault(["restart"], 1)["code"], "invalid_config");
+    assert_eq!(home.status().pid, daemon.pid());
+    fs::write(&file, good).unwrap();
+    let restarted = home.json(["restart"]);
+    assert_eq!(
+        (&restarted["status"], &restarted["stopped"]),
+        (&"restarted".into(), &daemon.pid().into())
+    );
+    assert!(home.status().degraded.is_empty(), "{:?}", home.status());
+    let log = home.brain(["logs", "-n", "3"]).expect(0).stdout;
+    assert!(log.lines().count() <= 3 && log.contains("INFO"), "{log}");
+    home.json(["stop"]);
+    assert_eq!(home.json(["restart"])["status"], "started");
+    home.json(["stop"]);
 }
 
 #[test]

@@ -357,7 +357,7 @@ fn an_authors_file_stays_unchanged_with_any_claims() {
     fixture.ask(Request::Tags(tag)).unwrap();
     assert_eq!(
         read(&fixture.dir.path().join("vault/plain.md")),
-        "---\ntags:\n  - x\n---\n\nJust text\r\n"
+        "---\r\ntags:\r\n  - x\r\n---\r\n\r\nJust text\r\n"
     );
     check_all(&fixture);
 }

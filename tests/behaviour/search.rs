@@ -62,6 +62,19 @@ fn a_word_with_a_minus_excludes_pages() {
 }
 
 #[test]
+fn a_query_that_only_excludes_finds_all_other_pages_newest_first() {
+    let (home, _daemon) = home_with_pages();
+    assert_eq!(home.search("-budget"), ["people/ada", "ideas/cache"]);
+    assert_eq!(home.search("-\"latency budget\" -type:person"), ["ideas/cache", "notes/budget"]);
+    assert_eq!(home.search("-tag:work"), ["people/ada", "notes/budget"]);
+    let none = home.json(["search", "--limit", "1", "--", "-nowhere"]);
+    assert_eq!(
+        (slugs(&none["hits"]), &none["truncated"]),
+        (vec!["people/ada".into()], &true.into())
+    );
+}
+
+#[test]
 fn a_prefix_with_a_star_is_completed() {
     let (home, _daemon) = home_with_pages();
     assert_eq!(home.search("grocer*"), ["notes/budget"]);

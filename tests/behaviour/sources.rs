@@ -511,7 +511,11 @@ fn a_caller_with_a_grant_for_one_source_sees_no_other() {
     let owner = Caller::local(0);
     let path = dir.path().canonicalize().unwrap().join("work");
     fs::create_dir(&path).unwrap();
-    let add = SourceAdd { id: work.clone(), path: path.display().to_string() };
+    let add = SourceAdd {
+        id: work.clone(),
+        path: path.display().to_string(),
+        settings: Default::default(),
+    };
     ask(&owner, Request::SourceAdd(add)).unwrap();
     for source in [SourceId::default(), work.clone()] {
         let slug = Slug::parse("a").unwrap();

@@ -245,7 +245,11 @@ fn a_sync_stops_among_renames_when_its_client_disconnects() {
     let ask = |request, progress: &dyn Progress| brain.answer(&Caller::local(0), request, progress);
     let id = SourceId::parse("notes").unwrap();
     let path = notes.to_str().unwrap().to_owned();
-    ask(Request::SourceAdd(SourceAdd { id: id.clone(), path }), &NoProgress).unwrap();
+    ask(
+        Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }),
+        &NoProgress,
+    )
+    .unwrap();
     let sync = |progress: &dyn Progress| {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, true);

@@ -264,7 +264,13 @@ fn the_purge_touches_no_file_of_a_source_that_was_added_again() {
     let id = SourceId::parse("work").unwrap();
     let add = || {
         let path = dir.display().to_string();
-        fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+        fixture
+            .ask(Request::SourceAdd(SourceAdd {
+                id: id.clone(),
+                path,
+                settings: Default::default(),
+            }))
+            .unwrap();
     };
     add();
     let in_work = PageRef { source: Some(id.clone()), ..page("a") };
@@ -296,7 +302,9 @@ fn the_purge_leaves_files_of_other_programs_in_the_trash() {
     }
     let id = SourceId::parse("vault").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    fixture
+        .ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }))
+        .unwrap();
     let sync = || {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, false, false);
@@ -342,7 +350,9 @@ fn the_purge_waits_for_files_that_cannot_be_moved() {
     }
     let id = SourceId::parse("vault").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    fixture
+        .ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }))
+        .unwrap();
     let sync = || {
         let source = Some(id.clone());
         let (all, pull, embed, dry_run, full, yes) = (false, false, false, false, true, false);
@@ -399,7 +409,9 @@ fn many_removals_in_small_parts_wait_for_a_confirmation() {
     }
     let id = SourceId::parse("notes").unwrap();
     let path = dir.to_str().unwrap().to_owned();
-    fixture.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path })).unwrap();
+    fixture
+        .ask(Request::SourceAdd(SourceAdd { id: id.clone(), path, settings: Default::default() }))
+        .unwrap();
     let brain = fixture.brain.as_ref().unwrap();
     assert_eq!(brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
     let remove = |numbers: std::ops::Range<usize>| {

@@ -21,7 +21,7 @@ fn watched_source() -> (TestHome, Daemon, std::path::PathBuf) {
 }
 
 /// Waits until `query` finds exactly `slugs`.
-fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
+pub(crate) fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
     let until = Instant::now() + PATIENCE;
     loop {
         let mut found = home.search(query);

@@ -138,7 +138,11 @@ fn requests() -> Vec<Request> {
         }),
         Request::Doctor(Doctor { fix: true }),
         Request::SourceList(SourceList),
-        Request::SourceAdd(SourceAdd { id: source("work"), path: "/notes".into() }),
+        Request::SourceAdd(SourceAdd {
+            id: source("work"),
+            path: "/notes".into(),
+            settings: SourceSettings::default(),
+        }),
         Request::SourceRemove(SourceRemove { id: source("work"), yes: true }),
         Request::SourceDefault(SourceDefault { id: Some(source("work")) }),
         Request::Sync(Sync {

@@ -1,7 +1,8 @@
 //! Wire fixtures of the daily note, random pages, pages without links, and tasks.
 
 use brain_protocol::{
-    Orphans, Random, Reply, Request, Slug, SourceId, Today, TodoRow, Todos, TodosReply,
+    BackupFile, BackupList, BackupListReply, Orphans, Random, Reply, Request, Slug, SourceId,
+    SourceSet, SourceSettings, Today, TodoRow, Todos, TodosReply,
 };
 
 pub(crate) fn requests() -> Vec<Request> {
@@ -14,6 +15,15 @@ pub(crate) fn requests() -> Vec<Request> {
             tag: Some("t".into()),
         }),
         Request::Orphans(Orphans { source: work(), limit: 300 }),
+        Request::SourceSet(SourceSet {
+            id: SourceId::parse("work").unwrap(),
+            settings: SourceSettings {
+                include: Some(vec!["i".into()]),
+                exclude: None,
+                provenance: Some(false),
+            },
+        }),
+        Request::BackupList(BackupList),
         Request::Todos(Todos { source: None, prefix: Some("p/".into()), done: true, limit: 300 }),
     ]
 }
@@ -28,5 +38,14 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         source_kind: Some("sync".into()),
         path: Some("/p".into()),
     };
-    vec![("todos", Reply::Todos(TodosReply { todos: vec![todo], truncated: true }))]
+    let backup = BackupFile {
+        path: "/b/brain.redb".into(),
+        bytes: 1,
+        made_at: "2026-11-21T10:30:00.000Z".into(),
+    };
+    let listed = BackupListReply { dir: Some("/b".into()), backups: vec![backup] };
+    vec![
+        ("todos", Reply::Todos(TodosReply { todos: vec![todo], truncated: true })),
+        ("backup_list", Reply::BackupList(listed)),
+    ]
 }

@@ -156,6 +156,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         windows: 1 << 33,
         missing: 1,
         dry_run: true,
+        seconds: Some(3),
     };
     let installed = ModelInstallReply {
         name: "m".into(),
@@ -182,6 +183,12 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
         missing: 2,
         problem: some("p"),
         installed: vec![row],
+        known: vec![KnownModelRow {
+            name: "m".into(),
+            languages: "English".into(),
+            bytes: 1,
+            seconds: 2,
+        }],
     };
     let costs = CostsReply {
         total: spending(),

@@ -24,6 +24,9 @@ fn source_row() -> SourceRow {
         added_at: "2026-11-21T10:00:00.000Z".into(),
         synced_at: Some("2026-11-21T11:00:00.000Z".into()),
         problem: Some("p".into()),
+        include: texts(&["i"]),
+        exclude: texts(&["e"]),
+        provenance: true,
     }
 }
 
@@ -301,6 +304,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 failed_total: 1,
                 warnings: vec![],
                 took_ms: 12,
+                left_out: LeftOut { files: 1, directories: 2, paths: texts(&["d/"]) },
             }),
         ),
         (
@@ -352,6 +356,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                         kept_version: 10,
                     }],
                     warnings: texts(&["w"]),
+                    left_out: LeftOut { files: 1, directories: 2, paths: texts(&["d/"]) },
                 }],
                 took_ms: 11,
             }),

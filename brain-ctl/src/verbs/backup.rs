@@ -1,6 +1,7 @@
-//! `brain backup`: backs up the store, verifies a backup, and restores one.
+//! `brain backup`: backs up the store, lists backups, verifies a backup, and restores one.
 //!
-//! A backup needs a running daemon. Verifying and restoring run `brain-daemon` as a child process.
+//! A backup and the list need a running daemon. Verifying and restoring run `brain-daemon` as a child
+//! process.
 
 use std::{
     ffi::OsStr,
@@ -8,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brain_protocol::{BackupReply, Fault, FaultCode, SourceId};
+use brain_protocol::{BackupListReply, BackupReply, Fault, FaultCode, SourceId};
 use clap::Args;
 use serde::Deserialize;
 
@@ -17,17 +18,19 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, bytes, clean, count, minute},
+    output::{Column, Outcome, Show, Table, Text, bytes, clean, count, minute},
     start,
 };
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
-#[command(override_usage = "brain backup [OPTIONS] FILE\n       \
+#[command(override_usage = "brain backup [OPTIONS] create FILE\n       \
+                      brain backup [OPTIONS] list\n       \
                       brain backup [OPTIONS] verify FILE\n       \
                       brain backup [OPTIONS] restore FILE")]
 pub(crate) struct Backup {
-    /// File to write (must not exist); after `verify` and `restore`, file to read
+    /// `create` and a file to write (must not exist), `list`, `verify` or `restore` and a file to
+    /// read; `brain backup FILE` is the same as `create FILE`
     #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
     words: Vec<PathBuf>,
 
@@ -55,9 +58,10 @@ struct SourceDirectory {
 impl Verb for Backup {
     const NAME: &'static str = "backup";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Create, verify or restore a backup";
+    const ABOUT: &'static str = "Create, list, verify or restore backups";
     const EXAMPLES: &'static str = "Examples:
-  brain backup ~/brain-monday.redb
+  brain backup create ~/brain-monday.redb
+  brain backup list
   BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
@@ -71,8 +75,14 @@ impl Verb for Backup {
             (Some("verify"), [_, file]) => {
                 return context.show(&verify(&absolute_path(file)?)?.reply);
             }
-            (Some(word @ ("verify" | "restore")), [_]) => {
-                let message = format!("`brain backup {word}` needs the file to read");
+            (Some("list"), [_]) => return context.run(brain_protocol::BackupList),
+            (Some("create"), [_, file]) => {
+                let path = absolute_utf8_path(file)?;
+                return context.run(brain_protocol::Backup { path });
+            }
+            (Some(word @ ("create" | "verify" | "restore")), [_]) => {
+                let use_of_file = if word == "create" { "to write" } else { "to read" };
+                let message = format!("`brain backup {word}` needs the file {use_of_file}");
                 return Err(fail::usage(message).hint(format!(
                     "brain backup {word} FILE; \
                      to write a file of that name: brain backup ./{word}"
@@ -81,7 +91,8 @@ impl Verb for Backup {
             (_, [_]) => {}
             _ => {
                 return Err(fail::usage("a backup is one file").hint(
-                    "brain backup FILE, or: brain backup verify FILE, brain backup restore FILE",
+                    "brain backup create FILE, brain backup list, brain backup verify FILE, \
+                     brain backup restore FILE",
                 ));
             }
         }
@@ -152,6 +163,35 @@ fn confirm(source: &SourceDirectory) -> io::Result<Option<bool>> {
         return Ok(None);
     }
     Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
+}
+
+const COLUMNS: &[Column] =
+    &[Column::fixed("MADE"), Column::fixed("SIZE").right(), Column::flexible("FILE", 20)];
+
+impl Show for BackupListReply {
+    fn text(&self, t: &mut Text) {
+        let mut table = Table::new(COLUMNS);
+        for backup in &self.backups {
+            table.row([&*minute(&backup.made_at), &bytes(backup.bytes), &backup.path]);
+        }
+        table.write(t);
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for backup in &self.backups {
+            t.raw(&backup.path);
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match (&self.dir, self.backups.is_empty()) {
+            (None, _) => {
+                vec!["no scheduled backups; to have them: brain config set backup.dir DIR".into()]
+            }
+            (Some(dir), true) => vec![format!("no backups of this brain in {}", clean(dir))],
+            (Some(_), false) => Vec::new(),
+        }
+    }
 }
 
 impl Show for BackupReply {

@@ -1,6 +1,10 @@
 //! `brain capture`: stores a thought as a page.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal},
+    path::PathBuf,
+};
 
 use brain_protocol::Fault;
 use clap::Args;
@@ -23,7 +27,7 @@ pub(crate) struct Capture {
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
 
-    /// Store standard input
+    /// Store standard input [default: if it is a pipe or a file, and nothing else is given]
     #[arg(long)]
     stdin: bool,
 
@@ -54,12 +58,16 @@ impl Verb for Capture {
     const ABOUT: &'static str = "Store a thought as a page in the inbox";
     const EXAMPLES: &'static str = "Examples:
   brain capture \"Ask Ada about the engine\" --type idea --tag history
-  brain capture --file meeting.md --source work";
+  brain capture --file meeting.md --source work
+  pbpaste | brain capture";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let source = fail::source(self.source.as_deref())?;
         let slug = self.slug.as_deref().map(fail::slug).transpose()?;
-        let input = input::for_capture(self.content, self.file.as_deref(), self.stdin)?;
+        // `echo text | brain capture`
+        let has_input = !self.content.is_empty() || self.file.is_some();
+        let stdin = self.stdin || (!has_input && !io::stdin().is_terminal());
+        let input = input::for_capture(self.content, self.file.as_deref(), stdin)?;
         context.run(brain_protocol::Capture {
             content: input.content,
             origin: input.origin,

@@ -3,6 +3,7 @@
 use brain_protocol::{EmbedReply, Fault};
 use clap::Args;
 
+use super::status::duration;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -44,7 +45,9 @@ impl Show for EmbedReply {
         let pages = count(self.pages, "page");
         let model = format!("{} with {}", self.provider, self.model);
         if self.dry_run {
-            t.line(&format!("{pages} would get vectors from {model} (dry run)"));
+            let time = self.seconds.map(|seconds| format!(", about {}", duration(seconds)));
+            let time = time.unwrap_or_default();
+            t.line(&format!("{pages} would get vectors from {model}{time} (dry run)"));
         } else {
             t.line(&format!("{pages} got vectors from {model}: {}", count(self.windows, "window")));
         }
@@ -80,13 +83,17 @@ mod tests {
             windows: 9,
             missing: 3,
             dry_run: true,
+            seconds: Some(67),
         };
         let render = |reply: &EmbedReply| {
             let mut t = Text::plain(None);
             reply.text(&mut t);
             t.as_str().to_owned()
         };
-        assert_eq!(render(&dry_run), "3 pages would get vectors from local with m (dry run)\n");
+        assert_eq!(
+            render(&dry_run),
+            "3 pages would get vectors from local with m, about 1 min 7 s (dry run)\n"
+        );
         assert!(dry_run.notes().is_empty());
         let done = EmbedReply { dry_run: false, missing: 1, ..dry_run };
         assert_eq!(render(&done), "3 pages got vectors from local with m: 9 windows\n");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply};
+use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, LeftOut};
 use clap::Args;
 
 use crate::{
@@ -79,6 +79,9 @@ impl Show for ImportReply {
                 t.line(&format!("  {n:>8} {what}"));
             }
         }
+        if let Some(line) = left_out(&self.left_out) {
+            t.line(&line);
+        }
     }
 
     fn quiet(&self, _: &mut Text) {}
@@ -94,6 +97,29 @@ impl Show for ImportReply {
     fn failures(&self) -> Vec<String> {
         failure_lines(&self.failed, self.failed_total)
     }
+}
+
+/// Maximum number of left-out paths to show.
+const MAX_LEFT_OUT: usize = 3;
+
+/// Returns the line about files that rules left out, if there are any.
+pub(super) fn left_out(left_out: &LeftOut) -> Option<String> {
+    let all = left_out.files + left_out.directories;
+    let parts = [
+        (left_out.files > 0).then(|| count(left_out.files, "file")),
+        match left_out.directories {
+            0 => None,
+            1 => Some("1 directory".into()),
+            n => Some(format!("{n} directories")),
+        },
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let paths: Vec<String> =
+        left_out.paths.iter().take(MAX_LEFT_OUT).map(|path| clean(path)).collect();
+    let more = if all > paths.len() as u64 { ", …" } else { "" };
+    (all > 0).then(|| {
+        format!("  {all:>8} left out: {} ({}{more})", parts.join(" and "), paths.join(", "))
+    })
 }
 
 /// Lists the first failures and counts the others.

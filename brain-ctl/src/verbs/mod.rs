@@ -26,9 +26,11 @@ mod import;
 mod jobs;
 mod link;
 mod list;
+mod logs;
 mod mcp;
 mod model;
 mod put;
+mod restart;
 mod search;
 mod serve;
 mod service;
@@ -89,6 +91,8 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<audit::Audit>(),
     Row::of::<status::Status>(),
     Row::of::<status::Stop>(),
+    Row::of::<restart::Restart>(),
+    Row::of::<logs::Logs>(),
     Row::of::<serve::Serve>(),
     Row::of::<mcp::Mcp>(),
     Row::of::<skill::Skill>(),

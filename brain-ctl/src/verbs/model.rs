@@ -6,6 +6,7 @@ use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply, ModelLis
 use clap::{Args, ValueEnum};
 
 use super::access::check_flags;
+use super::status::duration;
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -114,6 +115,13 @@ const COLUMNS: &[Column] = &[
     Column::fixed("NUMBERS").optional(1),
 ];
 
+const OFFER_COLUMNS: &[Column] = &[
+    Column::flexible("CAN BE INSTALLED", 16).painted(Paint::cyan),
+    Column::fixed("LANGUAGES").optional(1),
+    Column::fixed("SIZE").right(),
+    Column::fixed("TIME HERE").right(),
+];
+
 impl Show for Models {
     fn text(&self, t: &mut Text) {
         let provider = match &self.model {
@@ -128,6 +136,16 @@ impl Show for Models {
             };
             let (pages, windows) = (count(self.pages, "page"), count(self.windows, "window"));
             t.line(&format!("{pages} with vectors, {windows}{missing}"));
+        }
+        let offered: Vec<_> =
+            self.known.iter().filter(|known| !is_installed(self, &known.name)).collect();
+        if !offered.is_empty() {
+            let mut table = Table::new(OFFER_COLUMNS);
+            for known in offered {
+                let time = duration(known.seconds);
+                table.row([&*known.name, &known.languages, &bytes(known.bytes), &time]);
+            }
+            table.write(t);
         }
         if self.installed.is_empty() {
             return;
@@ -167,11 +185,16 @@ impl Show for Models {
     }
 }
 
+/// Returns whether a model of this name is installed.
+fn is_installed(models: &Models, name: &str) -> bool {
+    models.installed.iter().any(|model| model.name == name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::output::width;
-    use brain_protocol::ModelRow;
+    use brain_protocol::{KnownModelRow, ModelRow};
 
     #[test]
     fn a_list_fits_60_columns_and_reports_problems() {
@@ -194,11 +217,19 @@ mod tests {
                 row("all-minilm-l6-v2", None),
                 row("paraphrase-multilingual-minilm-l12-v2", Some("config.json is damaged")),
             ],
+            known: vec![KnownModelRow {
+                name: "multilingual-e5-small".into(),
+                languages: "100 languages; made for questions".into(),
+                bytes: 470_000_000,
+                seconds: 125,
+            }],
         };
         let mut t = Text::plain(Some(60));
         models.text(&mut t);
         assert!(t.as_str().lines().all(|line| width(line) <= 60), "{}", t.as_str());
-        for part in ["local with all-minilm-l6-v2", "7 pages still without", "*", "384"] {
+        for part in
+            ["local with all-minilm-l6-v2", "7 pages still without", "*", "384", "2 min 5 s"]
+        {
             assert!(t.as_str().contains(part), "{part:?} is missing:\n{}", t.as_str());
         }
         assert_eq!(

@@ -1,6 +1,6 @@
 //! `brain serve` and `brain config`: replace this process with `brain-daemon`.
 
-use std::{os::unix::process::CommandExt, path::PathBuf, process::Command};
+use std::{ffi::OsString, os::unix::process::CommandExt, process::Command};
 
 use brain_protocol::{Fault, FaultCode};
 use clap::{Args, ValueEnum};
@@ -50,9 +50,9 @@ pub(crate) struct Config {
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
-    /// File to check (check only)
-    #[arg(value_name = "FILE", required_if_eq("action", "check"))]
-    file: Option<PathBuf>,
+    /// File to check [default: the configuration]; key and value to set
+    #[arg(value_name = "FILE|KEY VALUE", num_args = 0..=2)]
+    words: Vec<OsString>,
 }
 
 /// The actions of `config`.
@@ -60,8 +60,10 @@ pub(crate) struct Config {
 enum Action {
     /// Print every value and its origin
     Show,
-    /// Check a configuration file
+    /// Check the configuration, or another file
     Check,
+    /// Set a key; comments and order of the file stay
+    Set,
     /// Print the path of the configuration
     Path,
 }
@@ -69,25 +71,33 @@ enum Action {
 impl Verb for Config {
     const NAME: &'static str = "config";
     const GROUP: Group = Group::Service;
-    const ABOUT: &'static str = "Show or check the configuration";
+    const ABOUT: &'static str = "Show, check or change the configuration";
     const EXAMPLES: &'static str = "Examples:
   brain config show
-  brain config check ~/.brain/config.toml";
+  brain config set sources.watch true
+  brain config check";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        if self.file.is_some() && self.action != Action::Check {
-            return Err(fail::usage("only `brain config check` takes a file")
-                .hint("brain config check FILE"));
+        let (min, max, usage) = match self.action {
+            Action::Show => (0, 0, "brain config show"),
+            Action::Path => (0, 0, "brain config path"),
+            Action::Check => (0, 1, "brain config check [FILE]"),
+            Action::Set => (2, 2, "brain config set KEY VALUE"),
+        };
+        if !(min..=max).contains(&self.words.len()) {
+            let message = format!("the usage is: {usage}");
+            return Err(fail::usage(message).hint("see: brain config --help"));
         }
         exec_daemon(|command| {
             command.arg("config").arg(match self.action {
                 Action::Show => "show",
                 Action::Check => "check",
+                Action::Set => "set",
                 Action::Path => "path",
             });
             command.args(context.json.then_some("--json"));
-            if let Some(file) = &self.file {
-                command.arg("--").arg(file);
+            if !self.words.is_empty() {
+                command.arg("--").args(&self.words);
             }
         })
     }

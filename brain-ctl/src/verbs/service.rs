@@ -72,6 +72,12 @@ impl Verb for Service {
     }
 }
 
+/// Returns whether the daemon runs as the user's service.
+pub(super) fn is_running() -> bool {
+    let [_, service] = manager::UNITS;
+    manager::state(service).is_ok_and(|state| state.pid.is_some())
+}
+
 /// Paths of the unit files.
 struct Files {
     socket: PathBuf,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use brain_protocol::{
     Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
-    SourceRow, SourcesReply,
+    SourceRow, SourceSet, SourceSettings, SourcesReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -23,12 +23,27 @@ pub(crate) struct Sources {
     action: Action,
 
     /// Name of the source
-    #[arg(value_name = "NAME", required_if_eq_any([("action", "add"), ("action", "remove")]))]
+    #[arg(
+        value_name = "NAME",
+        required_if_eq_any([("action", "add"), ("action", "set"), ("action", "remove")])
+    )]
     name: Option<String>,
 
     /// Directory of the source (add)
     #[arg(long, value_name = "PATH", required_if_eq("action", "add"))]
     path: Option<PathBuf>,
+
+    /// Only files that match become pages (add, set); repeatable, "" for all files
+    #[arg(long, value_name = "PATTERN")]
+    include: Vec<String>,
+
+    /// Leave out files and directories that match, as in a .gitignore (add, set; repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+
+    /// Whether brain writes provenance lines into the frontmatter of new pages (add, set)
+    #[arg(long, value_enum, value_name = "ON|OFF")]
+    provenance: Option<Switch>,
 
     /// Confirm the removal (remove)
     #[arg(long)]
@@ -42,18 +57,28 @@ enum Action {
     List,
     /// Register a directory under a name
     Add,
+    /// Change the settings of a source
+    Set,
     /// Remove a source; its files stay
     Remove,
     /// Show or change the default source
     Default,
 }
 
+/// A setting that is on or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
 impl Verb for Sources {
     const NAME: &'static str = "sources";
     const GROUP: Group = Group::Organising;
-    const ABOUT: &'static str = "List, add, remove and choose sources";
+    const ABOUT: &'static str = "List, add, change, remove and choose sources";
     const EXAMPLES: &'static str = "Examples:
-  brain sources add work --path ~/vaults/work
+  brain sources add work --path ~/vaults/work --exclude drafts/
+  brain sources set work --exclude drafts/ --exclude '*.tmp.md'
   brain sources default work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
@@ -67,6 +92,15 @@ impl Verb for Sources {
         if self.yes && self.action != Action::Remove {
             return Err(misplaced("--yes", "remove"));
         }
+        let settings = SourceSettings {
+            include: patterns(self.include),
+            exclude: patterns(self.exclude),
+            provenance: self.provenance.map(|switch| switch == Switch::On),
+        };
+        let has_settings = settings != SourceSettings::default();
+        if has_settings && !matches!(self.action, Action::Add | Action::Set) {
+            return Err(misplaced("this setting", "add` or `brain sources set"));
+        }
         let id = fail::source(self.name.as_deref())?;
         match (self.action, id) {
             (Action::List, None) => context.run(SourceList),
@@ -74,16 +108,24 @@ impl Verb for Sources {
                 .hint(format!("list the pages of a source: brain list --source {id}"))),
             (Action::Add, Some(id)) => {
                 let path = absolute(&self.path.unwrap_or_default())?;
-                context.run(SourceAdd { id, path })
+                context.run(SourceAdd { id, path, settings })
             }
+            (Action::Set, Some(_)) if !has_settings => Err(fail::usage("there is nothing to set")
+                .hint("give --include, --exclude or --provenance; see: brain sources --help")),
+            (Action::Set, Some(id)) => context.run(SourceSet { id, settings }),
             (Action::Remove, Some(id)) => context.run(SourceRemove { id, yes: self.yes }),
             (Action::Default, id) => context.run(SourceDefault { id }),
-            (Action::Add | Action::Remove, None) => {
+            (Action::Add | Action::Set | Action::Remove, None) => {
                 Err(fail::usage("the name of the source is missing")
                     .hint("see: brain sources --help"))
             }
         }
     }
+}
+
+/// Returns the given patterns; one empty text means no pattern.
+fn patterns(texts: Vec<String>) -> Option<Vec<String>> {
+    (!texts.is_empty()).then(|| texts.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
 /// Makes the path absolute, because the daemon has another working directory.
@@ -141,14 +183,28 @@ impl Show for SourceReply {
         let name = t.paint.cyan(source_id.as_str());
         match self.status.as_str() {
             "added" => t.raw(&format!("added {name}")),
+            "changed" => t.raw(&format!("changed {name}")),
             "removed" => {
                 t.raw(&format!("removed {name}"));
                 t.line(&format!("  {} hidden; the files stay as they are", count(*pages, "page")));
             }
             "default" => t.raw(&format!("{name} is the default source")),
-            _ => t.raw(&format!("{name} is already the default source")),
+            _ if self.source.default => {
+                t.raw(&format!("{name} is already the default source"));
+            }
+            _ => t.raw(&format!("{name} is unchanged")),
         }
         t.line(&format!("  {path}"));
+        for (label, patterns) in
+            [("includes only", &self.source.include), ("leaves out", &self.source.exclude)]
+        {
+            if !patterns.is_empty() {
+                t.line(&format!("  {label}: {}", patterns.join(", ")));
+            }
+        }
+        if !self.source.provenance {
+            t.line("  new pages get no provenance lines");
+        }
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -163,6 +219,10 @@ impl Show for SourceReply {
 
     fn notes(&self) -> Vec<String> {
         match self.status.as_str() {
+            "changed" => vec![format!(
+                "apply it to the files: brain sync --source {}",
+                self.source.source_id
+            )],
             "added" => {
                 vec![format!("store its files: brain sync --source {}", self.source.source_id)]
             }
@@ -191,6 +251,9 @@ mod tests {
             added_at: "2026-11-21T10:00:00.000Z".into(),
             synced_at: Some("2026-11-21T10:30:00.000Z".into()),
             problem: problem.map(str::to_owned),
+            include: Vec::new(),
+            exclude: Vec::new(),
+            provenance: true,
         }
     }
 

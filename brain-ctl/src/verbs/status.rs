@@ -116,7 +116,7 @@ fn workers(workers: &[WorkerStatus]) -> String {
 }
 
 /// Formats seconds in the two largest units.
-fn duration(seconds: u64) -> String {
+pub(super) fn duration(seconds: u64) -> String {
     let (days, hours, minutes) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),

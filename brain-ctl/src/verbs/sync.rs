@@ -3,7 +3,7 @@
 use brain_protocol::{Exit, Fault, SyncReply, SyncedSource};
 use clap::Args;
 
-use super::import::failure_lines;
+use super::import::{failure_lines, left_out};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -163,5 +163,8 @@ fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
         if n > 0 {
             t.line(&format!("  {n:>8} {label}"));
         }
+    }
+    if let Some(line) = left_out(&source.left_out) {
+        t.line(&line);
     }
 }

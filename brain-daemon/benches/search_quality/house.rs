@@ -73,7 +73,11 @@ impl House {
                 open.ask(Request::Import(Import { path, source: None, dry_run: false }));
             } else {
                 let id = source(scope);
-                open.ask(Request::SourceAdd(SourceAdd { id: id.clone(), path }));
+                open.ask(Request::SourceAdd(SourceAdd {
+                    id: id.clone(),
+                    path,
+                    settings: Default::default(),
+                }));
                 open.ask(Request::Sync(Sync { source: Some(id), embed: false, ..Sync::default() }));
             }
         }

@@ -4,13 +4,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brain_protocol::SourceId;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use brain_core::{WatchState, is_markdown};
+use brain_core::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 
 /// Changes within this time are synced together, because editors save in several steps.
 const DEBOUNCE: Duration = Duration::from_millis(150);
@@ -27,6 +28,7 @@ type WatchEvent = notify::Result<Event>;
 struct WatchedSource {
     source: SourceId,
     root: PathBuf,
+    rules: Arc<IgnoreRules>,
     changed: BTreeSet<PathBuf>,
 }
 
@@ -49,13 +51,18 @@ pub(super) struct SourceWatch {
 
 impl SourceWatch {
     /// Watches the directories of these sources.
-    pub(super) fn new(sources: Vec<(SourceId, PathBuf)>) -> Self {
+    pub(super) fn new(sources: Vec<(SourceId, PathBuf, Arc<IgnoreRules>)>) -> Self {
         let (sender, events) = unbounded_channel();
         // Fails only after the watch is dropped.
         let watcher = notify::recommended_watcher(move |event: WatchEvent| _ = sender.send(event));
         let sources = sources
             .into_iter()
-            .map(|(source, root)| WatchedSource { source, root, changed: BTreeSet::new() })
+            .map(|(source, root, rules)| WatchedSource {
+                source,
+                root,
+                rules,
+                changed: BTreeSet::new(),
+            })
             .collect();
         let mut watch = Self {
             watcher: None,
@@ -148,10 +155,17 @@ impl SourceWatch {
         self.rescan_at.is_some_and(|at| at <= Instant::now())
     }
 
-    /// Watches a directory and those below it, except hidden ones.
+    /// Watches a directory and those below it, except hidden ones and those that rules leave out.
     fn watch_dir(&mut self, index: usize, dir: &Path) {
+        let WatchedSource { root, rules, .. } = &self.sources[index];
+        let (root, rules) = (root.clone(), rules.clone());
+        let is_left_out = |path: &Path| {
+            let inside = path.strip_prefix(&root).ok().and_then(Path::to_str);
+            inside.is_some_and(|path| !path.is_empty() && rules.leave_out(&root, path, true))
+        };
         let is_hidden = |e: &walkdir::DirEntry| {
-            e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".")
+            let is_dotted = e.depth() > 0 && e.file_name().as_encoded_bytes().starts_with(b".");
+            is_dotted || (e.file_type().is_dir() && is_left_out(e.path()))
         };
         // Only the source's own directory can be a link, as in a sync.
         let is_root = |e: &walkdir::DirEntry| e.depth() == 0 && e.path().is_dir();
@@ -200,6 +214,12 @@ impl SourceWatch {
         let Some(index) = known.or_else(|| self.dirs.get(path.parent()?).copied()) else { return };
         let root = &self.sources[index].root;
         let relative = path.strip_prefix(root).unwrap_or(&path);
+        if path.file_name().is_some_and(|name| is_rule_file(name.as_encoded_bytes())) {
+            // Other files may be pages now, and other directories must be watched.
+            let root = root.clone();
+            self.watch_dir(index, &root);
+            return self.mark(index, root);
+        }
         if relative.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
             return;
         }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 
+use parking_lot::RwLockReadGuard;
 use url::Url;
 
 use crate::{Access, OAuthError, OAuthFault};
@@ -31,16 +32,21 @@ pub(crate) struct ListenerState {
 }
 
 impl Access {
-    /// Sets the addresses of the HTTP listeners. Must be called once, before the first request.
+    /// Sets the addresses of the HTTP listeners: before the first request, and when a listener that
+    /// was missing is open.
     pub fn set_http_addresses(&self, addresses: HttpAddresses) {
         let resources = self.resources(&addresses);
-        let _ = self.listeners.set(ListenerState { addresses, resources });
+        *self.listeners.write() = Some(ListenerState { addresses, resources });
     }
 
     /// Returns the addresses of the HTTP listeners.
     #[must_use]
     pub fn http_addresses(&self) -> HttpAddresses {
-        self.listeners.get().map(|state| state.addresses.clone()).unwrap_or_default()
+        self.listener_state().as_ref().map(|state| state.addresses.clone()).unwrap_or_default()
+    }
+
+    fn listener_state(&self) -> RwLockReadGuard<'_, Option<ListenerState>> {
+        self.listeners.read()
     }
 
     /// Returns the OAuth issuer: the URL of this service without a trailing slash (RFC 8414
@@ -72,7 +78,7 @@ impl Access {
     /// Returns whether a token for this resource (a normalised URL) is valid here.
     #[must_use]
     pub fn is_our_resource(&self, resource: &str) -> bool {
-        match self.listeners.get() {
+        match &*self.listener_state() {
             Some(state) => state.resources.contains(resource),
             None => self.resources(&HttpAddresses::default()).contains(resource),
         }

@@ -33,7 +33,7 @@ mod validate;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use brain_protocol::Fault;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
@@ -82,7 +82,7 @@ pub struct Access {
     /// Held while the table is read and then changed.
     lock: Mutex<ChangeLock>,
     /// Set when the HTTP listeners are open.
-    listeners: OnceLock<ListenerState>,
+    listeners: RwLock<Option<ListenerState>>,
 }
 
 /// The permission to change clients and tokens. Holds the authorization codes.
@@ -111,7 +111,7 @@ impl Access {
             lock: Mutex::default(),
             admin_token: AdminTokenHolder::open(secrets, admin_token_file, &*random),
             documents: ClientDocuments::new(net),
-            listeners: OnceLock::new(),
+            listeners: RwLock::default(),
             store,
             clock,
             random,

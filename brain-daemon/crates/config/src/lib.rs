@@ -7,6 +7,7 @@
 //! Values are parsed once, when they are loaded.
 
 mod checks;
+mod edit;
 mod loader;
 mod rules;
 mod sections;
@@ -23,6 +24,7 @@ use brain_protocol::{Fault, FaultCode};
 
 use loader::{Entry, Loader};
 
+pub use edit::set;
 pub use loader::{Key, Origin};
 pub use sections::collector::{Authors, CollectorConfig, DeletedPosts};
 pub use sections::daemon::{
@@ -74,6 +76,8 @@ pub struct Config {
     passed_socket: Option<PathBuf>,
     /// The default control socket of a home on a read-only file system.
     outside_socket: Option<PathBuf>,
+    /// The file, and its text when it was read.
+    file: (PathBuf, String),
 }
 
 impl Config {
@@ -83,7 +87,17 @@ impl Config {
     /// [`FaultCode::InvalidConfig`] with the key, its value and the rule; for an unknown key, with
     /// the most similar known one.
     pub fn load(path: &Path, env: impl Fn(&str) -> Option<String>) -> Result<Self, Fault> {
-        let mut loader = Loader::open(path, &env)?;
+        let text = loader::read_file(path)?;
+        Self::from_text(path, &text, env)
+    }
+
+    /// Like [`Config::load`], with this text instead of the file's.
+    fn from_text(
+        path: &Path,
+        text: &str,
+        env: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Fault> {
+        let mut loader = Loader::open(path, text, &env)?;
         let (daemon, store) = (DaemonConfig::read(&mut loader)?, StoreConfig::read(&mut loader)?);
         let pages = PagesConfig::read(&mut loader)?;
         let sources = SourcesConfig::read(&mut loader)?;
@@ -115,6 +129,7 @@ impl Config {
             search,
             passed_socket: None,
             outside_socket: None,
+            file: (path.to_owned(), text.to_owned()),
         };
         config.check()?;
         Ok(config)
@@ -131,6 +146,20 @@ impl Config {
         self.entries().any(|(key, _, origin)| {
             key.section == section && key.name == name && *origin == Origin::Default
         })
+    }
+
+    /// Returns whether the file has another text than when it was read. Its environment cannot
+    /// change.
+    #[must_use]
+    pub fn has_changed_file(&self) -> bool {
+        let (path, text) = &self.file;
+        loader::read_file(path).is_ok_and(|now| now != *text)
+    }
+
+    /// Returns the path of the file, even if there is none.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file.0
     }
 
     /// Sets the control socket that systemd passed in.

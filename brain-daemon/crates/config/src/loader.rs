@@ -62,25 +62,16 @@ pub(super) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// Opens the file at `path`, which need not exist.
+    /// Opens the text of the file at `path`.
     ///
     /// # Errors
-    /// [`FaultCode::InvalidConfig`] if the file cannot be read or is not TOML.
+    /// [`FaultCode::InvalidConfig`] if the text is not TOML.
     pub(super) fn open(
         path: &'a Path,
+        text: &str,
         env: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Fault> {
-        let file = match std::fs::read_to_string(path) {
-            Ok(text) => parse_toml(&text, path)?,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => toml::Table::new(),
-            Err(e) => {
-                return Err(Fault::new(
-                    FaultCode::InvalidConfig,
-                    format!("{}: {e}", path.display()),
-                )
-                .hint("make that file readable, or set BRAIN_HOME to another directory"));
-            }
-        };
+        let file = parse_toml(text, path)?;
         Ok(Self { path, file, env, entries: Vec::new() })
     }
 
@@ -155,6 +146,20 @@ impl<'a> Loader<'a> {
             }
         }
         Ok(self.entries)
+    }
+}
+
+/// Reads the file at `path`; empty if there is none.
+///
+/// # Errors
+/// [`FaultCode::InvalidConfig`] if the file cannot be read.
+pub(super) fn read_file(path: &Path) -> Result<String, Fault> {
+    match std::fs::read_to_string(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|e| {
+            Fault::new(FaultCode::InvalidConfig, format!("{}: {e}", path.display()))
+                .hint("make that file readable, or set BRAIN_HOME to another directory")
+        }),
     }
 }
 

@@ -7,6 +7,7 @@
 mod background_throttle;
 mod commit_hook;
 mod embed_command;
+mod estimate;
 mod fetch_files;
 mod install;
 mod known_models;

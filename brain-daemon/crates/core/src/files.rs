@@ -240,8 +240,8 @@ impl FileService {
                 let (synced, trashed) = (known.is_some(), trashed && !row.ours.is_empty());
                 drop(reader);
                 // A file with the same text may have other bytes (CRLF, a byte order mark). The
-                // author's bytes stay.
-                match synced
+                // author's bytes stay. A restored file keeps its mode.
+                match (synced || trashed)
                     && tree
                         .keep(&row.path, |bytes| has_text(bytes, &content))
                         .map_err(|e| failure(&e))?
@@ -405,7 +405,7 @@ impl FileService {
         match trees.get(source).filter(|tree| tree.root() == Path::new(&path)) {
             Some(tree) => Ok(Some(Arc::clone(tree))),
             None => {
-                let tree = Arc::new(Tree::new(path));
+                let tree = Arc::new(Tree::of_owner(path));
                 trees.insert(source.to_owned(), Arc::clone(&tree));
                 Ok(Some(tree))
             }

@@ -75,7 +75,7 @@ pub use pages::PageService;
 pub use pages::broken_links::LinksAtRest;
 pub use search::SearchService;
 pub use sources::SourceService;
-pub use sources::watched::{WatchState, is_markdown};
+pub use sources::watched::{IgnoreRules, WatchState, is_markdown, is_rule_file};
 pub use sync::SyncService;
 pub use text_budget::TextPermit;
 pub use tunnel::PublicRequest;
@@ -195,7 +195,18 @@ impl Brain {
                 "refused"
             ),
         }
-        result
+        result.map_err(|fault| self.with_config_hint(fault))
+    }
+
+    /// Adds to an error that stems from the configuration that its file has changed.
+    fn with_config_hint(&self, fault: Fault) -> Fault {
+        let stems = matches!(fault.code, FaultCode::NotSetUp | FaultCode::InvalidConfig);
+        let Some(notice) = stems.then(|| self.changed_config()).flatten() else { return fault };
+        let hint = match &fault.hint {
+            Some(hint) => format!("{notice}; {hint}"),
+            None => notice,
+        };
+        Fault { hint: Some(hint), ..fault }
     }
 
     /// Runs one operation.
@@ -239,6 +250,8 @@ impl Brain {
             Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => Ok(Reply::Doctor(self.doctor.doctor(&r))),
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
+            Request::BackupList(_) => self.copies.list().map(Reply::BackupList),
+            Request::SourceSet(r) => self.sources.set(caller, &r).map(Reply::Source),
             Request::SourceAdd(r) => self.sources.add(caller, &r).map(Reply::Source),
             Request::SourceRemove(r) => self.sources.remove(caller, &r).map(Reply::Source),
             Request::SourceDefault(r) => self.sources.source_default(caller, &r).map(Reply::Source),

@@ -12,6 +12,7 @@ use brain_base::workers::WorkerStates;
 use brain_config::{ClientDocuments, Config};
 use brain_costs::Ledger;
 use brain_protocol::{Fault, FaultCode};
+use brain_store::files::{IgnoreRules, markdown_files};
 use brain_store::{Reader, Store, StoreOptions};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -146,6 +147,7 @@ impl Brain {
             files.clone(),
             index.clone(),
             stop.clone(),
+            env.config.clone(),
         ));
         let embedding = Arc::new(EmbeddingService::new(
             env.clone(),
@@ -291,7 +293,10 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
     }
     let known =
         brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
-    let files = || brain_store::files::markdown_files(&home.pages(), "", None).files.len();
+    let files = || {
+        let rules = IgnoreRules::off();
+        markdown_files(&home.pages(), "", &rules, None).files.len()
+    };
     let is_repaired =
         || -> Result<bool, Fault> { Ok(store.was_repaired() || store.is_marked_lost()?) };
     let what = match known {

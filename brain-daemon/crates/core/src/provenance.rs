@@ -13,7 +13,7 @@
 use brain_base::clock::{parse_instant, rfc3339};
 use brain_page::{Frontmatter, RECEIVED};
 use brain_protocol::{MarkedLines, TrustLevel};
-use brain_store::{Author, LineChange, LineMark, PageRecord, Provenance};
+use brain_store::{Author, LineChange, LineMark, NewPage, PageRecord, Provenance};
 
 use crate::Caller;
 
@@ -324,6 +324,19 @@ pub(crate) fn write_provenance(
     let lines: Vec<(&str, &str)> =
         lines.iter().map(|(key, value)| (*key, value.as_str())).collect();
     frontmatter.set_all(&lines);
+}
+
+/// Removes the lines about its provenance from a page of the owner's. A page from outside keeps
+/// them: without them, its file would not say that others wrote it.
+pub(crate) fn without_lines(mut page: NewPage) -> NewPage {
+    if is_from_outside(page.provenance.source_kind.as_deref()) {
+        return page;
+    }
+    if let Ok(mut frontmatter) = Frontmatter::parse(&page.content.frontmatter) {
+        INGEST_KEYS.iter().for_each(|key| frontmatter.remove(key));
+        frontmatter.raw().clone_into(&mut page.content.frontmatter);
+    }
+    page
 }
 
 /// Moves the claims that neither `record` nor `previous` confirms to `received`.

@@ -4,6 +4,7 @@
 //! hidden, and return when the source is registered and synced again.
 
 mod health;
+pub(crate) mod settings;
 pub(crate) mod watched;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ use crate::sources::watched::Watched;
 use crate::{Caller, FileService, preferred};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
+use brain_config::Config;
 use brain_store::{Draft, Reader, SourceRecord, Store, StoreError};
 
 /// Pages that one transaction hides, so that other writers do not wait long.
@@ -35,6 +37,7 @@ pub struct SourceService {
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) stop: CancellationToken,
     pub(crate) watched: Watched,
+    pub(crate) config: Arc<Config>,
 }
 
 impl SourceService {
@@ -46,8 +49,10 @@ impl SourceService {
         files: Arc<FileService>,
         index: Arc<IndexFollower>,
         stop: CancellationToken,
+        config: Arc<Config>,
     ) -> Self {
-        Self { store, clock, home, files, index, stop, watched: Watched::new() }
+        let watched = Watched::new(config.sources.watch);
+        Self { store, clock, home, files, index, stop, watched, config }
     }
 
     pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
@@ -78,7 +83,12 @@ impl SourceService {
             return Err(Fault::new(FaultCode::Io, message).hint("give that directory another name"));
         };
         let id = request.id.clone();
-        let added = self.store.write(move |draft| register(draft, &id, &path, now))?;
+        let settings = request.settings.clone();
+        self.check_patterns(&dir, &settings)?;
+        let (added, changed) = self.store.write(move |draft| {
+            let added = register(draft, &id, &path, now)?;
+            Ok((added, settings::change(draft, &id, &settings)?))
+        })?;
         self.watched.sources_changed();
         let mut warnings = Vec::new();
         if access(&dir, Access::WRITE_OK).is_err() {
@@ -87,7 +97,12 @@ impl SourceService {
                 dir.display()
             ));
         }
-        self.source_reply(caller, &request.id, if added { "added" } else { "unchanged" }, warnings)
+        let status = match (added, changed) {
+            (true, _) => "added",
+            (false, true) => "changed",
+            (false, false) => "unchanged",
+        };
+        self.source_reply(caller, &request.id, status, warnings)
     }
 
     pub(crate) fn remove(
@@ -202,7 +217,7 @@ impl SourceService {
         Ok(count)
     }
 
-    fn source_reply(
+    pub(super) fn source_reply(
         &self,
         caller: &Caller,
         id: &SourceId,
@@ -224,6 +239,7 @@ impl SourceService {
     ) -> Result<SourceRow, Fault> {
         let dir = self.source_dir(record);
         let mark = record.synced.as_ref();
+        let settings = reader.source_settings(id)?;
         Ok(SourceRow {
             source_id: id.clone(),
             default,
@@ -233,6 +249,9 @@ impl SourceService {
             synced_at: mark.map(|mark| rfc3339(mark.at)),
             problem: self.unusable(record).or_else(|| mark.and_then(|mark| mark.problem.clone())),
             path: dir.display().to_string(),
+            include: settings.include,
+            exclude: settings.exclude,
+            provenance: !settings.without_provenance,
         })
     }
 

@@ -16,6 +16,7 @@ impl Brain {
             (!self.env.home.is_here())
                 .then(|| crate::moved_home::moved_home_message(&self.env.home)),
         );
+        degraded.extend(self.changed_config());
         degraded.extend(self.index.degraded());
         degraded.extend(self.access.http_addresses().missing);
         degraded
@@ -48,6 +49,15 @@ impl Brain {
             http_public: self.access.http_addresses().public.map(|a| a.to_string()),
             jobs,
             workers,
+        })
+    }
+
+    /// Returns a notice if the configuration file is not the one that this daemon read.
+    pub(crate) fn changed_config(&self) -> Option<String> {
+        let config = &self.env.config;
+        config.has_changed_file().then(|| {
+            let path = config.file().display();
+            format!("{path} has changed since the daemon started; to use it: brain restart")
         })
     }
 }

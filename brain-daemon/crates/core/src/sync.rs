@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
+use brain_protocol::{Fault, FaultCode, LeftOut, Pull, SourceId, Sync, SyncReply, SyncedSource};
 use compare::{Missing, compare, covers};
 use decide::SyncContext;
 use parking_lot::{Mutex, MutexGuard};
@@ -39,7 +39,7 @@ use crate::{
     Caller, EmbeddingService, Environment, FileService, NoProgress, Progress, SourceService,
 };
 use brain_base::caller::Visibility;
-use brain_store::files::{self, PullOutcome};
+use brain_store::files::{self, IgnoreRules, PullOutcome};
 use brain_store::{FileState, Reader, SourceRecord, Store, StoreError, SyncResult};
 
 /// More missing pages than this number, which are also more than [`MAX_REMOVED_PERCENT`] of the
@@ -210,9 +210,12 @@ impl SyncService {
         let _settled = self.index.settle_at_end();
         // The context comes before the walk: the walk sees each file that is written before it, and
         // the context expects no file that is written later.
-        let mut context = self.context(id, record);
         let reader = self.store.read(Visibility::All)?;
-        let survey = match walk(&reader, id, &root, options)? {
+        let rules = self.sources.rules(&reader, id, record)?;
+        drop(reader);
+        let mut context = self.context(id, record, &rules);
+        let reader = self.store.read(Visibility::All)?;
+        let survey = match walk(&reader, id, (&root, &rules), options)? {
             Ok(survey) => survey,
             Err(_)
                 if !has_pages(&reader, id, options.scope)?
@@ -224,6 +227,7 @@ impl SyncService {
         };
         let Survey { found, known, .. } = &survey;
         tally.report.files = survey.files;
+        tally.report.left_out = left_out(&found.left_out);
         for (path, reason) in &found.unreadable {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
@@ -232,7 +236,8 @@ impl SyncService {
                 "{path} is a git work tree of its own: its files are stored, but it is not pulled"
             ));
         }
-        let files_without_page = files_without_page(&reader, id, &root, &survey, options)?;
+        let files_without_page =
+            files_without_page(&reader, id, (&root, &rules), &survey, options)?;
         let plan = compare(&reader, known, found, &files_without_page, options.full)?;
         tally.report.unchanged = plan.unchanged + survey.unchanged;
         let mut done = tally.report.unchanged + plan.failed.len() as u64;
@@ -293,7 +298,7 @@ impl SyncService {
                 done += files.len() as u64;
                 let freed = context.freed.clone();
                 self.store_files(
-                    SyncContext { freed, ..self.context(id, record) },
+                    SyncContext { freed, ..self.context(id, record, &rules) },
                     files,
                     options.dry_run,
                     &mut tally,
@@ -304,7 +309,9 @@ impl SyncService {
         // A page is not missing if another file has its slug now. Nor if its file is back: editors
         // remove a file for a moment while they save it.
         missing.retain(|page| {
-            !claimed.contains(&page.slug) && !context.has_file(&page.record.source_path)
+            !claimed.contains(&page.slug)
+                && (!context.has_file(&page.record.source_path)
+                    || context.is_left_out(&page.record))
         });
         if let Some(touched) = options.watched {
             let before = missing.len();
@@ -377,7 +384,7 @@ impl SyncService {
 fn walk(
     reader: &Reader,
     source: &SourceId,
-    root: &Path,
+    (root, rules): (&Path, &IgnoreRules),
     options: SyncOptions<'_>,
 ) -> Result<Result<Survey, String>, StoreError> {
     if !options.is_whole()
@@ -385,7 +392,7 @@ fn walk(
     {
         return Ok(Err(format!("{} cannot be read: {e}", root.display())));
     }
-    let survey = Survey::new(reader, source, root, options.scope, options.full)?;
+    let survey = Survey::new(reader, source, (root, rules), options.scope, options.full)?;
     if let Some((_, reason)) = survey.found.unreadable.iter().find(|(place, _)| place.is_empty()) {
         return Ok(Err(format!("{} cannot be read: {reason}", root.display())));
     }
@@ -393,6 +400,12 @@ fn walk(
         return Ok(Err(format!("{} is not a directory", root.display())));
     }
     Ok(Ok(survey))
+}
+
+/// Returns what the rules left out, for a report.
+fn left_out(found: &files::LeftOut) -> LeftOut {
+    let files::LeftOut { files, directories, paths } = found;
+    LeftOut { files: *files, directories: *directories, paths: paths.clone() }
 }
 
 /// Returns whether any page, deleted ones included, has a path at or below these.
@@ -412,7 +425,7 @@ fn has_pages(reader: &Reader, source: &SourceId, scope: &[String]) -> Result<boo
 fn files_without_page(
     reader: &Reader,
     source: &SourceId,
-    root: &Path,
+    directory: (&Path, &IgnoreRules),
     survey: &Survey,
     options: SyncOptions<'_>,
 ) -> Result<Vec<String>, Fault> {
@@ -425,7 +438,7 @@ fn files_without_page(
     if options.is_whole() || here.is_empty() {
         return Ok(here);
     }
-    Ok(without(&Survey::new(reader, source, root, &[String::new()], false)?))
+    Ok(without(&Survey::new(reader, source, directory, &[String::new()], false)?))
 }
 
 /// Returns the active pages among those without a file, except pages whose file is not written

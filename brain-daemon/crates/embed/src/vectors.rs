@@ -190,13 +190,6 @@ impl Vectors {
         }
     }
 
-    /// Removes all vectors.
-    pub fn clear(&self) {
-        for page in self.pages() {
-            self.remove(page);
-        }
-    }
-
     /// Returns the key of a page's vectors.
     #[must_use]
     pub fn key(&self, page: u64) -> Option<Key> {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use brain_protocol::Fault;
 use tokio::net::TcpListener;
@@ -16,23 +17,33 @@ use brain_config::Config;
 use brain_core::Brain;
 use brain_mcp::{self as mcp, HttpService};
 
+/// How long a missing listener waits for its next attempt, at first and at most.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
 /// The open sockets, and the problems found while opening them.
 #[derive(Debug, Default)]
 pub struct Listeners {
     local: Option<TcpListener>,
     public: Option<TcpListener>,
-    missing: Vec<String>,
+    missing: Vec<MissingListener>,
     exposed: Vec<String>,
+}
+
+/// A configured address that could not be used, and why.
+#[derive(Debug, Clone)]
+struct MissingListener {
+    side: Side,
+    address: SocketAddr,
+    problem: String,
 }
 
 impl Listeners {
     /// Listens on the configured addresses, or on sockets that systemd passed in.
     ///
-    /// A default address that is in use is skipped, so that a second brain can run on this machine.
+    /// An address that cannot be used stops nothing else. [`Listeners::serve`] tries it again.
     ///
     /// # Errors
-    /// [`FaultCode::Conflict`](brain_protocol::FaultCode) or `Io` if a configured address cannot
-    /// be used.
+    /// [`FaultCode::Io`](brain_protocol::FaultCode) if a socket of systemd cannot be used.
     pub fn open(
         config: &Config,
         local: Option<std::net::TcpListener>,
@@ -50,12 +61,11 @@ impl Listeners {
             let Some(address) = address else { return Ok(None) };
             match serve::listen(address, &format!("http.{}", side.as_str())) {
                 Ok(listener) => Ok(Some(listener)),
-                Err(fault) if config.is_default("http", side.as_str()) => {
-                    tracing::warn!(%fault, "HTTP listener not opened");
-                    missing.push(fault.to_string());
+                Err(fault) => {
+                    tracing::warn!(%fault, "HTTP listener not opened; trying again");
+                    missing.push(MissingListener { side, address, problem: fault.to_string() });
                     Ok(None)
                 }
-                Err(fault) => Err(fault),
             }
         };
         let (local, public) = (open(Side::Local, local)?, open(Side::Public, public)?);
@@ -76,7 +86,11 @@ impl Listeners {
         HttpAddresses {
             local: address(&self.local),
             public: address(&self.public),
-            missing: self.missing.clone(),
+            missing: self
+                .missing
+                .iter()
+                .map(|missing| format!("{}; it is tried again", missing.problem))
+                .collect(),
             exposed: self.exposed.clone(),
         }
     }
@@ -92,7 +106,10 @@ impl Listeners {
         let config = brain.config();
         let timeouts = Timeouts::new(config.http.timeout, config.http.idle_timeout);
         let shared = Arc::new(SharedState::new(&brain, tools));
+        let missing = self.missing;
         let serve_side = |listener: Option<TcpListener>, side: Side| {
+            let missing = missing.iter().find(|missing| missing.side == side).cloned();
+            let brain = Arc::clone(&brain);
             let service = Service {
                 application: Application::new(Arc::clone(&brain), side, Arc::clone(&shared)),
                 limiter: Arc::clone(shared.limiter(side)),
@@ -101,12 +118,48 @@ impl Listeners {
             };
             let stop = stop.clone();
             async move {
+                let listener = match (listener, missing) {
+                    (Some(listener), _) => Some(listener),
+                    (None, Some(missing)) => open_later(&brain, &missing, &stop).await,
+                    (None, None) => None,
+                };
                 if let Some(listener) = listener {
                     serve::serve(listener, service, stop).await;
                 }
             }
         };
         tokio::join!(serve_side(self.local, Side::Local), serve_side(self.public, Side::Public));
+    }
+}
+
+/// Tries to open a missing listener until it succeeds; `None` when `stop` is cancelled.
+async fn open_later(
+    brain: &Brain,
+    missing: &MissingListener,
+    stop: &CancellationToken,
+) -> Option<TcpListener> {
+    let [mut pause, max_pause] = RETRY_PAUSES;
+    let MissingListener { side, address, problem } = missing;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return None,
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(max_pause),
+        }
+        let Ok(listener) = serve::listen(*address, &format!("http.{}", side.as_str())) else {
+            continue;
+        };
+        let bound = listener.local_addr().unwrap_or(*address);
+        tracing::info!(address = %bound, "HTTP listener opened");
+        let mut addresses = brain.access.http_addresses();
+        match side {
+            Side::Local => addresses.local = Some(bound),
+            Side::Public => addresses.public = Some(bound),
+        }
+        addresses.missing.retain(|text| !text.starts_with(problem.as_str()));
+        let warning = exposure_warning(*side, bound, brain.config().http_base_url());
+        addresses.exposed.extend(warning.inspect(|warning| tracing::warn!("{warning}")));
+        brain.access.set_http_addresses(addresses);
+        return Some(listener);
     }
 }
 

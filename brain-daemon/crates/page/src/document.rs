@@ -50,7 +50,8 @@ impl Document {
 }
 
 /// Returns a page as in its file: `---`, the YAML, `---`, a blank line, the body. Without
-/// frontmatter only the body, unless that would be parsed as frontmatter.
+/// frontmatter only the body, unless that would be parsed as frontmatter. All lines end as the
+/// first one of the body.
 #[must_use]
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
@@ -61,12 +62,34 @@ pub fn file_text(frontmatter: &str, body: &str) -> String {
             return body.to_owned();
         }
     }
-    let mut out = String::with_capacity(frontmatter.len() + body.len() + 9);
-    out.push_str("---\n");
-    out.push_str(frontmatter);
-    out.push_str("---\n");
+    joined(frontmatter, body, line_end(body))
+}
+
+/// Returns the text of the file as earlier versions of brain wrote it, if that is another one.
+pub(super) fn earlier_file_text(frontmatter: &str, body: &str) -> Option<String> {
+    let differs = line_end(body) != "\n" && !frontmatter.is_empty();
+    differs.then(|| joined(frontmatter, body, "\n"))
+}
+
+/// Returns the line end of the first line.
+fn line_end(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}
+
+fn joined(frontmatter: &str, body: &str, end: &str) -> String {
+    let mut out = String::with_capacity(frontmatter.len() + body.len() + 12);
+    let mut line = |text: &str| {
+        out.push_str(text);
+        out.push_str(end);
+    };
+    line("---");
+    frontmatter.lines().for_each(&mut line);
+    line("---");
     if !body.is_empty() {
-        out.push('\n');
+        line("");
         out.push_str(body);
     }
     out

@@ -5,7 +5,7 @@ use std::path::Path;
 use brain_protocol::Slug;
 use sha2::{Digest, Sha256};
 
-use super::document::file_text;
+use super::document::{earlier_file_text, file_text};
 
 /// Maximum length of a file or directory name, in bytes, with space for a suffix that distinguishes
 /// two files.
@@ -47,6 +47,12 @@ pub fn is_markdown(path: &Path) -> bool {
 #[must_use]
 pub fn file_hash(frontmatter: &str, body: &str) -> [u8; 32] {
     Sha256::digest(file_text(frontmatter, body).as_bytes()).into()
+}
+
+/// Returns the SHA-256 of the file as earlier versions of brain wrote it, if that is another one.
+#[must_use]
+pub fn earlier_file_hash(frontmatter: &str, body: &str) -> Option<[u8; 32]> {
+    earlier_file_text(frontmatter, body).map(|text| Sha256::digest(text.as_bytes()).into())
 }
 
 #[cfg(test)]

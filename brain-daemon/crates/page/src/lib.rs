@@ -48,7 +48,7 @@ pub use document::{Document, file_text};
 pub use edit::{
     EditError, append, excerpt, prepend, replace_section, replace_text, set_frontmatter,
 };
-pub use file::{file_hash, file_path, is_markdown};
+pub use file::{earlier_file_hash, file_hash, file_path, is_markdown};
 pub use frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, normalize_tag};
 pub use links::{
     LINK_KEYS, Link, MAX_LINKS, MENTIONS, Target, file_name_key, for_each_link, is_attachment,

@@ -99,9 +99,9 @@ impl Plan {
         self.groups.is_empty() && !self.by_condition_alone()
     }
 
-    /// Whether a filter alone, such as `tag:x`, finds pages.
-    pub(super) fn by_condition_alone(&self) -> bool {
-        self.groups.is_empty() && !self.required.is_empty()
+    /// Whether a condition alone, such as `tag:x` or `-draft`, finds pages.
+    fn by_condition_alone(&self) -> bool {
+        self.groups.is_empty() && !(self.required.is_empty() && self.excluded.is_empty())
     }
 
     /// Whether there are no conditions, only ranking.

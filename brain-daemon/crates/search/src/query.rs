@@ -64,14 +64,6 @@ pub(super) fn parse(question: &str) -> Vec<Unit> {
         }
         rest = after.trim_start();
     }
-    // A question of exclusions only is searched as words.
-    if !units.iter().any(is_positive) {
-        for unit in &mut units {
-            if let Unit::Excluded(text, _) | Unit::ExcludedPrefix(text, _) = unit {
-                *unit = Unit::Words(std::mem::take(text));
-            }
-        }
-    }
     units
 }
 
@@ -87,13 +79,6 @@ pub(super) fn plain(units: &[Unit]) -> String {
         out.push_str(text);
     }
     out
-}
-
-fn is_positive(unit: &Unit) -> bool {
-    !matches!(
-        unit,
-        Unit::Excluded(..) | Unit::ExcludedPrefix(..) | Unit::Filter { excluded: true, .. }
-    )
 }
 
 /// Parses the first part of `text`, which does not begin with white space; returns the rest.
@@ -264,7 +249,7 @@ mod tests {
         assert_eq!(parse("source:??? x"), [words("source:??? x")]);
         assert_eq!(parse("an \"open quote"), [words("an open quote")]);
         assert_eq!(parse("a - b -- c * d"), [words("a - b -- c * d")]);
-        assert_eq!(parse("-5"), [words("5")]);
+        assert_eq!(parse("-5"), [Unit::Excluded("5".into(), Scope::Anywhere)]);
         assert_eq!(parse("\"\" \"?\""), []);
         assert_eq!(parse(""), []);
         assert_eq!(parse("   "), []);

@@ -126,7 +126,7 @@ fn hidden_pages_do_not_change_the_order_of_equal_pages() {
     assert_eq!(visible_results(&index, "takeover merger"), results_before);
 }
 
-const QUESTIONS: [&str; 14] = [
+const QUESTIONS: [&str; 16] = [
     "harbour boat",
     "b*",
     "ha* of the mill",
@@ -134,6 +134,8 @@ const QUESTIONS: [&str; 14] = [
     "title:har*",
     "harbour -mill",
     "-m* boats",
+    "-harbour",
+    "-m* -tag:boat",
     "tag:boat",
     "tag:boat harbour",
     "harbour master",

@@ -141,6 +141,7 @@ impl Draft<'_> {
                 marks = new.marks(Some((old, content.as_ref())), now);
                 if let Some(content) = content {
                     ours.push(page::file_hash(&content.frontmatter, &content.body));
+                    ours.extend(page::earlier_file_hash(&content.frontmatter, &content.body));
                     let kept = VersionRecord { record: old.clone(), content };
                     self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
                 }

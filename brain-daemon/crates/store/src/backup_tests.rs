@@ -63,6 +63,9 @@ pub(super) fn store(path: &Path) -> Store {
             let digest = [4; 32];
             let file =
                 FileRecord { size, mtime_ns, ctime_ns, digest, page: None, seq: 5, problem: None };
+            let settings =
+                SourceSettings { exclude: vec!["drafts/".into()], ..SourceSettings::default() };
+            draft.put_source_settings(&source, &settings)?;
             draft.put_file(&source, "p/7.md", &file)
         })
         .unwrap();

@@ -24,6 +24,7 @@ type Pair = (&'static str, &'static str);
 pub struct Draft<'t> {
     meta: Table<'t, &'static str, u64>,
     pub(super) sources: Table<'t, &'static str, &'static [u8]>,
+    pub(super) source_settings: Table<'t, &'static str, &'static [u8]>,
     pub(super) pages: Table<'t, Pair, &'static [u8]>,
     pub(super) ids: Table<'t, u64, Pair>,
     pub(super) contents: Table<'t, u64, &'static [u8]>,
@@ -121,6 +122,7 @@ impl<'t> Draft<'t> {
         Ok(Self {
             meta,
             sources: txn.open_table(t::SOURCES)?,
+            source_settings: txn.open_table(t::SOURCE_SETTINGS)?,
             pages: txn.open_table(t::PAGES)?,
             ids: txn.open_table(t::IDS)?,
             contents: txn.open_table(t::CONTENTS)?,

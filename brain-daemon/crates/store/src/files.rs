@@ -11,6 +11,7 @@ mod git;
 mod git_config;
 #[cfg(test)]
 mod git_tests;
+mod ignore_rules;
 mod own_contents;
 mod replaced_files;
 mod root_dir;
@@ -23,11 +24,13 @@ mod tree;
 mod tree_tests;
 
 pub use git::{PullOutcome, pull};
+pub use ignore_rules::{IgnoreRules, is_rule_file};
 pub use own_contents::{OwnContents, digest, is_torn};
 pub use replaced_files::LostSave;
 pub use root_dir::RootDir;
 pub use scan::{
-    MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files, stat_of,
+    LeftOut, MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files,
+    stat_of,
 };
 pub use trash::TRASH;
 pub use tree::{Outcome, Tree};

@@ -90,8 +90,8 @@ pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
     AuditRecord, Author, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobOptions,
-    JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord, SyncResult,
-    TimelineRecord, TokenKind, TokenRecord, VersionRecord,
+    JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
+    SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord, VersionRecord,
 };
 pub use restore::restore;
 pub use shared::Sources;

@@ -80,7 +80,10 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 make_tag_and_type_rows(&txn)?;
                 open_tables_of_links(&txn)?;
             }
-            85 => add_marks(&txn)?,
+            85 => {
+                add_marks(&txn)?;
+                txn.open_table(t::SOURCE_SETTINGS)?;
+            }
             _ => {
                 return Err(StoreError::Damaged(format!(
                     "there is no migration from schema {from}"

@@ -10,8 +10,8 @@ use super::damage::{PageKey, check_text, check_version};
 use super::draft::read;
 use super::error::{unless_damaged, with_damage_report};
 use super::record::{
-    Content, Derived, FileRecord, OutboxRow, PageRecord, SourceRecord, VersionRecord,
-    record_of_version,
+    Content, Derived, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
+    VersionRecord, record_of_version,
 };
 use super::shared::Snapshot;
 use super::writer::{Change, ChangedPage};
@@ -257,6 +257,16 @@ impl Reader {
             }
         }
         Ok(out)
+    }
+
+    /// Returns the settings of a source.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
+        let table = self.table(t::SOURCE_SETTINGS)?;
+        let found = table.get(source.as_str())?;
+        Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
 
     /// Returns the counts.

@@ -182,6 +182,17 @@ impl SourceRecord {
     }
 }
 
+/// What the owner chose for a source.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SourceSettings {
+    /// Patterns of the files that sync takes in; empty: all.
+    pub include: Vec<String>,
+    /// Patterns of files and directories that sync leaves out.
+    pub exclude: Vec<String>,
+    /// Whether new pages get no lines about their provenance in the text.
+    pub without_provenance: bool,
+}
+
 /// Result of a sync.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SyncResult {
@@ -413,6 +424,7 @@ stored! {
     Derived = 1, "derived rows of a page";
     VersionRecord = 3, "version of a page";
     SourceRecord = 2, "source";
+    SourceSettings = 1, "settings of a source";
     FileRecord = 1, "file of a source";
     OutboxRow = 1, "outbox row";
     JobRecord = 1, "job";

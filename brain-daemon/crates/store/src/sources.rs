@@ -5,7 +5,8 @@ use redb::ReadableTable;
 
 use super::draft::read;
 use super::record::{
-    FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, to_bytes,
+    FileRecord, FileState, LinkRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
+    to_bytes,
 };
 use super::writer::ChangedPage;
 use super::{Draft, StoreError};
@@ -31,6 +32,34 @@ impl Draft<'_> {
         self.dirty += 1;
         self.sources_changed = true;
         self.sources.insert(source.as_str(), to_bytes(record)?.as_slice())?;
+        Ok(())
+    }
+
+    /// Returns the settings of a source.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn source_settings(&self, source: &SourceId) -> Result<SourceSettings, StoreError> {
+        let found = self.source_settings.get(source.as_str())?;
+        Ok(read(found.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
+    }
+
+    /// Changes the settings of a source.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn put_source_settings(
+        &mut self,
+        source: &SourceId,
+        settings: &SourceSettings,
+    ) -> Result<(), StoreError> {
+        self.dirty += 1;
+        self.sources_changed = true;
+        if *settings == SourceSettings::default() {
+            self.source_settings.remove(source.as_str())?;
+        } else {
+            self.source_settings.insert(source.as_str(), to_bytes(settings)?.as_slice())?;
+        }
         Ok(())
     }
 
@@ -93,6 +122,7 @@ impl Draft<'_> {
         self.dirty += 1;
         self.sources_changed = true;
         self.sources.remove(source.as_str())?;
+        self.source_settings.remove(source.as_str())?;
         let end = after(source);
         let gone: Vec<String> = self
             .files

@@ -13,7 +13,7 @@ use crate::provenance::SYNC;
 use brain_base::clock::Clock;
 use brain_base::home::Home;
 use brain_config::Config;
-use brain_store::files::markdown_files;
+use brain_store::files::{IgnoreRules, markdown_files};
 use brain_store::{self as store, PageRecord, SourceRecord, StoreOptions};
 
 /// Creates the store of `home` from the backup `file`, then writes the files of pages. Existing
@@ -74,9 +74,9 @@ pub fn restore(
         // written. An empty directory gets all files.
         let is_from_sync = page.provenance.ingested_via.as_deref() == Some(SYNC.via);
         let mut has_other_files = || {
-            *in_use
-                .entry(source.to_owned())
-                .or_insert_with(|| !markdown_files(root, "", None).files.is_empty())
+            *in_use.entry(source.to_owned()).or_insert_with(|| {
+                !markdown_files(root, "", &IgnoreRules::off(), None).files.is_empty()
+            })
         };
         let is_missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
         is_missing && !(is_from_sync && has_other_files())

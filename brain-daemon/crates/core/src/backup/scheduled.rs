@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brain_protocol::{Fault, FaultCode};
+use brain_protocol::{BackupFile, BackupListReply, Fault, FaultCode};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
@@ -112,6 +112,22 @@ impl BackupService {
             Err(fault) => attempts.failed = Some((now, fault.clone())),
         }
         made
+    }
+
+    /// Lists the scheduled backups of this brain, the newest first.
+    pub(crate) fn list(&self) -> Result<BackupListReply, Fault> {
+        let Some(dir) = self.env.config.backup_dir(&self.env.home) else {
+            return Ok(BackupListReply { dir: None, backups: Vec::new() });
+        };
+        let mut found = if dir.is_dir() { self.own_backups(&dir)? } else { Vec::new() };
+        found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        let backup = |(at, path): &(i64, PathBuf)| BackupFile {
+            path: path.display().to_string(),
+            bytes: fs::metadata(path).map_or(0, |meta| meta.len()),
+            made_at: rfc3339(*at),
+        };
+        let backups = found.iter().map(backup).collect();
+        Ok(BackupListReply { dir: Some(dir.display().to_string()), backups })
     }
 
     /// Checks whether the newest backup is recent enough.

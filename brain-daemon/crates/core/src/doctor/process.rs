@@ -7,6 +7,7 @@ use std::time::Instant;
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::free_bytes;
+use brain_config::Config;
 use brain_protocol::{Fault, FaultCode};
 use brain_store::Store;
 
@@ -28,6 +29,7 @@ impl Health for Process {
     fn checks(self: Arc<Self>) -> Vec<HealthCheck> {
         vec![
             HealthCheck::new("daemon", &self, Self::daemon),
+            HealthCheck::new("configuration", &self, Self::configuration),
             HealthCheck::new("socket permissions", &self, Self::socket),
             HealthCheck::new("disk space", &self, Self::disk),
             HealthCheck::new("clock", &self, Self::clock),
@@ -47,6 +49,21 @@ impl Process {
             std::process::id(),
             self.started.elapsed().as_secs()
         ))
+    }
+
+    fn configuration(&self) -> Finding {
+        let config = &self.env.config;
+        let path = config.file().display();
+        if !config.has_changed_file() {
+            return ok(path.to_string());
+        }
+        match Config::load(config.file(), |name| std::env::var(name).ok()) {
+            Ok(_) => warn(format!("{path} has changed since the daemon started"), "brain restart"),
+            Err(fault) => fail(
+                format!("the changed configuration cannot be used: {}", fault.message),
+                "brain config check",
+            ),
+        }
     }
 
     fn socket(&self) -> Finding {

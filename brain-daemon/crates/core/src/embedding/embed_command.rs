@@ -24,9 +24,11 @@ impl EmbeddingService {
             windows: 0,
             missing: before.missing,
             dry_run: request.dry_run,
+            seconds: None,
         };
         if request.dry_run {
             reply.pages = total;
+            reply.seconds = self.estimate_pages(&reply.model, total);
             return Ok(reply);
         }
         let (is_cancelled, mut remove_all) = (AtomicBool::new(false), request.all);

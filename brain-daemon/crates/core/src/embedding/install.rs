@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use brain_protocol::{Fault, FaultCode, ModelInstall, ModelInstallReply};
 use sha2::{Digest as _, Sha256};
 
+use super::estimate::about;
 use super::fetch_files::{cancelled, clear, collect_files, write_fault};
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
 use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, installed};
 use super::origin::{Origin, Place};
 use super::{EmbeddingService, Progress};
+use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
 use brain_base::home::create_private_dir;
 use brain_config::EmbeddingProvider;
@@ -114,8 +116,14 @@ impl EmbeddingService {
     ) -> ModelInstallReply {
         let provider = self.env.config.embedding.provider;
         let named = self.env.config.embedding.model.as_deref().unwrap_or_default();
-        let background =
-            "pages get their vectors in the background: `brain model list` shows how far";
+        let active = self.store.read(Visibility::All).and_then(|reader| reader.counts());
+        let time = active
+            .ok()
+            .and_then(|counts| self.estimate_pages(name, counts.active))
+            .map_or_else(String::new, |seconds| format!(", which takes {}", about(seconds)));
+        let background = format!(
+            "pages get their vectors in the background{time}: `brain model list` shows how far"
+        );
         let message = match provider {
             EmbeddingProvider::None => {
                 "search uses it once embedding.provider is \"auto\" or \"local\"".to_owned()

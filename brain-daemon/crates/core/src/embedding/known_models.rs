@@ -31,8 +31,12 @@ pub(super) struct KnownModel {
     pub(super) files: &'static [(&'static str, &'static str)],
     /// Prefixes for questions and texts, if the model needs them and its files do not say so.
     pub(super) prefixes: Option<(&'static str, &'static str)>,
-    /// A short description.
-    pub(super) description: &'static str,
+    /// The languages that it knows.
+    pub(super) languages: &'static str,
+    /// The size of its files, in MB.
+    pub(super) megabytes: u64,
+    /// The time for one window on one core, in milliseconds.
+    pub(super) window_ms: u64,
 }
 
 /// All known models; the first is the default.
@@ -60,7 +64,9 @@ pub(super) const KNOWN: [KnownModel; 4] = [
             ),
         ],
         prefixes: None,
-        description: "English, 91 MB",
+        languages: "English",
+        megabytes: 91,
+        window_ms: 27,
     },
     KnownModel {
         name: "snowflake-arctic-embed-xs",
@@ -72,7 +78,9 @@ pub(super) const KNOWN: [KnownModel; 4] = [
             ("tokenizer.json", "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"),
         ],
         prefixes: None,
-        description: "English, 90 MB, for questions",
+        languages: "English; made for questions",
+        megabytes: 90,
+        window_ms: 27,
     },
     KnownModel {
         name: "multilingual-e5-small",
@@ -84,7 +92,9 @@ pub(super) const KNOWN: [KnownModel; 4] = [
             ("tokenizer.json", "0b44a9d7b51c3c62626640cda0e2c2f70fdacdc25bbbd68038369d14ebdf4c39"),
         ],
         prefixes: Some(("query: ", "passage: ")),
-        description: "100 languages, 470 MB, for questions",
+        languages: "100 languages; made for questions",
+        megabytes: 470,
+        window_ms: 54,
     },
     KnownModel {
         name: "paraphrase-multilingual-minilm-l12-v2",
@@ -96,7 +106,9 @@ pub(super) const KNOWN: [KnownModel; 4] = [
             ("tokenizer.json", "2c3387be76557bd40970cec13153b3bbf80407865484b209e655e5e4729076b8"),
         ],
         prefixes: None,
-        description: "50 languages, 470 MB",
+        languages: "50 languages",
+        megabytes: 470,
+        window_ms: 54,
     },
 ];
 
@@ -109,7 +121,7 @@ pub(super) fn known(name: &str) -> Option<&'static KnownModel> {
 pub(super) fn names() -> String {
     KNOWN
         .iter()
-        .map(|known| format!("{} ({})", known.name, known.description))
+        .map(|known| format!("{} ({}, {} MB)", known.name, known.languages, known.megabytes))
         .collect::<Vec<_>>()
         .join(", ")
 }

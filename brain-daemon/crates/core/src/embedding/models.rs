@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use brain_protocol::{Fault, ModelRow, Models};
+use brain_protocol::{Fault, KnownModelRow, ModelRow, Models};
 
-use super::known_models::{REQUIRED_FILES, WEIGHT_FILES};
+use super::known_models::{KNOWN, KnownModel, REQUIRED_FILES, WEIGHT_FILES};
 use super::model_record::{ModelRecord, RECORD_FILE, size};
 use super::{Caller, EmbeddingService};
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
@@ -55,6 +55,7 @@ impl EmbeddingService {
                 None => problem,
             }),
             installed: directories(&self.env.home.models()).into_iter().map(row).collect(),
+            known: self.known_models()?,
         })
     }
 
@@ -76,6 +77,20 @@ impl EmbeddingService {
             "{} with {model}: {} pages, {} windows{missing}",
             status.provider, status.pages, status.windows
         ))
+    }
+}
+
+impl EmbeddingService {
+    /// Lists the models that can be installed by name, with the time for this brain.
+    fn known_models(&self) -> Result<Vec<KnownModelRow>, Fault> {
+        let windows = self.estimate_windows()?;
+        let row = |model: &KnownModel| KnownModelRow {
+            name: model.name.into(),
+            languages: model.languages.into(),
+            bytes: model.megabytes * 1_000_000,
+            seconds: self.estimate_seconds(model, windows),
+        };
+        Ok(KNOWN.iter().map(row).collect())
     }
 }
 

@@ -33,7 +33,7 @@ const MAX_QUEUED_JOBS: u64 = 64;
 const MIN_BACKOFF: Duration = Duration::from_secs(5);
 const MAX_BACKOFF: Duration = Duration::from_secs(600);
 
-/// The text that tests the embedder before all vectors are removed.
+/// The text that tests the embedder before all vectors are computed again.
 const PROBE_TEXT: &str = "Is anybody there?";
 
 /// A page without current vectors.
@@ -112,9 +112,9 @@ impl EmbeddingService {
         self.state.shared.wake.notified().await;
     }
 
-    /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is removed
-    /// first. `should_continue` is as in [`brain_embed::Embedder::embed`]. A round without pages
-    /// means that nothing is missing.
+    /// Runs one round for `brain embed`, ignoring backoff. With `all`, every vector is computed
+    /// again; the former one stays until then. `should_continue` is as in
+    /// [`brain_embed::Embedder::embed`]. A round without pages means that nothing is missing.
     pub(super) fn embed_round(
         &self,
         all: bool,
@@ -148,7 +148,7 @@ impl EmbeddingService {
             }
         };
         if all {
-            // Existing vectors are only removed if the embedder works.
+            // Nothing is computed again unless the embedder works.
             if let Err(fault) =
                 open.embedder.embed(&[PROBE_TEXT.to_owned()], Purpose::Document, should_continue)
             {
@@ -157,7 +157,7 @@ impl EmbeddingService {
                 }
                 return Err(fault);
             }
-            open.vectors.clear();
+            *meaning.shared.outdated_pages.lock() = open.vectors.pages().into_iter().collect();
         }
         if all || !meaning.shared.suppressed_pages.lock().is_empty() {
             meaning.shared.mark_all_pending();
@@ -284,7 +284,8 @@ impl EmbeddingService {
             }
             let key = key_of(&record);
             examined += 1;
-            if open.vectors.key(record.id) != Some(key)
+            let is_outdated = self.state.shared.outdated_pages.lock().contains(&record.id);
+            if (open.vectors.key(record.id) != Some(key) || is_outdated)
                 && !self.state.shared.suppressed_pages.lock().contains(&record.id)
                 && let Some(content) = unless_damaged(reader.content(&record))?
             {
@@ -364,7 +365,10 @@ impl EmbeddingService {
             return Ok(false);
         }
         match open.vectors.put(due.page, due.key, &windowed) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.state.shared.outdated_pages.lock().remove(&due.page);
+                Ok(true)
+            }
             Err(error @ VectorError::Length { .. }) => Err(EmbedError {
                 kind: EmbedErrorKind::Model,
                 message: error.to_string(),

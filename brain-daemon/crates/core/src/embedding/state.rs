@@ -48,6 +48,8 @@ pub(super) struct Shared {
     pub(super) pending_changes: Mutex<PendingChanges>,
     /// Pages imported by a sync with suppressed embedding.
     pub(super) suppressed_pages: Mutex<HashSet<u64>>,
+    /// Pages whose vectors are computed again. Their former vectors stay until then.
+    pub(super) outdated_pages: Mutex<HashSet<u64>>,
     /// Number of such syncs in progress.
     pub(super) suppressions: AtomicUsize,
     /// Number of page changes since the start.
@@ -117,6 +119,7 @@ impl Meaning {
                 seen: AtomicU64::new(0),
                 pending_changes: Mutex::default(),
                 suppressed_pages: Mutex::default(),
+                outdated_pages: Mutex::default(),
                 suppressions: AtomicUsize::new(0),
                 changes: AtomicU64::new(0),
                 wake: Notify::new(),
@@ -185,6 +188,7 @@ impl Shared {
     pub(super) fn open(&self, open_vectors: Arc<OpenVectors>, seen: u64) {
         let mut pending_changes = PendingChanges::default();
         pending_changes.add(0, seen);
+        self.outdated_pages.lock().clear();
         *self.pending_changes.lock() = pending_changes;
         self.seen.store(seen, Ordering::Release);
         *self.stage.lock() = VectorStage::Open(open_vectors);

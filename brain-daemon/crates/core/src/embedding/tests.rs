@@ -221,6 +221,27 @@ fn page_is_never_found_by_its_former_vectors() {
 }
 
 #[test]
+fn former_vectors_are_used_until_all_are_computed_again() {
+    let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
+    let brain = start(dir.path(), Some(&words));
+    let harbour = put(&brain, "harbour", "boats moor at the quay");
+    put(&brain, "garden", "tomatoes and basil grow");
+    embed_all(&brain);
+    words.texts.lock().unwrap().clear();
+    // The embedder answers its test, and then the command ends early.
+    let calls = AtomicUsize::new(0);
+    let ended = brain.embedding.embed_round(true, &|| calls.fetch_add(1, Ordering::SeqCst) == 0);
+    assert_eq!(ended.unwrap_err().kind, EmbedErrorKind::Stopped);
+    assert_eq!(near(&brain, "boats quay"), [harbour]);
+    assert_eq!(brain.embedding.meaning_status().missing, 0);
+    embed_all(&brain);
+    let texts = words.texts.lock().unwrap().clone();
+    assert_eq!(texts.iter().filter(|text| text.contains("boats")).count(), 1, "{texts:?}");
+    assert_eq!(texts.iter().filter(|text| text.contains("basil")).count(), 1, "{texts:?}");
+    assert_eq!(near(&brain, "boats quay"), [harbour]);
+}
+
+#[test]
 fn metadata_changes_need_no_new_vectors() {
     let (dir, words) = (tempfile::tempdir().unwrap(), Arc::new(WordEmbedder::default()));
     let brain = start(dir.path(), Some(&words));
@@ -353,7 +374,11 @@ fn suppressed_pages_are_embedded_on_request() {
     let notes = dir.path().join("notes");
     std::fs::create_dir(&notes).unwrap();
     let id = SourceId::parse("notes").unwrap();
-    let add = SourceAdd { id: id.clone(), path: notes.display().to_string() };
+    let add = SourceAdd {
+        id: id.clone(),
+        path: notes.display().to_string(),
+        settings: Default::default(),
+    };
     brain.sources.add(&Caller::local(0), &add).unwrap();
     let sync = |embed| Sync {
         source: Some(id.clone()),

@@ -2,7 +2,9 @@
 
 use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteReply, WriteStatus};
 
-use crate::provenance::{CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received};
+use crate::provenance::{
+    CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_lines,
+};
 use crate::write_page::{
     SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
     origin_label, origin_route, origin_uri, read_document, stored_document, title_of, type_of,
@@ -319,7 +321,10 @@ fn write_capture(
             }
         }
     };
-    let NewCapture { slug, page, captured_at, .. } = new_capture;
+    let NewCapture { slug, mut page, captured_at, .. } = new_capture;
+    if draft.source_settings(&input.source)?.without_provenance {
+        page = without_lines(page);
+    }
     let applied = draft.write_page(&input.source, &slug, page, input.now)?;
     Ok(PageWrite { slug, applied, captured_at })
 }

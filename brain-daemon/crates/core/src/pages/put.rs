@@ -9,6 +9,7 @@ use brain_protocol::{
 use crate::pages::capture::PageWrite;
 use crate::provenance::{
     FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims,
+    without_lines,
 };
 use crate::write_page::{
     check_expected, check_origin, origin_label, origin_route, origin_uri, read_document,
@@ -118,7 +119,11 @@ impl PageService {
                 let applied = WrittenPage { status: WriteStatus::Unchanged, record: *record };
                 return Ok(PageWrite { slug: slug.clone(), applied, captured_at });
             }
-            let applied = draft.write_page(&source, &slug, page.clone(), now)?;
+            let mut page = page.clone();
+            if draft.source_settings(&source)?.without_provenance {
+                page = without_lines(page);
+            }
+            let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at: captured_at.clone() })
         })?;
         Ok(self.write_reply(target, outcome, Vec::new()))

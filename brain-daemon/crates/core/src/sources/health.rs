@@ -44,6 +44,7 @@ impl SourceService {
     fn check_watcher(&self) -> Finding {
         match self.watched.state() {
             WatchState::Off => ok("off (`sources.watch`)"),
+            WatchState::Starting => ok("starting: all sources are scanned first"),
             WatchState::Watching { directories } => ok(format!("{directories} directories")),
             WatchState::Failing(problem) => warn(
                 format!("{problem}; the sources are looked through every minute"),

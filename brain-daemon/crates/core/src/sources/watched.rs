@@ -1,8 +1,9 @@
 //! The state that the file watcher shares with sources and `doctor`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use brain_protocol::SourceId;
+use brain_protocol::{Fault, SourceId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -10,12 +11,15 @@ use crate::SourceService;
 use brain_base::caller::Visibility;
 
 pub use brain_page::is_markdown;
+pub use brain_store::files::{IgnoreRules, is_rule_file};
 
 /// The state of the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchState {
     /// The watcher is not configured.
     Off,
+    /// The watcher is configured, and does not watch yet: the daemon has just started.
+    Starting,
     /// The watcher works.
     Watching {
         /// The number of watched directories.
@@ -32,8 +36,9 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new() -> Self {
-        Self { state: Mutex::new(WatchState::Off), changed: watch::channel(()).0 }
+    pub(crate) fn new(is_configured: bool) -> Self {
+        let state = if is_configured { WatchState::Starting } else { WatchState::Off };
+        Self { state: Mutex::new(state), changed: watch::channel(()).0 }
     }
 
     /// Tells the watcher that a source was added or removed.
@@ -53,18 +58,23 @@ impl SourceService {
         self.watched.changed.subscribe()
     }
 
-    /// Returns the sources and their directories.
+    /// Returns the sources with their directories and rules.
     #[must_use]
-    pub fn watched_sources(&self) -> Vec<(SourceId, PathBuf)> {
-        match self.store.read(Visibility::All).and_then(|reader| reader.sources()) {
-            Ok(sources) => {
-                sources.into_iter().map(|(id, record)| (id, self.source_dir(&record))).collect()
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the sources cannot be watched");
-                Vec::new()
-            }
+    pub fn watched_sources(&self) -> Vec<(SourceId, PathBuf, Arc<IgnoreRules>)> {
+        self.sources_to_watch().unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "the sources cannot be watched");
+            Vec::new()
+        })
+    }
+
+    fn sources_to_watch(&self) -> Result<Vec<(SourceId, PathBuf, Arc<IgnoreRules>)>, Fault> {
+        let reader = self.store.read(Visibility::All)?;
+        let mut watched = Vec::new();
+        for (id, record) in reader.sources()? {
+            let rules = self.rules(&reader, &id, &record)?;
+            watched.push((id, self.source_dir(&record), rules));
         }
+        Ok(watched)
     }
 
     /// Sets the state of the watcher.

@@ -13,6 +13,7 @@ use super::tally::Tally;
 use crate::SyncService;
 use crate::batch::BATCH;
 use brain_base::caller::Visibility;
+use brain_store::files::IgnoreRules;
 use brain_store::{Draft, FileRecord, NewPage, SourceRecord, StoreError, SyncResult};
 
 /// Attempts for a file whose page changes during the sync.
@@ -20,8 +21,14 @@ const MAX_OBSERVATIONS: usize = 3;
 
 impl SyncService {
     /// Returns the context for decisions, from the present state.
-    pub(super) fn context(&self, source: &SourceId, record: &SourceRecord) -> SyncContext {
+    pub(super) fn context(
+        &self,
+        source: &SourceId,
+        record: &SourceRecord,
+        rules: &Arc<IgnoreRules>,
+    ) -> SyncContext {
         SyncContext {
+            rules: rules.clone(),
             source: source.clone(),
             registered: record.path.clone(),
             root: self.sources.source_dir(record),

@@ -4,12 +4,14 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 
 use super::read::{ReadFile, Text};
+use crate::provenance::SYNC;
 use brain_page::file_hash;
-use brain_store::files::{Stat, stat_of};
+use brain_store::files::{IgnoreRules, Stat, stat_of};
 use brain_store::{
     Content, Draft, FileRecord, FileState, NewPage, OutboxRow, PageRecord, Reader, StoreError,
     unless_damaged,
@@ -64,6 +66,7 @@ pub(super) struct SyncContext {
     /// The registered directory of the source.
     pub(super) registered: Option<String>,
     pub(super) root: PathBuf,
+    pub(super) rules: Arc<IgnoreRules>,
     /// Outbox rows whose file is written already.
     pub(super) done: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
@@ -158,6 +161,13 @@ impl SyncContext {
     pub(super) fn has_file(&self, path: &str) -> bool {
         // If the path cannot be read, there may be a file.
         stat_of(&self.root, path).map_or(true, |stat| stat.is_some())
+    }
+
+    /// Returns whether a sync made this page from a file that the rules leave out now. A page that
+    /// brain made itself stays one.
+    pub(super) fn is_left_out(&self, record: &PageRecord) -> bool {
+        record.provenance.ingested_via.as_deref() == Some(SYNC.via)
+            && self.rules.leave_out(&self.root, &record.source_path, false)
     }
 
     /// Reads the state of the pages of these files. Returns the paths for

@@ -62,6 +62,7 @@ impl Scene {
             source: SourceId::default(),
             registered: None,
             root: self.dir.path().join("pages"),
+            rules: Arc::default(),
             done: self.store.done_rows(),
             failing: HashSet::new(),
             recovering: HashSet::new(),

@@ -103,7 +103,9 @@ impl SyncService {
             return Err(Fault::new(FaultCode::Usage, message)
                 .hint(format!("they are read where they are: `brain sync --source {source}`")));
         }
-        let found = files::markdown_files(&dir, "", Some(&own));
+        let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
+        let found = files::markdown_files(&dir, "", &rules, Some(&own));
+        let left_out = super::left_out(&found.left_out);
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
             tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
@@ -172,6 +174,7 @@ impl SyncService {
             failed_total: tally.failures.total,
             warnings: tally.warnings,
             took_ms: began.elapsed().as_millis() as u64,
+            left_out,
         })
     }
 

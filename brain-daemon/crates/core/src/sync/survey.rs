@@ -8,7 +8,7 @@ use std::thread::{self, Scope};
 use brain_protocol::SourceId;
 
 use super::compare::{Known, covers, is_as_recorded};
-use brain_store::files::{self, MarkdownFile, ScanReport};
+use brain_store::files::{self, IgnoreRules, MarkdownFile, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
 /// The result of a walk, with the rows of its files.
@@ -33,7 +33,7 @@ impl Survey {
     pub(super) fn new(
         reader: &Reader,
         source: &SourceId,
-        root: &Path,
+        (root, rules): (&Path, &IgnoreRules),
         scope: &[String],
         full: bool,
     ) -> Result<Self, StoreError> {
@@ -47,7 +47,7 @@ impl Survey {
                 let mut rows = PeekedRows::new(read_ahead(scope, rows, is_whole));
                 let mut paths = PeekedRows::new(read_ahead(scope, paths, is_whole));
                 let mut problem = None;
-                let found = files::for_each_markdown_file(root, part, None, &mut |file| {
+                let found = files::for_each_markdown_file(root, part, rules, None, &mut |file| {
                     let added = survey.add_file(file, &mut rows, &mut paths, full, &inside);
                     problem = added.err();
                     problem.is_none()
@@ -61,6 +61,7 @@ impl Survey {
             })?;
             survey.found.unreadable.extend(found.unreadable);
             survey.found.repositories.extend(found.repositories);
+            survey.found.left_out = found.left_out;
         }
         Ok(survey)
     }

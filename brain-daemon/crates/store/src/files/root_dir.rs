@@ -9,7 +9,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
+};
 use rustix::io::Errno;
 
 /// Attempts to resolve a path: the kernel gives up when a directory is renamed meanwhile.
@@ -48,11 +50,12 @@ impl RootDir {
         })
     }
 
-    /// As [`RootDir::open_dir`]; creates missing directories.
+    /// As [`RootDir::open_dir`]; creates missing directories. With `takes_mode`, these get the mode
+    /// of the directory above.
     ///
     /// # Errors
     /// When a directory cannot be created, or a link leads out.
-    pub fn create_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+    pub fn create_dir(&self, path: &Path, takes_mode: bool) -> io::Result<OwnedFd> {
         match self.open_dir(path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             other => return other,
@@ -60,12 +63,19 @@ impl RootDir {
         let mut here = PathBuf::new();
         let mut dir = self.open_dir(&here)?;
         for part in path.components() {
-            match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => {}
+            let is_new = match mkdirat(&dir, part.as_os_str(), Mode::from_raw_mode(0o777)) {
+                Ok(()) => true,
+                Err(Errno::EXIST) => false,
                 Err(e) => return Err(e.into()),
-            }
+            };
             here.push(part);
-            dir = self.open_dir(&here)?;
+            let made = self.open_dir(&here)?;
+            if is_new && takes_mode {
+                // A file system without modes refuses; the directory is good all the same.
+                let mode = Mode::from_raw_mode(fstat(&dir)?.st_mode & 0o7777);
+                let _ = chmodat(&dir, part.as_os_str(), mode, AtFlags::empty());
+            }
+            dir = made;
         }
         Ok(dir)
     }
@@ -137,12 +147,12 @@ mod tests {
         let root = RootDir::open(dir.path()).unwrap();
         std::fs::write(outside.path().join("x.md"), "secret").unwrap();
         symlink(outside.path(), dir.path().join("out")).unwrap();
-        root.create_dir(Path::new("a/b")).unwrap();
+        root.create_dir(Path::new("a/b"), false).unwrap();
         symlink("a", dir.path().join("inside")).unwrap();
         assert!(root.open_dir(Path::new("inside/b")).is_ok());
         for path in ["out", "out/new", "../x", "/"] {
             assert!(root.open_dir(Path::new(path)).is_err(), "{path}");
-            assert!(root.create_dir(Path::new(path)).is_err(), "{path}");
+            assert!(root.create_dir(Path::new(path), false).is_err(), "{path}");
         }
         assert!(root.open_file(Path::new("out/x.md")).is_err());
         let steps = |path: &str| step_by_step(root.handle.as_fd(), Path::new(path), DIR);

@@ -10,8 +10,13 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
+use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
 use super::root_dir::RootDir;
+use super::trash::TRASH;
 use brain_page::is_markdown;
+
+/// Hidden directories that are not worth a mention: of git, and of brain.
+const UNCOUNTED: [&str; 2] = [".git", TRASH];
 
 /// Size and times of a file, to notice changes without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +77,49 @@ pub struct ScanReport {
     pub unreadable: Vec<(String, String)>,
     /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
+    /// What the rules left out.
+    pub left_out: LeftOut,
+}
+
+/// Files and directories that rules left out of a walk.
+#[derive(Debug, Default)]
+pub struct LeftOut {
+    /// Number of markdown files.
+    pub files: u64,
+    /// Number of directories, hidden ones included; those below them are not counted.
+    pub directories: u64,
+    /// The first paths, relative to the directory; directories end with `/`.
+    pub paths: Vec<String>,
+}
+
+impl LeftOut {
+    /// Maximum number of paths.
+    pub const MAX_PATHS: usize = 20;
+
+    fn add(&mut self, path: String, is_dir: bool) {
+        if is_dir {
+            self.directories += 1;
+        } else {
+            self.files += 1;
+        }
+        if self.paths.len() < Self::MAX_PATHS {
+            self.paths.push(if is_dir { format!("{path}/") } else { path });
+        }
+    }
 }
 
 /// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
-/// path means all of `dir`. Leaves out the directory `except` and directories whose names begin
-/// with a dot. Links are skipped.
+/// path means all of `dir`. Leaves out the directory `except`, directories whose names begin with a
+/// dot, and what the rules leave out. Links are skipped.
 #[must_use]
-pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> ScanReport {
+pub fn markdown_files(
+    dir: &Path,
+    below: &str,
+    rules: &IgnoreRules,
+    except: Option<&Path>,
+) -> ScanReport {
     let mut files = Vec::new();
-    let found = for_each_markdown_file(dir, below, except, &mut |file| {
+    let found = for_each_markdown_file(dir, below, rules, except, &mut |file| {
         files.push(file);
         true
     });
@@ -92,16 +131,26 @@ pub fn markdown_files(dir: &Path, below: &str, except: Option<&Path>) -> ScanRep
 pub fn for_each_markdown_file(
     dir: &Path,
     below: &str,
+    rules: &IgnoreRules,
     except: Option<&Path>,
     each: &mut dyn FnMut(MarkdownFile) -> bool,
 ) -> ScanReport {
     let mut found = ScanReport::default();
     let start = if below.is_empty() { dir.to_owned() } else { dir.join(below) };
-    if !below.is_empty() && !is_reached(dir, below) {
-        return found;
+    let mut active = ActiveRules::new(rules);
+    if !below.is_empty() {
+        if !is_reached(dir, below) || rules.leave_out(dir, below, start.is_dir()) {
+            return found;
+        }
+        let mut place = dir.to_owned();
+        // The walk itself finds the rule files of a directory at `below`.
+        for part in below.split('/') {
+            active.load_directory(&place, 0);
+            place.push(part);
+        }
     }
     let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).display().to_string();
-    let mut repositories = Vec::new();
+    let (mut repositories, mut left_out) = (Vec::new(), LeftOut::default());
     // Only the root directory can be a link.
     let walk = walkdir::WalkDir::new(&start).follow_root_links(below.is_empty());
     let visible = |e: &walkdir::DirEntry| {
@@ -110,11 +159,33 @@ pub fn for_each_markdown_file(
         {
             repositories.push(name(parent));
         }
-        if !e.file_type().is_dir() || e.path() == dir {
+        let (is_dir, place) = (e.file_type().is_dir(), e.path());
+        active.leave(e.depth());
+        if !is_dir {
+            // A directory's rule files come before its other entries.
+            if is_rule_file(e.file_name().as_encoded_bytes()) {
+                active.load(place, e.depth());
+            }
+            let is_out = active.has_rules() && is_markdown(place) && active.leave_out(place, false);
+            if is_out {
+                left_out.add(name(place), false);
+            }
+            return !is_out;
+        }
+        if e.depth() == 0 && place == dir {
             return true;
         }
+        if except == Some(place) {
+            return false;
+        }
         let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
-        !(dotted || except == Some(e.path()))
+        if !dotted && !active.leave_out(place, true) {
+            return true;
+        }
+        if !UNCOUNTED.iter().any(|uncounted| e.file_name() == *uncounted) {
+            left_out.add(name(place), true);
+        }
+        false
     };
     let mut directory = Directory::default();
     for entry in walk.sort_by(by_path).into_iter().filter_entry(visible) {
@@ -149,7 +220,7 @@ pub fn for_each_markdown_file(
             Err(e) => found.unreadable.push((path.to_owned(), io::Error::from(e).to_string())),
         }
     }
-    found.repositories = repositories;
+    (found.repositories, found.left_out) = (repositories, left_out);
     found
 }
 
@@ -177,13 +248,19 @@ impl Directory {
 }
 
 /// Orders directory entries so that all files below come in byte order of their paths; a
-/// directory's name ends with `/`.
+/// directory's name ends with `/`. Rule files come first.
 fn by_path(a: &walkdir::DirEntry, b: &walkdir::DirEntry) -> Ordering {
     fn parts(entry: &walkdir::DirEntry) -> (&[u8], &[u8]) {
         let end: &[u8] = if entry.file_type().is_dir() { b"/" } else { b"" };
         (entry.file_name().as_encoded_bytes(), end)
     }
     let ((a, a_end), (b, b_end)) = (parts(a), parts(b));
+    if a.first() == Some(&b'.') || b.first() == Some(&b'.') {
+        match is_rule_file(b).cmp(&is_rule_file(a)) {
+            Ordering::Equal => {}
+            first => return first,
+        }
+    }
     let common = a.len().min(b.len());
     // Names are compared as memory; only one that begins the other needs more.
     a[..common]
@@ -270,18 +347,49 @@ mod tests {
         }
         std::os::unix::fs::symlink(outside.path(), root.join("out")).unwrap();
         std::os::unix::fs::symlink(outside.path().join("secret.md"), root.join("link.md")).unwrap();
-        let found = markdown_files(root, "", None);
+        let found = markdown_files(root, "", &IgnoreRules::off(), None);
         assert_eq!(paths(&found), ["a.md", "b/c.MDX", "lib/r.md"]);
         assert_eq!((found.skipped, found.repositories), (3, vec!["lib".to_owned()]));
-        assert_eq!(paths(&markdown_files(root, "b", None)), ["b/c.MDX"]);
-        assert_eq!(paths(&markdown_files(root, "a.md", None)), ["a.md"]);
+        assert_eq!(paths(&markdown_files(root, "b", &IgnoreRules::off(), None)), ["b/c.MDX"]);
+        assert_eq!(paths(&markdown_files(root, "a.md", &IgnoreRules::off(), None)), ["a.md"]);
         for below in
             ["out", "out/secret.md", "link.md", ".trash", "b/.hidden/x.md", "none", "a.md/x"]
         {
-            assert_eq!(paths(&markdown_files(root, below, None)), Vec::<&str>::new(), "{below}");
+            let found = markdown_files(root, below, &IgnoreRules::off(), None);
+            assert_eq!(paths(&found), Vec::<&str>::new(), "{below}");
             assert_eq!(stat_of(root, below).unwrap(), None, "{below}");
         }
         assert_eq!(stat_of(root, "a.md").unwrap(), Some(found.files[0].stat));
+    }
+
+    #[test]
+    fn rules_leave_files_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for path in [
+            "a.md",
+            "!first.md",
+            "node_modules/x/README.md",
+            "p/.venv/x.md",
+            "p/target/x.md",
+            "p/draft.md",
+            "q/draft.md",
+        ] {
+            write(root, path);
+        }
+        fs::write(root.join("p/.brainignore"), "draft.md\n!target/\n").unwrap();
+        fs::write(root.join(".gitignore"), "\\!first.md\n").unwrap();
+        let rules = IgnoreRules::new(root, &[], &[]).unwrap();
+        let found = markdown_files(root, "", &rules, None);
+        assert_eq!(paths(&found), ["a.md", "p/target/x.md", "q/draft.md"]);
+        assert_eq!((found.left_out.files, found.left_out.directories), (2, 2));
+        let left_out = ["!first.md", "node_modules/", "p/.venv/", "p/draft.md"];
+        assert_eq!(found.left_out.paths, left_out);
+        assert_eq!(paths(&markdown_files(root, "p", &rules, None)), ["p/target/x.md"]);
+        assert_eq!(paths(&markdown_files(root, "p/target/x.md", &rules, None)), ["p/target/x.md"]);
+        for below in ["p/draft.md", "node_modules", "node_modules/x/README.md"] {
+            assert!(markdown_files(root, below, &rules, None).files.is_empty(), "{below}");
+        }
     }
 
     #[test]
@@ -292,7 +400,7 @@ mod tests {
         {
             write(dir.path(), path);
         }
-        let found = markdown_files(dir.path(), "", None);
+        let found = markdown_files(dir.path(), "", &IgnoreRules::off(), None);
         assert_eq!(found.files.len(), 8);
         assert!(paths(&found).is_sorted(), "{:?}", paths(&found));
     }
@@ -300,7 +408,7 @@ mod tests {
     #[test]
     fn a_missing_directory_is_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let found = markdown_files(&dir.path().join("none"), "", None);
+        let found = markdown_files(&dir.path().join("none"), "", &IgnoreRules::off(), None);
         assert_eq!((found.files.len(), found.unreadable[0].0.as_str()), (0, ""));
     }
 }

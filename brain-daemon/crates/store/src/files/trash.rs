@@ -185,7 +185,7 @@ impl Tree {
         loop {
             let place = trash_place(&save.path, n);
             let entry = self.create_entry(&place)?;
-            match entry.create() {
+            match self.create_file(&entry) {
                 Ok(mut file) => {
                     file.write_all(&save.bytes)?;
                     return Ok(self.place(&place));

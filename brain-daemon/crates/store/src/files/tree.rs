@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, fchmod, fstat};
+
 use super::file_entry::{EntryState, FileEntry, FileOwner, OpenedFile, copy_mode_and_owner};
 use super::own_contents::OwnContents;
 use super::replaced_files::{LostSave, ReplacedFiles};
@@ -31,14 +33,23 @@ pub enum Outcome {
 #[derive(Debug)]
 pub struct Tree {
     root: PathBuf,
+    /// Whether new files and directories take the mode of the directory above.
+    takes_mode: bool,
     pub(super) replaced_files: ReplacedFiles,
 }
 
 impl Tree {
-    /// Returns the tree below `root`, which need not exist yet.
+    /// Returns the tree below `root`, which need not exist yet. New files are private.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), replaced_files: ReplacedFiles::default() }
+        Self { root: root.into(), takes_mode: false, replaced_files: ReplacedFiles::default() }
+    }
+
+    /// Returns the tree below a directory of the owner's. Whoever can read or write the directory
+    /// can do the same with new files and directories in it.
+    #[must_use]
+    pub fn of_owner(root: impl Into<PathBuf>) -> Self {
+        Self { takes_mode: true, ..Self::new(root) }
     }
 
     /// Returns the root directory.
@@ -246,10 +257,10 @@ impl Tree {
         tag: u64,
     ) -> io::Result<FileEntry> {
         let new = entry.temporary(tag);
-        let mut file = match new.create() {
+        let mut file = match self.create_file(&new) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 self.remove_temporary(&new, path, own, tag)?;
-                new.create()?
+                self.create_file(&new)?
             }
             other => other?,
         };
@@ -262,6 +273,16 @@ impl Tree {
             return Err(e);
         }
         Ok(new)
+    }
+
+    /// Creates the file of an entry, which must not exist.
+    pub(super) fn create_file(&self, entry: &FileEntry) -> io::Result<File> {
+        let file = entry.create()?;
+        if self.takes_mode {
+            // A file system without modes refuses; the file is good all the same.
+            let _ = fchmod(&file, file_mode(fstat(&*entry.dir)?.st_mode));
+        }
+        Ok(file)
     }
 
     /// Returns the entry of a file; `None` when its directory is missing.
@@ -285,8 +306,13 @@ impl Tree {
             }
             other => other?,
         };
-        Ok(FileEntry::new(root.create_dir(dir)?, name))
+        Ok(FileEntry::new(root.create_dir(dir, self.takes_mode)?, name))
     }
+}
+
+/// Returns the mode of a new file in a directory with this mode.
+fn file_mode(dir: u32) -> Mode {
+    Mode::from_raw_mode(dir & 0o666)
 }
 
 /// Splits a path into directory and name.

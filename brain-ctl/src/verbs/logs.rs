@@ -1,0 +1,129 @@
+//! `brain logs`: prints the log of the daemon, from the journal or from its file.
+
+use std::{
+    collections::VecDeque,
+    fs::{self, File},
+    io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write},
+    os::unix::{fs::MetadataExt, process::CommandExt},
+    path::Path,
+    process::Command,
+    thread,
+    time::Duration,
+};
+
+use brain_protocol::{Fault, FaultCode};
+use clap::Args;
+
+use super::service;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    home::Home,
+    output::{Outcome, clean},
+};
+
+/// How often a followed file is read.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Arguments of `logs`.
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Number of lines, counted from the end
+    #[arg(short = 'n', long, value_name = "LINES", default_value_t = 50)]
+    lines: usize,
+
+    /// Print new lines as they are written, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+}
+
+impl Verb for Logs {
+    const NAME: &'static str = "logs";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Show the log of the daemon";
+    const EXAMPLES: &'static str = "Examples:
+  brain logs
+  brain logs -n 200 --follow";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        if context.json {
+            return Err(fail::usage("a log has no JSON form").hint("brain logs -n 200"));
+        }
+        if service::is_running() {
+            return self.journal();
+        }
+        let path = Home::find()?.log();
+        let mut file = match File::open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let message = format!("there is no log at {}", path.display());
+                return Err(Fault::new(FaultCode::NotFound, message).hint(
+                    "a daemon that a command starts writes one; `brain serve` and system services \
+                     log to their standard error",
+                ));
+            }
+            opened => opened.map_err(|e| fail::file("read", &path, &e))?,
+        };
+        let unreadable = |e: io::Error| fail::file("read", &path, &e);
+        let mut last = VecDeque::new();
+        let mut reader = BufReader::new(&mut file);
+        let mut line = Vec::new();
+        while read_line(&mut reader, &mut line).map_err(unreadable)? {
+            if last.len() == self.lines {
+                last.pop_front();
+            }
+            if self.lines > 0 {
+                last.push_back(std::mem::take(&mut line));
+            }
+        }
+        last.iter().for_each(|line| print(line));
+        if self.follow {
+            follow(&path, file).map_err(unreadable)?;
+        }
+        Ok(Outcome::default())
+    }
+}
+
+impl Logs {
+    /// Replaces this process by `journalctl`. Returns only after a failure.
+    fn journal(&self) -> Result<Outcome, Fault> {
+        let mut command = Command::new("journalctl");
+        command.args(["--user", "-u", "brain-daemon", "-n", &self.lines.to_string()]);
+        command.args(self.follow.then_some("--follow"));
+        let error = command.exec();
+        let message = format!("cannot run journalctl: {}", fail::reason(&error));
+        Err(Fault::new(FaultCode::Unreachable, message).hint("install systemd's journalctl"))
+    }
+}
+
+/// Reads the next line; `false` at the end of the file.
+fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    Ok(reader.read_until(b'\n', line)? > 0)
+}
+
+/// Prints a line. The log can have text from outside, so control characters are replaced.
+fn print(line: &[u8]) {
+    let text = String::from_utf8_lossy(line);
+    // A closed pipe ends the output; there is nothing else to do.
+    let _ = writeln!(io::stdout(), "{}", clean(text.trim_end_matches('\n')));
+}
+
+/// Prints what is written to the log from now on, also after it was replaced by a new one.
+fn follow(path: &Path, mut file: File) -> io::Result<()> {
+    file.seek(SeekFrom::End(0))?;
+    let mut rest = Vec::new();
+    loop {
+        file.read_to_end(&mut rest)?;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = rest.drain(..=end).collect();
+            print(&line);
+        }
+        io::stdout().flush()?;
+        thread::sleep(POLL);
+        let (open, present) = (file.metadata()?, fs::metadata(path));
+        if present.is_ok_and(|present| present.ino() != open.ino()) {
+            file = File::open(path)?;
+        }
+    }
+}

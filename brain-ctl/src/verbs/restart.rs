@@ -1,0 +1,62 @@
+//! `brain restart`: ends the daemon and starts it again, for example with a changed configuration.
+
+use std::ffi::OsStr;
+
+use brain_protocol::Fault;
+use clap::Args;
+use serde::Serialize;
+
+use super::status;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    home::Home,
+    output::{Outcome, Show, Text},
+    start,
+};
+
+/// Arguments of `restart`.
+#[derive(Debug, Args)]
+pub(crate) struct Restart {}
+
+/// The result of `restart`.
+#[derive(Debug, Serialize)]
+struct RestartResult {
+    /// `restarted`, or `started` if no daemon ran.
+    status: &'static str,
+    /// The process that was stopped.
+    stopped: Option<u32>,
+    /// The new process.
+    pid: u32,
+}
+
+impl Verb for Restart {
+    const NAME: &'static str = "restart";
+    const GROUP: Group = Group::Service;
+    const ABOUT: &'static str = "Stop the daemon and start it again";
+    const EXAMPLES: &'static str = "Examples:
+  brain config set sources.watch true && brain restart
+  brain restart --json";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        // A daemon that works is not stopped for a configuration with which none can start.
+        start::run_program(&[OsStr::new("config"), OsStr::new("check")])?;
+        let stopped = status::end(&Home::find()?.socket())?;
+        // A service starts its daemon by itself, or when a client connects.
+        let started = Context { quiet: true, no_start: false, ..*context };
+        let status = started.call(brain_protocol::Status)?;
+        context.show(&RestartResult {
+            status: if stopped.is_some() { "restarted" } else { "started" },
+            stopped: stopped.filter(|pid| *pid != 0),
+            pid: status.pid,
+        })
+    }
+}
+
+impl Show for RestartResult {
+    fn text(&self, t: &mut Text) {
+        t.line(&format!("{} brain-daemon (pid {})", self.status, self.pid));
+    }
+
+    fn quiet(&self, _: &mut Text) {}
+}

@@ -1,0 +1,250 @@
+//! Rules that leave files of a source out: rule files in its directories, and patterns of the owner.
+//!
+//! A pattern of the owner decides first, then `.brainignore`, `.ignore`, `.gitignore`, then the
+//! list of directories that programs make. In a kind of rule file, the nearest directory decides.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// Names of rule files; later ones overrule earlier ones.
+const RULE_FILES: [&str; 3] = [".gitignore", ".ignore", ".brainignore"];
+/// Directories that programs make: packages, builds, environments.
+const MADE_DIRECTORIES: [&str; 4] = ["node_modules", "target", "venv", "__pycache__"];
+/// Maximum length of a rule file in bytes; the rest is not read.
+const MAX_BYTES: u64 = 1_000_000;
+
+/// Returns whether a file of this name has rules.
+#[must_use]
+pub fn is_rule_file(name: &[u8]) -> bool {
+    rule_kind(name).is_some()
+}
+
+fn rule_kind(name: &[u8]) -> Option<usize> {
+    if name.first() != Some(&b'.') {
+        return None;
+    }
+    RULE_FILES.iter().position(|known| known.as_bytes() == name)
+}
+
+/// The rules of a directory with markdown files.
+#[derive(Debug, Clone, Default)]
+pub struct IgnoreRules {
+    /// Only hidden directories are left out: all other files are brain's own.
+    is_off: bool,
+    include: Option<Gitignore>,
+    exclude: Option<Gitignore>,
+    /// Rules of the directories above, in the same git work tree.
+    above: Vec<RuleFile>,
+}
+
+impl IgnoreRules {
+    /// Returns rules that leave out hidden directories only.
+    #[must_use]
+    pub fn off() -> Self {
+        Self { is_off: true, ..Self::default() }
+    }
+
+    /// Returns the rules of the directory `root`. With patterns in `include`, only files that match
+    /// one are found.
+    ///
+    /// # Errors
+    /// A pattern that is not valid, and why.
+    pub fn new(root: &Path, include: &[String], exclude: &[String]) -> Result<Self, String> {
+        let (include, exclude) = (patterns(root, include)?, patterns(root, exclude)?);
+        Ok(Self { is_off: false, include, exclude, above: rules_above(root) })
+    }
+
+    /// Returns whether the rules leave out the path, or a directory above it. `path` is relative to
+    /// `root`.
+    #[must_use]
+    pub fn leave_out(&self, root: &Path, path: &str, is_dir: bool) -> bool {
+        let mut active = ActiveRules::new(self);
+        let mut place = root.to_owned();
+        let mut parts = path.split('/').enumerate().peekable();
+        while let Some((depth, part)) = parts.next() {
+            active.load_directory(&place, depth + 1);
+            place.push(part);
+            if active.leave_out(&place, is_dir || parts.peek().is_some()) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// A rule file, and the depth of the entries to which it applies first.
+#[derive(Debug, Clone)]
+struct RuleFile {
+    depth: usize,
+    kind: usize,
+    rules: Gitignore,
+}
+
+/// The rules that apply at a place of a walk.
+pub(super) struct ActiveRules<'a> {
+    rules: &'a IgnoreRules,
+    files: Vec<RuleFile>,
+}
+
+impl<'a> ActiveRules<'a> {
+    pub(super) fn new(rules: &'a IgnoreRules) -> Self {
+        Self { rules, files: rules.above.clone() }
+    }
+
+    /// Drops the rules of directories that the walk has left: its next entry has this depth.
+    pub(super) fn leave(&mut self, depth: usize) {
+        while self.files.last().is_some_and(|file| file.depth > depth) {
+            self.files.pop();
+        }
+    }
+
+    /// Adds the rule file at `path`, for entries of this depth and below.
+    pub(super) fn load(&mut self, path: &Path, depth: usize) {
+        let kind = path.file_name().and_then(|name| rule_kind(name.as_encoded_bytes()));
+        let Some(kind) = kind.filter(|_| !self.rules.is_off) else { return };
+        self.files.extend(read_rules(path).map(|rules| RuleFile { depth, kind, rules }));
+    }
+
+    /// Adds the rule files of a directory whose entries have this depth.
+    pub(super) fn load_directory(&mut self, dir: &Path, depth: usize) {
+        for name in RULE_FILES {
+            self.load(&dir.join(name), depth);
+        }
+    }
+
+    /// Returns whether a rule can leave out a file here.
+    pub(super) fn has_rules(&self) -> bool {
+        !self.files.is_empty() || self.rules.include.is_some() || self.rules.exclude.is_some()
+    }
+
+    /// Returns whether the rules leave out the entry at `path`, whose directories they do not.
+    pub(super) fn leave_out(&self, path: &Path, is_dir: bool) -> bool {
+        let rules = self.rules;
+        if rules.is_off {
+            return false;
+        }
+        let is_match = |set: &Gitignore| set.matched(path, is_dir).is_ignore();
+        if rules.exclude.as_ref().is_some_and(is_match) {
+            return true;
+        }
+        let is_wanted = |set: &Gitignore| set.matched_path_or_any_parents(path, is_dir).is_ignore();
+        if !is_dir && rules.include.as_ref().is_some_and(|set| !is_wanted(set)) {
+            return true;
+        }
+        for kind in (0..RULE_FILES.len()).rev() {
+            for file in self.files.iter().rev().filter(|file| file.kind == kind) {
+                match file.rules.matched(path, is_dir) {
+                    Match::Ignore(_) => return true,
+                    Match::Whitelist(_) => return false,
+                    Match::None => {}
+                }
+            }
+        }
+        let name = path.file_name().unwrap_or_default();
+        is_dir && MADE_DIRECTORIES.iter().any(|made| name == *made)
+    }
+}
+
+/// Parses the owner's patterns; `None` for none.
+fn patterns(root: &Path, texts: &[String]) -> Result<Option<Gitignore>, String> {
+    if texts.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = GitignoreBuilder::new(root);
+    for text in texts {
+        let added = builder.add_line(None, text).map(|_| ());
+        added.map_err(|e| format!("the pattern \"{text}\" is not valid: {e}"))?;
+    }
+    builder.build().map(Some).map_err(|e| format!("the patterns are not valid: {e}"))
+}
+
+/// Reads a rule file; `None` if there is none. Lines that are not valid have no effect, as in git.
+fn read_rules(path: &Path) -> Option<Gitignore> {
+    // A link could lead to a pipe, whose reader would wait.
+    if !fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file()) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut builder = GitignoreBuilder::new(path.parent()?);
+    for line in text.trim_start_matches('\u{feff}').lines() {
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().ok().filter(|rules| !rules.is_empty())
+}
+
+/// Reads the `.gitignore` files of the directories above `root`, up to the top of its git work tree.
+fn rules_above(root: &Path) -> Vec<RuleFile> {
+    let is_top = |dir: &Path| fs::symlink_metadata(dir.join(".git")).is_ok();
+    let mut above: Vec<PathBuf> = Vec::new();
+    if is_top(root) {
+        return Vec::new();
+    }
+    for dir in root.ancestors().skip(1) {
+        above.push(dir.join(RULE_FILES[0]));
+        if is_top(dir) {
+            let found = above.iter().rev().filter_map(|path| read_rules(path));
+            return found.map(|rules| RuleFile { depth: 0, kind: 0, rules }).collect();
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn text(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn nearer_and_later_rules_decide() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/target")).unwrap();
+        fs::write(root.join(".gitignore"), "*.tmp.md\n/draft\na/kept.md\n").unwrap();
+        fs::write(root.join("a/.gitignore"), "!kept.md\n").unwrap();
+        fs::write(root.join(".brainignore"), "!target/\nb.md\n[\n").unwrap();
+        let rules = IgnoreRules::new(root, &[], &text(&["secret/", "*.old.md"])).unwrap();
+        let out = |path: &str, is_dir| rules.leave_out(root, path, is_dir);
+        for path in ["x.tmp.md", "draft/a.md", "a/b.md", "secret/a/b.md", "a/x.old.md"] {
+            assert!(out(path, false), "{path}");
+        }
+        for path in ["a/draft/x.md", "a/kept.md", "a/target/x.md", "secret"] {
+            assert!(!out(path, false), "{path}");
+        }
+        assert!(out("node_modules", true) && out("a/node_modules/b/README.md", false));
+        assert!(!IgnoreRules::off().leave_out(root, "target/x.md", false));
+    }
+
+    #[test]
+    fn included_patterns_select_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let include = text(&["notes/", "*.mdx"]);
+        let rules = IgnoreRules::new(dir.path(), &include, &text(&["notes/old/"])).unwrap();
+        let out = |path: &str| rules.leave_out(dir.path(), path, false);
+        assert!(!out("notes/a/b.md") && !out("src/a.mdx"));
+        assert!(out("src/a.md") && out("notes/old/a.md") && out("node_modules/a.mdx"));
+        assert!(IgnoreRules::new(dir.path(), &[], &text(&["[z-a]"])).is_err());
+    }
+
+    #[test]
+    fn rules_of_the_work_tree_apply_below() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("docs/notes");
+        fs::create_dir_all(&root).unwrap();
+        fs::write(dir.path().join(".gitignore"), "private.md\n").unwrap();
+        let out =
+            || IgnoreRules::new(&root, &[], &[]).unwrap().leave_out(&root, "private.md", false);
+        assert!(!out(), "outside a work tree");
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        assert!(out());
+    }
+}

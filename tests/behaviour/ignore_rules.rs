@@ -1,0 +1,100 @@
+//! Rules that leave files of a source out of sync, import and watching.
+
+use std::fs;
+
+use brain_tests::TestHome;
+
+use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
+
+#[test]
+fn made_directories_and_ignored_files_are_left_out() {
+    let (home, _daemon, notes) = source();
+    for path in [
+        "Plan.md",
+        "app/README.md",
+        "app/node_modules/left-pad/README.md",
+        "app/target/doc/README.md",
+        "app/.venv/README.md",
+        "app/build/x.md",
+        "drafts/a.md",
+        "private/diary.md",
+    ] {
+        write(&notes, path, format!("# {path}\n\nText.\n"));
+    }
+    write(&notes, "app/.gitignore", "build/\n");
+    write(&notes, ".ignore", "drafts\n");
+    write(&notes, ".brainignore", "private/\n");
+    let report = sync(&home);
+    assert_changes(&report, &[("added", 2)]);
+    assert_eq!(listed(&home), ["app/readme", "plan"]);
+    assert_eq!(report["left_out"]["directories"], 6, "{report}");
+    let shown = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
+    assert!(shown.contains("6 left out: 6 directories (app/.venv/, "), "{shown}");
+    // A rule file says that a directory is wanted after all.
+    write(&notes, ".brainignore", "!target/\n");
+    assert_changes(&sync(&home), &[("added", 2)]);
+    assert_eq!(listed(&home), ["app/readme", "app/target/doc/readme", "plan", "private/diary"]);
+}
+
+#[test]
+fn a_page_whose_file_is_ignored_is_hidden_and_comes_back() {
+    let (home, _daemon, notes) = source();
+    write(&notes, "a.md", "# A\n\nText.\n");
+    write(&notes, "old/b.md", "# B\n\nText.\n");
+    assert_changes(&sync(&home), &[("added", 2)]);
+    // brain itself writes this page, so a rule does not hide it.
+    home.json(["capture", "made here", "--slug", "old/made", "--source", "notes"]);
+    home.json(["sources", "set", "notes", "--exclude", "old/"]);
+    assert_changes(&sync(&home), &[("removed", 1)]);
+    assert_eq!(listed(&home), ["a", "old/made"]);
+    assert!(notes.join("old/b.md").exists(), "the file stays");
+    home.json(["sources", "set", "notes", "--exclude", ""]);
+    assert_changes(&sync(&home), &[("restored", 1)]);
+    assert_eq!(get(&home, "old/b")["version"], 1);
+}
+
+#[test]
+fn patterns_of_a_source_and_of_the_configuration_apply() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    let config = "[sources]\nexclude = [\"*.tmp.md\", \"notes:secret/\", \"other:plan.md\"]\n";
+    fs::write(home.path().join("config.toml"), config).unwrap();
+    let _daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    for path in ["plan.md", "x.tmp.md", "secret/a.md", "log/b.md", "log/c.mdx"] {
+        write(&notes, path, format!("# {path}\n\nText.\n"));
+    }
+    let path = notes.to_str().unwrap();
+    let bad = ["sources", "add", "notes", "--path", path, "--exclude", "[z-a]"];
+    let refused = home.brain(bad).expect(2).stderr;
+    assert!(refused.contains("[z-a]") && refused.contains(".gitignore"), "{refused}");
+    let added = ["sources", "add", "notes", "--path", path, "--include", "/plan.md"];
+    let shown = home.brain(added.iter().chain(&["--include", "log/"])).expect(0).stdout;
+    assert!(shown.contains("includes only: /plan.md, log/"), "{shown}");
+    let report = sync(&home);
+    assert_eq!(listed(&home), ["log/b", "log/c", "plan"]);
+    assert_eq!(report["left_out"]["files"], 1, "{report}");
+    // An import has the patterns for all sources.
+    let imported = home.json(["import", path, "--dry-run"]);
+    assert_eq!(imported["files"], 4, "{imported}");
+    assert_eq!(imported["left_out"]["paths"][0], "x.tmp.md");
+    assert_eq!(sync_with(&home, &["--full"], 0)["unchanged"], 3);
+}
+
+#[test]
+fn a_changed_rule_file_is_noticed_by_the_watcher() {
+    let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
+    fs::write(home.path().join("config.toml"), "[sources]\nwatch = true\n").unwrap();
+    let _daemon = home.daemon();
+    let notes = home.outside().join("notes");
+    write(&notes, "node_modules/x/README.md", "quartz in a package\n");
+    write(&notes, "draft.md", "quartz in a draft\n");
+    write(&notes, ".brainignore", "draft.md\n");
+    home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
+    write(&notes, "plan.md", "quartz in a plan\n");
+    crate::watch::wait_for(&home, "quartz", &["plan"]);
+    write(&notes, "node_modules/y.md", "quartz again\n");
+    write(&notes, ".brainignore", "# nothing\n");
+    crate::watch::wait_for(&home, "quartz", &["draft", "plan"]);
+}
