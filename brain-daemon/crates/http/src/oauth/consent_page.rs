@@ -96,7 +96,7 @@ fn redirect_notice(consent: &Consent) -> Markup {
 /// Says how the owner takes the access back. The command is to be copied into a shell, and a client
 /// chooses the address that is its id, so only a plain id is part of it.
 fn revocation(consent: &Consent) -> Markup {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     html! {
         p {
             "You can take this back at any time: "
