@@ -41,6 +41,7 @@ fn the_day_of_the_note_is_local() {
 #[test]
 fn the_pattern_of_the_daily_note_is_a_key_of_the_configuration() {
     let home = TestHome::new();
+    fs::create_dir_all(home.path()).unwrap();
     fs::write(home.path().join("config.toml"), "[pages]\ndaily = \"journal/%Y/%m/%d-%A\"\n")
         .unwrap();
     let daemon = home.daemon();
