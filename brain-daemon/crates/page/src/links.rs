@@ -124,9 +124,9 @@ pub fn for_each_link(
     frontmatter: &Frontmatter,
     mut each: impl FnMut(Link),
 ) {
-    let folder = slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let reader = LinkReader::of(slug);
     let mut found =
-        Found { folder, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
+        Found { reader, each: &mut each, seen: HashSet::new(), hasher: RandomState::new() };
     found.frontmatter(frontmatter);
     // Most short notes have no bracket, and need no markdown parser.
     if body.contains('[') {
@@ -134,8 +134,15 @@ pub fn for_each_link(
     }
 }
 
-struct Found<'a> {
+/// Reads the targets of links in the text of a page.
+#[derive(Clone, Copy)]
+pub(super) struct LinkReader<'a> {
+    /// The page's folder.
     folder: &'a str,
+}
+
+struct Found<'a> {
+    reader: LinkReader<'a>,
     each: &'a mut dyn FnMut(Link),
     /// Hashes of targets and kinds, which take a tenth of their memory.
     seen: HashSet<u64>,
@@ -154,29 +161,16 @@ impl Found<'_> {
 
     fn frontmatter(&mut self, frontmatter: &Frontmatter) {
         for (key, values) in frontmatter.lists() {
-            let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
-            if !is_link_key(&kind) {
-                continue;
-            }
             for value in values {
-                let value = value.trim();
-                if let Some(inner) = value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]")) {
-                    let (raw, text) = inner.split_once('|').unwrap_or((inner, ""));
-                    self.add(self.wiki(raw), &kind, text, raw);
-                } else if !LINK_KEYS.contains(&kind.as_str())
-                    || value.is_empty()
-                    || is_external(value)
-                {
-                } else if let Some((text, raw)) = value
-                    .strip_prefix('[')
-                    .and_then(|v| v.strip_suffix(')'))
-                    .and_then(|v| v.split_once("]("))
-                {
-                    self.add(self.markdown(raw), &kind, text, raw);
-                } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
-                    self.add(self.path(value), &kind, "", value);
-                } else if value.contains(char::is_alphabetic) {
-                    self.add(name(value), &kind, "", value);
+                if let Some((target, kind, raw)) = self.reader.value(key, value) {
+                    let wiki = value.trim().strip_prefix("[[").and_then(|v| v.strip_suffix("]]"));
+                    let text = match wiki {
+                        Some(inner) => inner.split_once('|').map_or("", |(_, text)| text),
+                        None => value.trim().strip_prefix('[').map_or("", |inner| {
+                            inner.split_once("](").map_or("", |(text, _)| text)
+                        }),
+                    };
+                    self.add(Some(target), &kind, text, raw);
                 }
             }
         }
@@ -199,13 +193,13 @@ impl Found<'_> {
                     dest_url,
                     ..
                 }) if open.is_none() => {
-                    self.add(self.wiki(&dest_url), MENTIONS, "", &dest_url);
+                    self.add(self.reader.wiki(&dest_url), MENTIONS, "", &dest_url);
                 }
                 // `![](page.md)` shows a page.
                 Event::Start(Tag::Image { dest_url, .. })
                     if open.is_none() && names_markdown(&dest_url) =>
                 {
-                    self.add(self.markdown(&dest_url), MENTIONS, "", &dest_url);
+                    self.add(self.reader.markdown(&dest_url), MENTIONS, "", &dest_url);
                 }
                 Event::Text(shown) | Event::Code(shown) if open.is_some() && text.len() < 1000 => {
                     text.push_str(&shown);
@@ -221,13 +215,13 @@ impl Found<'_> {
                             // In a table the bar is escaped.
                             let raw = raw.strip_suffix('\\').unwrap_or(&raw);
                             self.add(
-                                self.wiki(raw),
+                                self.reader.wiki(raw),
                                 MENTIONS,
                                 if has_pothole { &text } else { "" },
                                 raw,
                             );
                         }
-                        _ => self.add(self.markdown(&raw), MENTIONS, &text, &raw),
+                        _ => self.add(self.reader.markdown(&raw), MENTIONS, &text, &raw),
                     }
                     if self.seen.len() == MAX_LINKS {
                         return ControlFlow::Break(());
@@ -238,9 +232,46 @@ impl Found<'_> {
             ControlFlow::Continue(())
         });
     }
+}
+
+impl<'a> LinkReader<'a> {
+    /// Reads the links of the page `slug`.
+    pub(super) fn of(slug: &'a Slug) -> Self {
+        Self { folder: slug.as_str().rsplit_once('/').map_or("", |(folder, _)| folder) }
+    }
+
+    /// Returns the target, the kind, and the target as written of a value in the frontmatter.
+    pub(super) fn value<'v>(&self, key: &str, value: &'v str) -> Option<(Target, String, &'v str)> {
+        let kind = key.trim().to_lowercase().replace(['-', ' '], "_");
+        let value = value.trim();
+        if !is_link_key(&kind) {
+            return None;
+        }
+        let (target, raw) = if let Some(inner) =
+            value.strip_prefix("[[").and_then(|v| v.strip_suffix("]]"))
+        {
+            let raw = inner.split_once('|').map_or(inner, |(raw, _)| raw);
+            (self.wiki(raw)?, raw)
+        } else if !LINK_KEYS.contains(&kind.as_str()) || value.is_empty() || is_external(value) {
+            return None;
+        } else if let Some((_, raw)) = value
+            .strip_prefix('[')
+            .and_then(|v| v.strip_suffix(')'))
+            .and_then(|v| v.split_once("]("))
+        {
+            (self.markdown(raw)?, raw)
+        } else if value.contains('/') && !value.contains("/ ") && !value.contains(" /") {
+            (self.path(value)?, value)
+        } else if value.contains(char::is_alphabetic) {
+            (name(value)?, value)
+        } else {
+            return None;
+        };
+        Some((target, kind, raw))
+    }
 
     /// Returns the target of `[[raw]]`.
-    fn wiki(&self, raw: &str) -> Option<Target> {
+    pub(super) fn wiki(&self, raw: &str) -> Option<Target> {
         let path = raw.split('#').next()?.trim();
         if is_media(path)
             || path.is_empty()
@@ -261,7 +292,7 @@ impl Found<'_> {
     }
 
     /// Returns the target of `[text](raw)`.
-    fn markdown(&self, raw: &str) -> Option<Target> {
+    pub(super) fn markdown(&self, raw: &str) -> Option<Target> {
         let raw = raw.trim();
         if is_external(raw) {
             return None;
@@ -313,7 +344,7 @@ fn name(text: &str) -> Option<Target> {
 }
 
 /// Returns whether a markdown target is an external address, or a place in its own page.
-fn is_external(target: &str) -> bool {
+pub(super) fn is_external(target: &str) -> bool {
     let scheme = target.split_once(':').is_some_and(|(scheme, _)| {
         scheme.starts_with(|c: char| c.is_ascii_alphabetic())
             && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'.' | b'-'))
@@ -322,12 +353,12 @@ fn is_external(target: &str) -> bool {
 }
 
 /// Returns the text behind the last `.` of a target's path; empty if there is none.
-fn ending(target: &str) -> &str {
+pub(super) fn ending(target: &str) -> &str {
     let path = target.split(['#', '?', '|']).next().unwrap_or_default().trim();
     path.rsplit_once('.').map_or("", |(_, ending)| ending)
 }
 
-fn is_markdown(ending: &str) -> bool {
+pub(super) fn is_markdown(ending: &str) -> bool {
     ["md", "markdown", "mdx"].iter().any(|e| ending.eq_ignore_ascii_case(e))
 }
 
