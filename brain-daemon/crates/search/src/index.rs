@@ -71,6 +71,7 @@ impl Index {
                 claimed: disk.seq,
                 last_push: Instant::now(),
                 flush: 0,
+                erase: false,
                 failures: 0,
                 problem: None,
                 lasting_problem: disk.problem.clone(),
@@ -306,6 +307,29 @@ impl Index {
             self.wait_a_little(&mut state);
         }
         Ok(())
+    }
+
+    /// Removes the words of removed and former texts from the disk: commits everything, and writes
+    /// the segments that have removed documents again.
+    ///
+    /// # Errors
+    /// As [`Index::flush`].
+    pub fn erase_removed(&self) -> Result<(), IndexError> {
+        self.flush()?;
+        let mut state = self.shared.state();
+        let failures = state.failures;
+        state.erase = true;
+        self.shared.wake.notify_one();
+        while state.erase {
+            if state.ended {
+                return Err(IndexError::Stopped("its thread has ended".into()));
+            }
+            self.wait_a_little(&mut state);
+        }
+        match state.failures == failures {
+            true => Ok(()),
+            false => Err(IndexError::Unwritable(state.problem.clone().unwrap_or_default())),
+        }
     }
 
     /// Returns the last change on disk; all earlier ones are there too.

@@ -116,6 +116,18 @@ impl Shared {
         drop(old);
     }
 
+    /// Records the end of [`State::erase`]. A failure is reported like one of a commit.
+    pub(super) fn record_erased(&self, problem: Option<&String>) {
+        let mut state = self.state();
+        state.erase = false;
+        if let Some(problem) = problem {
+            state.failures += 1;
+            state.problem = Some(problem.clone());
+        }
+        drop(state);
+        self.notify_progress();
+    }
+
     /// Installs a searcher with merged segments and the same contents.
     pub(super) fn install_merge(&self, searcher: Searcher) {
         let old = {
@@ -183,6 +195,8 @@ pub(super) struct State {
     pub(super) last_push: Instant,
     /// Last change that a flush waits for.
     pub(super) flush: u64,
+    /// Whether segments with removed documents must be written again.
+    pub(super) erase: bool,
     /// Number of failed commits.
     pub(super) failures: u64,
     /// Why the last commit failed.

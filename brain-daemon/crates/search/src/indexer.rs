@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term};
+use tantivy::{Index as Tantivy, IndexReader, IndexWriter, Term, indexer::NoMergePolicy};
 
 use brain_base::threads::lower_priority;
 
@@ -72,6 +72,8 @@ enum NextStep {
     Merge,
     /// Show merged segments to searches.
     Reload,
+    /// Write segments with removed documents again.
+    Erase,
 }
 
 impl Indexer {
@@ -122,6 +124,11 @@ impl Indexer {
                 NextStep::Reload => {
                     self.reload();
                     Ok(())
+                }
+                NextStep::Erase => {
+                    let erased = catch_panic(|| self.erase_removed());
+                    self.shared.record_erased(erased.as_ref().err());
+                    erased
                 }
             });
             if let Err(problem) = result {
@@ -177,6 +184,9 @@ impl Indexer {
                     // Everything pushed is on disk or was dropped.
                     state.flush = 0;
                     shared.notify_progress();
+                }
+                if state.erase {
+                    return Some(NextStep::Erase);
                 }
                 if let Some((at, _)) = self.reload {
                     if at <= now {
@@ -290,6 +300,26 @@ impl Indexer {
         commit(&mut writer, ChangeRate::Idle, &self.store, claimed).map_err(|e| e.to_string())?;
         self.writer = Some(writer);
         self.reload = Some((Instant::now() + FIRST_RELOAD, FIRST_RELOAD));
+        Ok(())
+    }
+
+    /// Writes each segment with removed documents again without them, and removes the former files.
+    fn erase_removed(&mut self) -> Result<(), String> {
+        // Ends with tantivy's own merges, so that a segment is merged only once.
+        if let Some(writer) = self.writer.take() {
+            writer.wait_merging_threads().map_err(|e| e.to_string())?;
+        }
+        let mut writer = open_writer(&self.tantivy).map_err(|e| e.to_string())?;
+        writer.set_merge_policy(Box::new(NoMergePolicy));
+        for segment in self.tantivy.searchable_segment_metas().map_err(|e| e.to_string())? {
+            if segment.num_deleted_docs() > 0 {
+                writer.merge(&[segment.id()]).wait().map_err(|e| e.to_string())?;
+            }
+        }
+        // Searches use the new segments, so that the former files are free.
+        self.reader.reload().map_err(|e| e.to_string())?;
+        self.shared.install_merge(self.reader.searcher());
+        writer.garbage_collect_files().wait().map_err(|e| e.to_string())?;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Compaction of the store's file when the store is opened.
+//! Compaction of the store's file when the store is opened, and after a purge at once.
 //!
 //! redb doubles its file when it grows. It reuses freed pages, and returns only those at the end of
 //! the file. A start therefore replaces a mostly free file by a copy without gaps. The copy is made
@@ -7,6 +7,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::mpsc::sync_channel;
 use std::{fs, io};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
@@ -14,6 +15,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use super::backup::{self, copy_whole};
 use super::error::with_damage_report;
 use super::open::{OpenDatabase, open_closed};
+use super::shared::Shared;
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 
@@ -154,6 +156,45 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         "the store was compacted"
     );
     Ok(true)
+}
+
+impl Store {
+    /// Copies the store without gaps and replaces its file by the copy, so that the file has no
+    /// bytes of removed rows any more; also removes the empty spool. Writes wait meanwhile.
+    ///
+    /// # Errors
+    /// When the disk has too little free space or fails. The file is unchanged then.
+    pub fn compact_now(&self) -> Result<(), StoreError> {
+        let (done, outcome) = sync_channel(1);
+        self.shared.compaction_requests.lock().push(done);
+        // The writer's thread compacts after its next batch.
+        self.write(|_| Ok(()))?;
+        outcome.recv().map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Replaces the file of an open store by a compact copy; runs between two transactions of the
+/// writer's thread. Snapshots keep the former file open until they end.
+pub(super) fn compact_open(shared: &Shared) -> Result<(), StoreError> {
+    shared.check_writable()?;
+    shared.check_file_identity()?;
+    let io = |e: &io::Error| StoreError::from_io(e, &shared.path.display().to_string());
+    let file = fs::canonicalize(&shared.path).map_err(|e| io(&e))?;
+    let dir = file.parent().unwrap_or(&file);
+    let from = shared.begin_read()?;
+    let needed = bytes_in_use(&from)?.saturating_add(shared.min_free_bytes);
+    let free = free_bytes(dir).map_err(|e| io(&e))?;
+    if free < needed {
+        let place = shared.path.display();
+        let text =
+            format!("{place}: a copy needs {needed} bytes of free space, and {free} are free");
+        return Err(StoreError::DiskFull(text.into()));
+    }
+    let (copy, report) = copy_whole(from, &file, &file, &[], &|_, _| true, &|| Ok(()), &|_| ())?;
+    let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
+    shared.replace_file(|| copy.replace(&file, mode))?;
+    tracing::info!(bytes = report.bytes, "the store was compacted");
+    Ok(())
 }
 
 /// Returns the space on disk of the file at `path`.

@@ -164,6 +164,15 @@ impl<'s> GroupCommit<'s> {
         Ok(())
     }
 
+    /// Removes the spool's file if the store has all its jobs: their texts stay in it otherwise.
+    pub(super) fn remove_empty_spool(&mut self) {
+        if !self.may_have_spooled
+            && let Some(spool) = self.spool.take()
+        {
+            spool.remove();
+        }
+    }
+
     /// Imports and removes the spool when the writer stops.
     pub(super) fn close(mut self) {
         if self.recover().is_ok()

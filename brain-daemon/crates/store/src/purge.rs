@@ -1,6 +1,6 @@
-//! Purge: removes pages for good when their recovery window has ended.
+//! Purge: removes pages for good, when their recovery window has ended or at once.
 
-use brain_protocol::SourceId;
+use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::draft::read;
@@ -29,56 +29,100 @@ impl Draft<'_> {
         }
         let mut erased = Vec::with_capacity(due.len());
         for (at, id) in due {
-            self.dirty += 1;
-            self.deleted.remove((at, id))?;
-            let Some((source, slug)) = self.ids.remove(id)?.map(|guard| {
-                let (source, slug) = guard.value();
-                (source.to_owned(), slug.to_owned())
-            }) else {
-                continue;
-            };
-            let record = read::<PageRecord>(
-                self.pages
-                    .remove((source.as_str(), slug.as_str()))?
+            if self.erase(at, id)? {
+                erased.push(id);
+            }
+        }
+        Ok(erased)
+    }
+
+    /// Purges one page, active or deleted, with its file and all its rows. Returns the number of
+    /// its versions.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn purge_page(
+        &mut self,
+        source: &SourceId,
+        slug: &Slug,
+        record: PageRecord,
+        now: i64,
+    ) -> Result<u64, StoreError> {
+        self.frees_space = true;
+        let id = record.id;
+        let versions = self.versions.range((id, 0)..=(id, u32::MAX))?.count() as u64 + 1;
+        let at = match record.deleted_at {
+            Some(at) => at,
+            None => {
+                self.hide(source, slug, record, now, Some(FileState::Trashed))?;
+                now
+            }
+        };
+        self.erase(at, id)?;
+        Ok(versions)
+    }
+
+    /// Purges a former version of the page `id`. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn purge_version(&mut self, id: u64, version: u32) -> Result<bool, StoreError> {
+        self.frees_space = true;
+        let was_there = self.versions.remove((id, version))?.is_some();
+        self.dirty += u64::from(was_there);
+        Ok(was_there)
+    }
+
+    /// Removes all rows of a page that was deleted at `at`. Returns whether there was one.
+    fn erase(&mut self, at: i64, id: u64) -> Result<bool, StoreError> {
+        self.dirty += 1;
+        self.deleted.remove((at, id))?;
+        let Some((source, slug)) = self.ids.remove(id)?.map(|guard| {
+            let (source, slug) = guard.value();
+            (source.to_owned(), slug.to_owned())
+        }) else {
+            return Ok(false);
+        };
+        let record = read::<PageRecord>(
+            self.pages
+                .remove((source.as_str(), slug.as_str()))?
+                .as_ref()
+                .map(redb::AccessGuard::value),
+        )?;
+        let known = self.sources.get(source.as_str())?.is_some();
+        let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
+        self.contents.remove(id)?;
+        self.derived.remove(id)?;
+        self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
+        if let Some(record) = record {
+            self.paths.remove((source.as_str(), record.source_path.as_str()))?;
+            // The row in `changes` gets a new number, so that consumers learn that the page is
+            // gone.
+            self.changes.remove(record.seq)?;
+            self.seq += 1;
+            self.changes.insert(self.seq, id)?;
+            let ours = ours.into_iter().collect();
+            let file: Option<FileRecord> = read(
+                self.files
+                    .remove((source.as_str(), record.source_path.as_str()))?
                     .as_ref()
                     .map(redb::AccessGuard::value),
             )?;
-            let known = self.sources.get(source.as_str())?.is_some();
-            let ours = record.as_ref().map(|record| self.own_digest(record)).transpose()?.flatten();
-            self.contents.remove(id)?;
-            self.derived.remove(id)?;
-            self.versions.retain_in((id, 0)..=(id, u32::MAX), |_, _| false)?;
-            if let Some(record) = record {
-                self.paths.remove((source.as_str(), record.source_path.as_str()))?;
-                // The row in `changes` gets a new number, so that consumers learn that the page is
-                // gone.
-                self.changes.remove(record.seq)?;
-                self.seq += 1;
-                self.changes.insert(self.seq, id)?;
-                let ours = ours.into_iter().collect();
-                let file: Option<FileRecord> = read(
-                    self.files
-                        .remove((source.as_str(), record.source_path.as_str()))?
-                        .as_ref()
-                        .map(redb::AccessGuard::value),
-                )?;
-                let sent = source == SourceId::DEFAULT
-                    || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
-                // If the file did not get to the trash, it is removed from its path. Otherwise a
-                // file at that path is not brain's own.
-                let want = match self.outbox_row(id)? {
-                    Some(_) => Some(FileState::Purged),
-                    None => sent.then_some(FileState::TrashPurged),
-                };
-                // Files of a removed source are left alone.
-                if let Some(want) = want.filter(|_| known) {
-                    self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
-                }
+            let sent = source == SourceId::DEFAULT
+                || file.is_some_and(|file| file.page == Some(id) && file.is_trashed());
+            // If the file did not get to the trash, it is removed from its path. Otherwise a
+            // file at that path is not brain's own.
+            let want = match self.outbox_row(id)? {
+                Some(_) => Some(FileState::Purged),
+                None => sent.then_some(FileState::TrashPurged),
+            };
+            // Files of a removed source are left alone.
+            if let Some(want) = want.filter(|_| known) {
+                self.add_outbox_row(id, &source, &record.source_path, want, ours)?;
             }
-            self.announce(id, None);
-            erased.push(id);
         }
-        Ok(erased)
+        self.announce(id, None);
+        Ok(true)
     }
 
     /// Whether the file of this deleted page must still leave its source's directory.

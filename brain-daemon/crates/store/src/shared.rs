@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::time::SystemTime;
 
 use brain_protocol::SourceId;
@@ -68,6 +69,8 @@ pub(super) struct Shared {
     pub(super) done_files: Mutex<Vec<(u64, u64)>>,
     /// Page id and sequence number of flushed files. The next commit removes their outbox rows.
     pub(super) synced_files: Mutex<Vec<(u64, u64)>>,
+    /// Callers that wait for a compaction.
+    pub(super) compaction_requests: Mutex<Vec<SyncSender<Result<(), StoreError>>>>,
 }
 
 impl Shared {
@@ -210,6 +213,21 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// Closes the file, lets `replace` put another one at its path, and opens that one.
+    ///
+    /// # Errors
+    /// Errors of `replace`; the former file is opened again then.
+    pub(super) fn replace_file(
+        &self,
+        replace: impl FnOnce() -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut guard = self.db.write();
+        drop(guard.take());
+        let replaced = replace();
+        let opened = self.open_again(&mut guard);
+        replaced.and(opened)
     }
 
     fn reopen(&self) -> Result<(), StoreError> {

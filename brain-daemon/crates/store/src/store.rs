@@ -42,7 +42,7 @@ impl StoreOptions {
 
 /// An open store. A process opens each file once.
 pub struct Store {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     writer: Writer,
     /// Held while links are checked.
     pub(super) link_checks: Mutex<()>,
@@ -93,6 +93,7 @@ impl Store {
             next_acknowledged_job: AtomicU64::new(0),
             done_files: Mutex::default(),
             synced_files: Mutex::default(),
+            compaction_requests: Mutex::default(),
         });
         match group_commit::import_spool(&shared) {
             // The spool's jobs are known and the store is readable; the writer imports them later.

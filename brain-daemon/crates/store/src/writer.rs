@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{Slug, SourceId};
 
+use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
 use super::shared::Shared;
@@ -213,8 +214,23 @@ fn run_writer(shared: &Shared, tasks: &Receiver<Box<dyn WriteTask>>, hook: &Comm
             recovered = group_commit.recover();
         }
         commit(shared, batch, hook, &recovered);
+        compact_if_requested(shared, &mut group_commit);
     }
     group_commit.close();
+}
+
+/// Compacts the store for the callers that wait for it.
+fn compact_if_requested(shared: &Shared, group_commit: &mut GroupCommit<'_>) {
+    let requests = std::mem::take(&mut *shared.compaction_requests.lock());
+    if requests.is_empty() {
+        return;
+    }
+    group_commit.remove_empty_spool();
+    let result = catch_panic(|| compact_open(shared));
+    for request in requests {
+        // The caller may no longer wait.
+        let _ = request.send(result.clone());
+    }
 }
 
 /// Reports each task's result.
