@@ -1,4 +1,5 @@
-//! Wire types for changes of existing pages: appended text, and the difference of two versions.
+//! Wire types for changes of existing pages: appended text, renames, merges, purges, and the
+//! difference of two versions.
 
 use serde::{Deserialize, Serialize};
 
@@ -47,4 +48,78 @@ pub struct DiffReply {
     pub removed: u64,
     /// The difference in the unified format; empty if the versions are equal.
     pub diff: String,
+}
+
+/// `brain mv`: gives a page another slug and mends the links to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rename {
+    /// The page.
+    pub page: PageRef,
+    /// Its new slug, in the same source.
+    pub to: Slug,
+}
+
+/// `brain merge`: appends a page to another one of its source, mends the links to it, and
+/// soft-deletes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merge {
+    /// The page that ends.
+    pub page: PageRef,
+    /// The page that gets its text and its versions.
+    pub into: Slug,
+}
+
+/// The result of a rename or merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveReply {
+    /// `renamed` or `merged`.
+    pub status: String,
+    /// The page that has the text now.
+    pub slug: Slug,
+    /// The former slug.
+    pub from: Slug,
+    /// The source of both.
+    pub source_id: SourceId,
+    /// The page's version.
+    pub version: u32,
+    /// Whether the file is written.
+    pub written: bool,
+    /// The path of its file.
+    pub path: String,
+    /// The other pages whose links were mended.
+    pub pages: Vec<PageRef>,
+    /// Links that could not be mended: page and target as written.
+    pub left: Vec<String>,
+    /// The end of the time in which a merged page can be restored.
+    pub recoverable_until: Option<String>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// `brain purge`: removes a page, or one of its former versions, for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purge {
+    /// The page, active or deleted.
+    pub page: PageRef,
+    /// Only this former version.
+    pub version: Option<u32>,
+}
+
+/// The result of a purge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PurgeReply {
+    /// Always `purged`.
+    pub status: String,
+    /// The page.
+    pub slug: Slug,
+    /// Its source.
+    pub source_id: SourceId,
+    /// The version, if only one was purged.
+    pub version: Option<u32>,
+    /// The number of purged versions.
+    pub versions: u64,
+    /// Backups in the home and in the directory of scheduled backups that still have it.
+    pub backups: Vec<String>,
+    /// Places where it may still be, and work that failed.
+    pub warnings: Vec<String>,
 }

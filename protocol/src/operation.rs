@@ -15,15 +15,15 @@ use crate::{
     DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply, Export,
     ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History, HistoryReply, Hits, IdeaRuns,
     IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
-    JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp, McpReply,
-    ModelInstall, ModelInstallReply, ModelList, Models, Orphans, Page, Pages, Put, Random, Reply,
-    Restore, RestoreReply, Revert, Scope, Search, SourceAdd, SourceDefault, SourceList,
-    SourceRemove, SourceReply, SourceSet, SourcesReply, Status, StatusReply, Stop, StopReply, Sync,
-    SyncReply, Tags, TagsReply, Timeline, TimelineReply, Today, Todos, TodosReply, TokenCreate,
-    TokenCreateReply, TokenList, TokenRevoke, TokenRevokeReply, Tokens, Trust, TunnelReplay,
-    TunnelReplayReply, TunnelRequests, TunnelRequestsReply, TunnelSetup, TunnelSetupReply,
-    TunnelStart, TunnelStatus, TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply,
-    VoiceTurn, WriteReply,
+    JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp, McpReply, Merge,
+    ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
+    PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
+    SourceAdd, SourceDefault, SourceList, SourceRemove, SourceReply, SourceSet, SourcesReply,
+    Status, StatusReply, Stop, StopReply, Sync, SyncReply, Tags, TagsReply, Timeline,
+    TimelineReply, Today, Todos, TodosReply, TokenCreate, TokenCreateReply, TokenList, TokenRevoke,
+    TokenRevokeReply, Tokens, Trust, TunnelReplay, TunnelReplayReply, TunnelRequests,
+    TunnelRequestsReply, TunnelSetup, TunnelSetupReply, TunnelStart, TunnelStatus,
+    TunnelStatusReply, TunnelStop, UnexpectedReply, VoiceReply, VoiceTurn, WriteReply,
 };
 
 /// An operation of the daemon. The value is its parameters.
@@ -237,6 +237,9 @@ operations! {
     Todos, "todos", Read => TodosReply;
     SourceSet, "sources set", Admin => SourceReply;
     BackupList, "backup list", Admin => BackupListReply;
+    Rename, "mv", Write, Slow => MoveReply;
+    Merge, "merge", Write, Slow => MoveReply;
+    Purge, "purge", Admin, Slow => PurgeReply;
 }
 
 #[cfg(test)]

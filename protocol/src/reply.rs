@@ -11,11 +11,11 @@ use crate::{
     CollectorEnrichReply, CollectorRun, CollectorSetupReply, CollectorStatusReply, ConnectReport,
     CostsReply, Curve, DeleteReply, DiffReply, Digest, DoctorReply, EmbedReply, ExportReply, Fault,
     GraphReply, HistoryReply, Hits, IdeaRunsReply, IdeasReply, ImportReply, IngestJob,
-    JobRetryReply, Jobs, LinkReply, LinksReply, McpReply, ModelInstallReply, Models, Page,
-    PageTags, Pages, RestoreReply, SourceReply, SourcesReply, StatusReply, StopReply, SyncReply,
-    TagCounts, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply, Tokens,
-    TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply, VoiceReply,
-    WriteReply,
+    JobRetryReply, Jobs, LinkReply, LinksReply, McpReply, ModelInstallReply, Models, MoveReply,
+    Page, PageTags, Pages, PurgeReply, RestoreReply, SourceReply, SourcesReply, StatusReply,
+    StopReply, SyncReply, TagCounts, TimelineReply, TodosReply, TokenCreateReply, TokenRevokeReply,
+    Tokens, TunnelReplayReply, TunnelRequestsReply, TunnelSetupReply, TunnelStatusReply,
+    VoiceReply, WriteReply,
 };
 
 /// One message of an answer: any number of events, then a reply or a fault.
@@ -145,6 +145,8 @@ replies! {
     Diff(DiffReply),
     Todos(TodosReply),
     BackupList(BackupListReply),
+    Move(MoveReply),
+    Purge(PurgeReply),
 }
 
 /// The reply to `tags`: one page's tags if the request names a page, else all tags.

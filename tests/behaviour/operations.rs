@@ -4,10 +4,13 @@ use std::fs;
 
 use brain_tests::{TestHome, run, texts};
 
-const COMMANDS: [&str; 43] = [
+const COMMANDS: [&str; 46] = [
     "capture",
     "put",
     "edit",
+    "mv",
+    "merge",
+    "purge",
     "append",
     "add",
     "diff",

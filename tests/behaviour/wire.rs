@@ -228,6 +228,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_meaning::requests())
     .chain(crate::wire_edit::requests())
     .chain(crate::wire_everyday::requests())
+    .chain(crate::wire_edit::move_requests())
     .collect()
 }
 

@@ -20,13 +20,21 @@ pub(crate) fn requests() -> Vec<Request> {
     ]
 }
 
+pub(crate) fn move_requests() -> Vec<Request> {
+    vec![
+        Request::Rename(Rename { page: page(), to: Slug::parse("ada").unwrap() }),
+        Request::Merge(Merge { page: page(), into: Slug::parse("ada").unwrap() }),
+        Request::Purge(Purge { page: page(), version: Some(300) }),
+    ]
+}
+
 pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
-    let PageRef { slug, .. } = page();
+    let (slug, source_id) = (page().slug, SourceId::default());
     vec![(
         "diff",
         Reply::Diff(DiffReply {
-            slug,
-            source_id: SourceId::default(),
+            slug: slug.clone(),
+            source_id: source_id.clone(),
             from: 1,
             to: 300,
             added: 2,
@@ -34,4 +42,38 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
             diff: "--- a\n".into(),
         }),
     )]
+}
+
+pub(crate) fn move_replies() -> Vec<(&'static str, Reply)> {
+    let (slug, source_id) = (page().slug, SourceId::default());
+    vec![
+        (
+            "move",
+            Reply::Move(MoveReply {
+                status: "merged".into(),
+                slug: slug.clone(),
+                from: Slug::parse("ada").unwrap(),
+                source_id: source_id.clone(),
+                version: 300,
+                written: true,
+                path: "/p".into(),
+                pages: vec![page()],
+                left: vec!["l".into()],
+                recoverable_until: Some("2026-11-24".into()),
+                warnings: vec!["w".into()],
+            }),
+        ),
+        (
+            "purge",
+            Reply::Purge(PurgeReply {
+                status: "purged".into(),
+                slug,
+                source_id,
+                version: Some(300),
+                versions: 1,
+                backups: vec!["/b".into()],
+                warnings: vec!["w".into()],
+            }),
+        ),
+    ]
 }

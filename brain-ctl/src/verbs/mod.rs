@@ -29,7 +29,9 @@ mod list;
 mod logs;
 mod mcp;
 mod model;
+mod purge;
 mod put;
+mod rename;
 mod restart;
 mod search;
 mod serve;
@@ -58,8 +60,11 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<append::Append>(),
     Row::of::<append::Add>(),
     Row::of::<everyday::Today>(),
+    Row::of::<rename::Mv>(),
+    Row::of::<rename::Merge>(),
     Row::of::<delete::Delete>(),
     Row::of::<delete::Restore>(),
+    Row::of::<purge::Purge>(),
     Row::of::<history::Revert>(),
     Row::of::<trust::Trust>(),
     Row::of::<import::Import>(),

@@ -69,9 +69,9 @@ mod tests {
     ];
 
     /// Operations for callers with the scope `write`.
-    const WRITE: [&str; 11] = [
+    const WRITE: [&str; 13] = [
         "capture", "put", "delete", "restore", "revert", "tags", "link", "voice", "ingest",
-        "append", "today",
+        "append", "today", "mv", "merge",
     ];
 
     /// Every kind of caller, with its highest scope.

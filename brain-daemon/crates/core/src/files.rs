@@ -141,6 +141,20 @@ impl FileService {
             .then(|| self.file_place(source, &record.source_path).to_string_lossy().into_owned())
     }
 
+    /// Moves the file of a page that got another path, with its mode and owner. If that fails, the
+    /// outbox writes a new file and removes this one.
+    pub(crate) fn move_file(&self, source: &SourceId, from: &str, to: &str) {
+        if from == to || !self.home.is_here() {
+            return;
+        }
+        let reader = self.store.read(Visibility::All);
+        if let Ok(Some(tree)) = reader.and_then(|reader| self.tree(&reader, source.as_str()))
+            && let Err(error) = tree.rename(from, to)
+        {
+            tracing::warn!(%source, from, to, %error, "the file of a page was not moved");
+        }
+    }
+
     /// Returns the path of the file of a page, even if there is no file.
     pub(crate) fn file_place(&self, source: &SourceId, path: &str) -> PathBuf {
         if source.as_str() == SourceId::DEFAULT {

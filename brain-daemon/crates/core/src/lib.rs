@@ -23,6 +23,7 @@ mod moved_home;
 mod open;
 mod pages;
 mod provenance;
+mod purge;
 mod sealed;
 mod search;
 mod sources;
@@ -319,6 +320,9 @@ impl Brain {
             Request::Random(r) => self.pages.random(caller, &r).map(Reply::Page),
             Request::Orphans(r) => self.pages.orphans(caller, &r).map(Reply::Pages),
             Request::Todos(r) => self.pages.todos(caller, &r).map(Reply::Todos),
+            Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
+            Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
+            Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
         }
     }
 

@@ -9,9 +9,12 @@ pub(crate) mod everyday;
 pub(crate) mod fields;
 pub(crate) mod history;
 pub(crate) mod links;
+mod links_to_moved;
 pub(crate) mod list;
+pub(crate) mod merge;
 pub(crate) mod put;
 pub(crate) mod remove;
+pub(crate) mod rename;
 pub(crate) mod timeline;
 pub(crate) mod trust;
 

@@ -52,6 +52,7 @@ pub(crate) fn text_bytes(request: &Request) -> usize {
     match request {
         Request::Capture(capture) => capture.content.len(),
         Request::Put(put) => put.content.len(),
+        Request::Append(append) => append.content.len(),
         _ => 0,
     }
 }

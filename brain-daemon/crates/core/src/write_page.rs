@@ -225,7 +225,8 @@ pub(crate) fn names_and_links(
     (names, links)
 }
 
-fn link_record(link: page::Link) -> LinkRecord {
+/// Returns the record of a link.
+pub(crate) fn link_record(link: page::Link) -> LinkRecord {
     let (source, slugs, name) = match link.target {
         Target::Slug { source, slug, also } => {
             // `[[a:b]]` may also be a name with a colon in it.

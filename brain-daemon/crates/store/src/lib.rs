@@ -45,6 +45,7 @@ mod migrate;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod migrate_tests;
+mod move_page;
 mod open;
 mod overlay;
 mod purge;

@@ -61,7 +61,7 @@ fn appended_text(request: &Append) -> Result<String, Fault> {
     Ok(text.into())
 }
 
-fn check_size(bytes: usize, label: &str) -> Result<(), Fault> {
+pub(crate) fn check_size(bytes: usize, label: &str) -> Result<(), Fault> {
     if bytes <= MAX_CONTENT {
         return Ok(());
     }

@@ -1,0 +1,119 @@
+//! `brain purge`: removes a page or a version for good.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use brain_protocol::{Fault, FaultCode, PurgeReply};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, count},
+};
+
+/// Arguments of `purge`.
+#[derive(Debug, Args)]
+pub(crate) struct Purge {
+    /// The page's slug; the page can be deleted already
+    #[arg(value_name = "SLUG")]
+    slug: String,
+
+    /// Purge only this former version (see `brain history`)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    version: Option<u32>,
+
+    /// Purge at once, without the 72 hours of `brain delete`
+    #[arg(long)]
+    now: bool,
+
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+
+    /// Source of the page [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Purge {
+    const NAME: &'static str = "purge";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Remove a page or version for good";
+    const EXAMPLES: &'static str = "Examples:
+  brain purge inbox/2026-11-21-1a2b3c4d --now
+  brain purge people/ada --version 2 --now --yes";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.slug, self.source.as_deref())?;
+        if !self.now {
+            return Err(fail::usage("a purge cannot be undone, so it needs --now").hint(format!(
+                "`brain delete {}` hides the page and purges it after 72 hours",
+                self.slug
+            )));
+        }
+        if !self.yes {
+            let what = match self.version {
+                Some(version) => format!("version {version} of {}", page.slug),
+                None => format!("{} with all its versions", page.slug),
+            };
+            confirm(&what)?;
+        }
+        context.run(brain_protocol::Purge { page, version: self.version })
+    }
+}
+
+/// Asks on a terminal.
+///
+/// # Errors
+/// `confirmation_needed` if the answer is not yes, or if there is no terminal.
+fn confirm(what: &str) -> Result<(), Fault> {
+    let refuse = |message: String| {
+        Err(Fault::new(FaultCode::ConfirmationNeeded, message)
+            .hint("nothing was purged; --yes does it without asking"))
+    };
+    if !io::stdin().is_terminal() {
+        return refuse(format!("{what} would be purged for good"));
+    }
+    let mut out = io::stderr().lock();
+    let mut answer = String::new();
+    let asked = write!(out, "purge {} for good? [y/N] ", clean(what))
+        .and_then(|()| out.flush())
+        .and_then(|()| io::stdin().lock().read_line(&mut answer));
+    asked.map_err(|error| fail::stdout(&error))?;
+    match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => refuse(format!("{what} was not purged")),
+    }
+}
+
+impl Show for PurgeReply {
+    fn text(&self, t: &mut Text) {
+        let slug = t.paint.cyan(self.slug.as_str());
+        let line = match self.version {
+            Some(version) => format!("purged version {version} of {slug}"),
+            None => format!("purged {slug} ({})", count(self.versions, "version")),
+        };
+        t.raw(&line);
+        match self.backups.is_empty() {
+            true => t.line("  no backup in the home or of the schedule has it"),
+            false => {
+                t.line("  these backups still have it:");
+                for path in &self.backups {
+                    t.line(&format!("    {path}"));
+                }
+            }
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        for path in &self.backups {
+            t.line(path);
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,105 @@
+//! `brain mv` and `brain merge`: give a page another slug, and join two pages.
+
+use brain_protocol::{Fault, MoveReply};
+use clap::Args;
+
+use super::page;
+use crate::{
+    args::{Group, Verb},
+    context::Context,
+    fail,
+    output::{Outcome, Show, Text, clean, count, minute},
+};
+
+/// Arguments of `mv`.
+#[derive(Debug, Args)]
+pub(crate) struct Mv {
+    /// The page's slug
+    #[arg(value_name = "OLD")]
+    old: String,
+
+    /// Its new slug, in the same source
+    #[arg(value_name = "NEW")]
+    new: String,
+
+    /// Source of the page [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Mv {
+    const NAME: &'static str = "mv";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Rename a page and mend the links to it";
+    const EXAMPLES: &'static str = "Examples:
+  brain mv inbox/2026-11-21-1a2b3c4d projects/engine
+  brain mv people/ada persons/ada-lovelace --source work";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.old, self.source.as_deref())?;
+        context.run(brain_protocol::Rename { page, to: fail::slug(&self.new)? })
+    }
+}
+
+/// Arguments of `merge`.
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// The page that ends
+    #[arg(value_name = "FROM")]
+    from: String,
+
+    /// The page that gets its text, in the same source
+    #[arg(value_name = "INTO")]
+    into: String,
+
+    /// Source of the pages [default: `brain sources default`]
+    #[arg(long, value_name = "SOURCE")]
+    source: Option<String>,
+}
+
+impl Verb for Merge {
+    const NAME: &'static str = "merge";
+    const GROUP: Group = Group::Writing;
+    const ABOUT: &'static str = "Append a page to another and mend links";
+    const EXAMPLES: &'static str = "Examples:
+  brain merge inbox/2026-11-21-1a2b3c4d projects/engine
+  brain merge people/ada-l people/ada --source work";
+
+    fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let page = page(&self.from, self.source.as_deref())?;
+        context.run(brain_protocol::Merge { page, into: fail::slug(&self.into)? })
+    }
+}
+
+impl Show for MoveReply {
+    fn text(&self, t: &mut Text) {
+        let (from, slug) = (t.paint.cyan(self.from.as_str()), t.paint.cyan(self.slug.as_str()));
+        let word = if self.status == "merged" { "into" } else { "to" };
+        let line = format!("{} {from} {word} {slug}", t.paint.green(&self.status));
+        t.raw(&line);
+        if self.written {
+            let path = format!("  {}", t.paint.dim(&clean(&self.path)));
+            t.raw(&path);
+        }
+        if !self.pages.is_empty() {
+            let pages = count(self.pages.len() as u64, "page");
+            t.line(&format!("  links mended in {pages}"));
+        }
+        if let Some(until) = &self.recoverable_until {
+            let (from, until) = (&self.from, minute(until));
+            t.line(&format!("  {from} can be restored until {until} UTC: brain restore {from}"));
+        }
+    }
+
+    fn quiet(&self, t: &mut Text) {
+        t.raw(self.slug.as_str());
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    fn failures(&self) -> Vec<String> {
+        self.left.iter().map(|link| format!("this link was not mended: {link}")).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! Mends the links to a page that gets another slug: in other pages, and in the page itself.
+
+use std::collections::{BTreeMap, HashSet};
+
+use brain_protocol::{Fault, PageRef, Slug, SourceId};
+
+use crate::write_page::{link_record, stored_document, written_page};
+use brain_page::{
+    self as page, Document, Link, NewTarget, Retargeted, Target, normalize_name, retarget_links,
+};
+use brain_store::{
+    Author, Draft, LineChange, LinkRecord, NewPage, PageEntry, PageRecord, Reader, StoreError,
+};
+
+/// A page that leaves its slug, and the slug to which links shall lead instead.
+pub(crate) struct MovedPage<'a> {
+    /// The page before the move.
+    pub(crate) page: &'a PageEntry,
+    pub(crate) to: &'a Slug,
+    /// The id of the page that has the new slug afterwards.
+    pub(crate) to_id: u64,
+    /// The normalised names of that page afterwards.
+    pub(crate) to_names: &'a [String],
+}
+
+/// Pages with rewritten links, as they were read.
+#[derive(Default)]
+pub(crate) struct MendedPages {
+    pages: Vec<(PageEntry, Document)>,
+    /// Links that could not be rewritten: page and target as written.
+    pub(crate) left: Vec<String>,
+}
+
+impl MovedPage<'_> {
+    /// Rewrites the links of other pages that the caller can see.
+    pub(crate) fn mend_others(&self, reader: &Reader) -> Result<MendedPages, Fault> {
+        let mut linking: BTreeMap<u64, (PageEntry, Vec<LinkRecord>)> = BTreeMap::new();
+        for (page, link) in reader.backlinks(self.page)? {
+            if ![self.page.2.id, self.to_id].contains(&page.2.id)
+                && !self.is_found_by_name(reader, &page.0, &link)?
+            {
+                linking.entry(page.2.id).or_insert_with(|| (page, Vec::new())).1.push(link);
+            }
+        }
+        let mut mended = MendedPages::default();
+        for (page, links) in linking.into_values() {
+            let document = stored_document(&reader.content(&page.2)?)?;
+            let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
+            let left = done.left.iter().map(|raw| format!("{}: {raw}", page.1));
+            mended.left.extend(left);
+            if done.mended > 0 {
+                mended.pages.push((page, done.document));
+            }
+        }
+        Ok(mended)
+    }
+
+    /// Rewrites links in the text of the page `own` that lead to the moved page.
+    pub(crate) fn mend(
+        &self,
+        reader: &Reader,
+        own: &PageEntry,
+        document: &Document,
+    ) -> Result<Retargeted, Fault> {
+        let links = self.links_from(reader, own)?;
+        self.retarget(reader, document, (&own.1, &own.1), &links)
+    }
+
+    /// Rewrites the links of the moved page itself for the folder of its new slug.
+    pub(crate) fn mend_own(
+        &self,
+        reader: &Reader,
+        document: &Document,
+    ) -> Result<Retargeted, Fault> {
+        let links = self.links_from(reader, self.page)?;
+        self.retarget(reader, document, (&self.page.1, self.to), &links)
+    }
+
+    fn links_from(&self, reader: &Reader, from: &PageEntry) -> Result<Vec<LinkRecord>, Fault> {
+        let names = reader.derived(self.page.2.id)?.names;
+        Ok(reader.links_between(from, self.page, &names)?)
+    }
+
+    /// Rewrites the links in `links`, and, if the page moves, those that depend on its folder.
+    fn retarget(
+        &self,
+        reader: &Reader,
+        document: &Document,
+        (from, at): (&Slug, &Slug),
+        links: &[LinkRecord],
+    ) -> Result<Retargeted, Fault> {
+        let leads_there: HashSet<LinkKey> = links.iter().map(link_key).collect();
+        let (source, slug) = (&self.page.0, &self.page.1);
+        let name = self.free_name(reader)?;
+        let mut failure = None;
+        let done = retarget_links(document, (from, at), |link| {
+            if leads_there.contains(&link_key(&link_record(link.clone()))) {
+                let name = name.clone();
+                return Some(NewTarget { former: slug.clone(), slug: self.to.clone(), name });
+            }
+            if from == at {
+                return None;
+            }
+            kept_target(reader, source, link).unwrap_or_else(|error| {
+                failure = Some(error);
+                None
+            })
+        });
+        failure.map_or(Ok(done), |error: StoreError| Err(error.into()))
+    }
+
+    /// Returns whether the link finds the page by a name that it keeps.
+    fn is_found_by_name(
+        &self,
+        reader: &Reader,
+        from: &SourceId,
+        link: &LinkRecord,
+    ) -> Result<bool, StoreError> {
+        let Some(name) = &link.name else { return Ok(false) };
+        let names = page::file_name_key(name).into_iter().chain([name.clone()]);
+        for name in names.filter(|name| self.to_names.contains(name)) {
+            if *from == self.page.0 && self.is_free(reader, &name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the last part of the new slug if no other page has that name.
+    fn free_name(&self, reader: &Reader) -> Result<Option<String>, StoreError> {
+        let name = self.to.name();
+        Ok(self.is_free(reader, &normalize_name(name))?.then(|| name.to_owned()))
+    }
+
+    fn is_free(&self, reader: &Reader, name: &str) -> Result<bool, StoreError> {
+        let pages = reader.named(&self.page.0, name, 3)?;
+        Ok(pages.iter().all(|page| [self.page.2.id, self.to_id].contains(&page.2.id)))
+    }
+}
+
+/// The target and the kind of a link, however it is written.
+type LinkKey = (String, Option<String>, Vec<String>, Option<String>);
+
+/// Returns the key of a link. A page has one record for several links to the same target.
+fn link_key(link: &LinkRecord) -> LinkKey {
+    let LinkRecord { source, slugs, name, kind, .. } = link;
+    let name = name.clone().filter(|_| slugs.is_empty());
+    (kind.clone(), source.clone(), slugs.clone(), name)
+}
+
+/// Returns the target that a link of a moved page must keep although its folder changes.
+fn kept_target(
+    reader: &Reader,
+    source: &SourceId,
+    link: &Link,
+) -> Result<Option<NewTarget>, StoreError> {
+    let Target::Slug { source: None, slug, also } = &link.target else { return Ok(None) };
+    let keep = |slug: &Slug| NewTarget { former: slug.clone(), slug: slug.clone(), name: None };
+    if link.raw.starts_with("./") || link.raw.starts_with("../") {
+        return Ok(Some(keep(slug)));
+    }
+    let Some(also) = also else { return Ok(None) };
+    let by_folder = reader.page(source, slug)?.is_none() && reader.page(source, also)?.is_some();
+    Ok(by_folder.then(|| keep(also)))
+}
+
+impl MendedPages {
+    /// Returns whether all pages are as they were read; runs in the writer, before any write.
+    pub(crate) fn are_current(&self, draft: &Draft<'_>) -> Result<bool, StoreError> {
+        for ((source, slug, record), _) in &self.pages {
+            if draft.page(source, slug)?.is_none_or(|now| now.seq != record.seq) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Stores the pages; runs in the writer.
+    pub(crate) fn write(
+        &self,
+        draft: &mut Draft<'_>,
+        (author, lines): &(Author, LineChange),
+        now: i64,
+    ) -> Result<Vec<(SourceId, PageRecord)>, StoreError> {
+        let mut written = Vec::with_capacity(self.pages.len());
+        for ((source, slug, record), document) in &self.pages {
+            let provenance = record.provenance.clone();
+            let page = written_page(slug, document.clone(), provenance, None, false)?;
+            let page = NewPage { author: Some(author.clone()), lines: lines.clone(), ..page };
+            written.push((source.clone(), draft.write_page(source, slug, page, now)?.record));
+        }
+        Ok(written)
+    }
+
+    /// Returns the names of the pages.
+    pub(crate) fn names(&self) -> Vec<PageRef> {
+        let names = self.pages.iter().map(|((source, slug, _), _)| PageRef {
+            source: Some(source.clone()),
+            slug: slug.clone(),
+        });
+        names.collect()
+    }
+}

@@ -1,0 +1,145 @@
+//! `merge`: appends one page to another, mends links, and deletes the first softly.
+
+use std::sync::Arc;
+
+use brain_base::clock::rfc3339;
+use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId};
+
+use crate::pages::append::check_size;
+use crate::pages::links_to_moved::{MendedPages, MovedPage};
+use crate::pages::rename::{MAX_ATTEMPTS, changing};
+use crate::provenance::{author_of, author_of_change, is_from_outside};
+use crate::write_page::{names_and_links, stored_document, written_page};
+use crate::{Caller, PageService};
+use brain_page::{self as page, Document};
+use brain_store::{Author, LineChange, NewPage, PageRecord, RECOVERY_MS, Reader, StoreError};
+
+/// A merge, computed from the pages as they were read.
+struct MergePlan {
+    source: SourceId,
+    from: (Slug, PageRecord),
+    into: (Slug, PageRecord),
+    new: NewPage,
+    mended: MendedPages,
+    change: (Author, LineChange),
+}
+
+impl PageService {
+    pub(crate) fn merge(&self, caller: &Caller, request: &Merge) -> Result<MoveReply, Fault> {
+        let now = self.clock.now();
+        for _ in 0..MAX_ATTEMPTS {
+            let reader = self.store.read(caller.visibility())?;
+            let plan = Arc::new(self.plan_merge(caller, &reader, request)?);
+            drop(reader);
+            let write = Arc::clone(&plan);
+            let written = self.store.write(move |draft| {
+                let MergePlan { source, from, into, new, mended, change } = &*write;
+                for (slug, record) in [from, into] {
+                    if draft.page(source, slug)?.is_none_or(|now| now.seq != record.seq) {
+                        return Ok(None);
+                    }
+                }
+                if !mended.are_current(draft)? {
+                    return Ok(None);
+                }
+                draft.adopt_versions(source, &into.0, &into.1, &from.1)?;
+                let merged = draft.write_page(source, &into.0, new.clone(), now)?.record;
+                let deleted = draft.soft_delete(source, &from.0, from.1.clone(), now)?;
+                let others = mended.write(draft, change, now)?;
+                Ok::<_, StoreError>(Some((merged, deleted, others)))
+            })?;
+            let Some((merged, deleted, others)) = written else { continue };
+            let report = self.files.update_file(&plan.source, &merged);
+            let mut warnings = report.warnings();
+            warnings.extend(self.files.update_file(&plan.source, &deleted).warnings());
+            warnings.extend(self.update_files(&others));
+            return Ok(MoveReply {
+                status: "merged".into(),
+                slug: plan.into.0.clone(),
+                from: plan.from.0.clone(),
+                source_id: plan.source.clone(),
+                version: merged.version,
+                written: report.written,
+                path: report.path.display().to_string(),
+                pages: plan.mended.names(),
+                left: plan.mended.left.clone(),
+                recoverable_until: Some(rfc3339(now + RECOVERY_MS)),
+                warnings,
+            });
+        }
+        Err(changing(&request.page.slug))
+    }
+
+    fn plan_merge(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        request: &Merge,
+    ) -> Result<MergePlan, Fault> {
+        let (source, from) = self.active(caller, reader, &request.page)?;
+        let into_ref = PageRef { source: Some(source.clone()), slug: request.into.clone() };
+        let (_, into) = self.active(caller, reader, &into_ref)?;
+        if from.id == into.id {
+            return Err(Fault::new(FaultCode::Usage, "a page cannot be merged with itself")
+                .hint("name two pages: `brain merge FROM INTO`"));
+        }
+        let (from_slug, into_slug) = (request.page.slug.clone(), request.into.clone());
+        let from_text = stored_document(&reader.content(&from)?)?;
+        let mut merged = stored_document(&reader.content(&into)?)?;
+        let (tags, aliases) = (merged.frontmatter.tags(), merged.frontmatter.aliases());
+        add_to_list(&mut merged, "tags", tags, from_text.frontmatter.tags());
+        add_to_list(&mut merged, "aliases", aliases, from_text.frontmatter.aliases());
+        let aliases = merged.frontmatter.aliases();
+        let Document { frontmatter, body } = &merged;
+        let (names, _) = names_and_links(&into_slug, &aliases, frontmatter, body);
+        let from_page = (source.clone(), from_slug.clone(), from.clone());
+        let into_page = (source.clone(), into_slug.clone(), into.clone());
+        let moved =
+            MovedPage { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
+        let mut mended = moved.mend_others(reader)?;
+        let appended = moved.mend_own(reader, &from_text)?;
+        let kept = moved.mend(reader, &into_page, &merged)?;
+        let left = appended.left.iter().chain(&kept.left);
+        mended.left.extend(left.map(|raw| format!("{into_slug}: {raw}")));
+        let mut merged = kept.document;
+        if !appended.document.body.trim().is_empty() {
+            merged.body = page::append(&merged.body, None, &appended.document.body)
+                .map_err(|error| Fault::new(FaultCode::InvalidRequest, error.to_string()))?;
+        }
+        check_size(merged.body.len(), into_slug.as_str())?;
+        let change = author_of_change(caller);
+        // Lines from outside stay marked as such. If only some of the first page are, all are.
+        let (author, lines) = match outside_author(&from) {
+            Some(author) => (author, LineChange::Outside),
+            None => change.clone(),
+        };
+        let own = into.provenance.clone();
+        let new = written_page(&into_slug, merged, own, Some(&into.provenance), false)?;
+        let new = NewPage { author: Some(author), lines, ..new };
+        let (from, into) = ((from_slug, from), (into_slug, into));
+        Ok(MergePlan { source, from, into, new, mended, change })
+    }
+}
+
+/// Returns who wrote the lines of a page that are from outside, if it has any.
+fn outside_author(page: &PageRecord) -> Option<Author> {
+    match is_from_outside(page.provenance.source_kind.as_deref()) {
+        true => author_of(page),
+        false => page.marks.first().map(|mark| mark.author.clone()),
+    }
+}
+
+/// Adds the values that are missing to a list of the frontmatter. A key with more than a list of
+/// words stays as it is.
+fn add_to_list(document: &mut Document, key: &str, present: Vec<String>, more: Vec<String>) {
+    let before = present.len();
+    let mut all = present;
+    for value in more {
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    if all.len() > before && document.frontmatter.is_plain(key) {
+        document.frontmatter.set_list(key, &all);
+    }
+}

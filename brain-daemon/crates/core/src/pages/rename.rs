@@ -1,0 +1,142 @@
+//! `mv`: gives a page another slug, and mends the links to it.
+
+use std::sync::Arc;
+
+use brain_protocol::{Fault, FaultCode, MoveReply, Rename, Slug, SourceId};
+
+use crate::pages::links_to_moved::{MendedPages, MovedPage};
+use crate::provenance::author_of_change;
+use crate::write_page::{names_and_links, stored_document, written_page};
+use crate::{Caller, PageService};
+use brain_page::{Document, file_path};
+use brain_store::{Author, LineChange, NewPage, PageRecord, Reader, StoreError};
+
+/// Attempts to move a page while it or pages that link to it change.
+pub(crate) const MAX_ATTEMPTS: usize = 8;
+
+/// A move, computed from the pages as they were read.
+struct RenamePlan {
+    source: SourceId,
+    from: Slug,
+    to: Slug,
+    record: PageRecord,
+    new: NewPage,
+    mended: MendedPages,
+    change: (Author, LineChange),
+}
+
+/// The pages that a move or a merge wrote.
+pub(crate) type WrittenPages = Vec<(SourceId, PageRecord)>;
+
+impl PageService {
+    pub(crate) fn rename(&self, caller: &Caller, request: &Rename) -> Result<MoveReply, Fault> {
+        let now = self.clock.now();
+        for _ in 0..MAX_ATTEMPTS {
+            let reader = self.store.read(caller.visibility())?;
+            let plan = Arc::new(self.plan_rename(caller, &reader, request)?);
+            drop(reader);
+            let write = Arc::clone(&plan);
+            let written = self.store.write(move |draft| {
+                let RenamePlan { source, from, to, record, new, mended, change } = &*write;
+                if draft.page(source, to)?.is_some() {
+                    return Err(taken(to).into());
+                }
+                let is_current = draft.page(source, from)?.is_some_and(|r| r.seq == record.seq);
+                if !is_current || !mended.are_current(draft)? {
+                    return Ok(None);
+                }
+                let moved = draft.move_page(source, (from, to), record, new.clone(), now)?;
+                let others = mended.write(draft, change, now)?;
+                Ok::<_, StoreError>(Some((moved, others)))
+            })?;
+            if let Some((moved, others)) = written {
+                return Ok(self.rename_reply(&plan, &moved, &others));
+            }
+        }
+        Err(changing(&request.page.slug))
+    }
+
+    fn plan_rename(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        request: &Rename,
+    ) -> Result<RenamePlan, Fault> {
+        let (source, record) = self.active(caller, reader, &request.page)?;
+        let (from, to) = (request.page.slug.clone(), request.to.clone());
+        if reader.page_even_deleted(&source, &to)?.is_some() {
+            return Err(match from == to {
+                true => Fault::new(FaultCode::Usage, format!("the page has the slug \"{to}\""))
+                    .hint("give it another one"),
+                false => taken(&to),
+            });
+        }
+        let place = self.files.file_place(&source, &file_path(&to));
+        if file_path(&to) != record.source_path && place.exists() {
+            let message = format!("there is a file {} already", place.display());
+            return Err(Fault::new(FaultCode::Conflict, message)
+                .hint("move it away, or take it in first: `brain sync`"));
+        }
+        let document = stored_document(&reader.content(&record)?)?;
+        let Document { frontmatter, body } = &document;
+        let (names, _) = names_and_links(&to, &record.aliases, frontmatter, body);
+        let page = (source.clone(), from.clone(), record.clone());
+        let moved = MovedPage { page: &page, to: &to, to_id: record.id, to_names: &names };
+        let mut mended = moved.mend_others(reader)?;
+        let own = moved.mend_own(reader, &document)?;
+        mended.left.extend(own.left.iter().map(|raw| format!("{to}: {raw}")));
+        let new = written_page(&to, own.document, record.provenance.clone(), None, false)?;
+        let change = author_of_change(caller);
+        let (author, lines) = change.clone();
+        let new = NewPage { author: Some(author), lines, ..new };
+        Ok(RenamePlan { source, from, to, record, new, mended, change })
+    }
+
+    fn rename_reply(
+        &self,
+        plan: &RenamePlan,
+        moved: &PageRecord,
+        others: &WrittenPages,
+    ) -> MoveReply {
+        self.files.move_file(&plan.source, &plan.record.source_path, &moved.source_path);
+        let report = self.files.update_file(&plan.source, moved);
+        let mut warnings = report.warnings();
+        warnings.extend(self.update_files(others));
+        // Removes the file at the former path if it could not be moved.
+        if self.files.file_place(&plan.source, &plan.record.source_path).exists() {
+            self.files.replay_outbox();
+        }
+        MoveReply {
+            status: "renamed".into(),
+            slug: plan.to.clone(),
+            from: plan.from.clone(),
+            source_id: plan.source.clone(),
+            version: moved.version,
+            written: report.written,
+            path: report.path.display().to_string(),
+            pages: plan.mended.names(),
+            left: plan.mended.left.clone(),
+            recoverable_until: None,
+            warnings,
+        }
+    }
+
+    /// Writes the files of pages. Returns the reasons why some were not written.
+    pub(crate) fn update_files(&self, pages: &WrittenPages) -> Vec<String> {
+        let reports = pages.iter().map(|(source, record)| self.files.update_file(source, record));
+        reports.flat_map(|report| report.warnings()).collect()
+    }
+}
+
+fn taken(to: &Slug) -> Fault {
+    Fault::new(
+        FaultCode::Conflict,
+        format!("there is a page \"{to}\" already, perhaps a deleted one"),
+    )
+    .hint("choose another slug, or join the two pages: `brain merge FROM INTO`")
+}
+
+pub(crate) fn changing(slug: &Slug) -> Fault {
+    let message = format!("\"{slug}\" or pages that link to it change again and again");
+    Fault::new(FaultCode::Busy, message).hint("try again when the import or sync has ended")
+}

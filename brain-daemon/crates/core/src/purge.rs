@@ -1,0 +1,113 @@
+//! `purge`: removes a page, or a former version of it, for good and at once.
+//!
+//! The rows go in one transaction, then the files. Then the index and the store are written again,
+//! because both keep removed bytes until they need the space.
+
+use brain_protocol::{Fault, FaultCode, Purge, PurgeReply, SourceId};
+
+use crate::{Brain, Caller, no_page, page_argument};
+use brain_store::PageRecord;
+
+impl Brain {
+    pub(crate) fn purge(&self, caller: &Caller, request: &Purge) -> Result<PurgeReply, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
+        let slug = request.page.slug.clone();
+        let record =
+            reader.page_even_deleted(&source, &slug)?.ok_or_else(|| no_page(&source, &slug))?;
+        drop(reader);
+        let versions = match request.version {
+            Some(number) => self.purge_version(&source, &record, request, number)?,
+            None => self.purge_whole(&source, &record, request)?,
+        };
+        let mut warnings = match request.version {
+            Some(_) => Vec::new(),
+            None => self.remaining_files(&source, &record),
+        };
+        let root = self.files.file_place(&source, "");
+        if root.ancestors().any(|dir| dir.join(".git").exists()) {
+            warnings.push(format!("the git history of {} may still have it", root.display()));
+        }
+        if let Some(Err(error)) = self.index.get().map(|index| index.erase_removed()) {
+            warnings.push(format!("the index may still have words of it: {error}"));
+        }
+        self.embedding.flush_vectors();
+        if let Err(error) = self.store.compact_now() {
+            let path = self.store.path().display();
+            warnings.push(format!("free space in {path} may still have it: {error}"));
+        }
+        let backups = self.store.copies_with(record.id, request.version);
+        Ok(PurgeReply {
+            status: "purged".into(),
+            slug,
+            source_id: source,
+            version: request.version,
+            versions,
+            backups: backups.iter().map(|path| path.display().to_string()).collect(),
+            warnings,
+        })
+    }
+
+    /// Removes a former version.
+    fn purge_version(
+        &self,
+        source: &SourceId,
+        record: &PageRecord,
+        request: &Purge,
+        number: u32,
+    ) -> Result<u64, Fault> {
+        let (source, slug, id) = (source.clone(), request.page.slug.clone(), record.id);
+        let argument = page_argument(&request.page);
+        Ok(self.store.write(move |draft| {
+            let current = draft.page(&source, &slug)?.filter(|now| now.id == id);
+            let current = current.ok_or_else(|| no_page(&source, &slug))?;
+            if current.version == number {
+                let message = format!("version {number} of \"{slug}\" is the present one");
+                return Err(Fault::new(FaultCode::Conflict, message)
+                    .hint(format!(
+                        "change the text first (`brain edit {argument}`), then purge the former \
+                         version; without --version the whole page is purged"
+                    ))
+                    .into());
+            }
+            if !draft.purge_version(id, number)? {
+                let message = format!("\"{slug}\" has no version {number}");
+                return Err(Fault::new(FaultCode::UnknownVersion, message)
+                    .hint(format!("see `brain history {argument}`"))
+                    .into());
+            }
+            Ok(1)
+        })?)
+    }
+
+    /// Removes the page with all versions.
+    fn purge_whole(
+        &self,
+        source: &SourceId,
+        record: &PageRecord,
+        request: &Purge,
+    ) -> Result<u64, Fault> {
+        let now = self.env.clock.now();
+        let (id, slug, page) = (source.clone(), request.page.slug.clone(), record.id);
+        let versions = self.store.write(move |draft| {
+            let record = draft.page(&id, &slug)?.filter(|now| now.id == page);
+            let record = record.ok_or_else(|| no_page(&id, &slug))?;
+            draft.purge_page(&id, &slug, record, now)
+        })?;
+        self.files.update_file(source, record);
+        Ok(versions)
+    }
+
+    /// Returns warnings about files of a purged page that another program wrote.
+    fn remaining_files(&self, source: &SourceId, record: &PageRecord) -> Vec<String> {
+        let path = &record.source_path;
+        let trashed = format!("{}/{path}", brain_store::files::TRASH);
+        let places = [path, &trashed].map(|path| self.files.file_place(source, path));
+        let left = places.iter().filter(|place| place.exists());
+        left.map(|place| {
+            let place = place.display();
+            format!("{place} was written by another program and is still there: rm {place}")
+        })
+        .collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! Moves a page to another slug: it keeps its id, its versions and its file. Gives a page the
+//! versions of another one.
+
+use brain_protocol::{Slug, SourceId};
+use redb::ReadableTable;
+
+use super::record::{
+    Derived, FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes,
+};
+use super::writer::ChangedPage;
+use super::{Draft, NewPage, StoreError};
+use brain_page as page;
+
+impl Draft<'_> {
+    /// Moves an active page from the slug `from` to `to`, and gives it the text of `new`, which is
+    /// usually the same. The former version is kept if the text changed. The new slug must be free.
+    ///
+    /// The outbox writes the file at its new path and removes it from its former one.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn move_page(
+        &mut self,
+        source: &SourceId,
+        (from, to): (&Slug, &Slug),
+        old: &PageRecord,
+        new: NewPage,
+        now: i64,
+    ) -> Result<PageRecord, StoreError> {
+        self.dirty += 1;
+        let (id, former) = (old.id, self.content(old)?);
+        let mut ours = vec![page::file_hash(&former.frontmatter, &former.body)];
+        let synced: Option<FileRecord> = self.file(source, &old.source_path)?;
+        ours.extend(synced.iter().filter(|file| file.problem.is_none()).map(|file| file.digest));
+        self.remove_derived(source, from, old)?;
+        self.pages.remove((source.as_str(), from.as_str()))?;
+        self.paths.remove((source.as_str(), old.source_path.as_str()))?;
+        self.changes.remove(old.seq)?;
+        self.seq += 1;
+        let mut record = new.fill_record(PageRecord { seq: self.seq, ..old.clone() });
+        record.source_path = self.free_path(source, to, id)?;
+        self.ids.insert(id, (source.as_str(), to.as_str()))?;
+        let marks = new.marks(Some((old, Some(&former))), now);
+        let is_changed = new.content != former;
+        if is_changed {
+            let kept = VersionRecord { record: old.clone(), content: former };
+            self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
+            self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
+            record.version += 1;
+            record.updated_at = now;
+            record.content_at =
+                if old.content_hash == new.content_hash { old.content_at } else { now };
+            record.has_outside_title = marks.has_title(&new.lines, Some(old), &record);
+            record.marks = marks.lines;
+        } else {
+            record.author.clone_from(&old.author);
+        }
+        let derived = Derived {
+            links: new.links,
+            names: new.names,
+            tags: record.tags.clone(),
+            timeline: new.timeline,
+        };
+        self.derived.insert(id, to_bytes(&derived)?.as_slice())?;
+        self.insert_derived(source, &record, &derived);
+        self.note_appearing(source, to, id, &derived.names);
+        self.move_file_rows(source, old, &record, synced, is_changed, &ours)?;
+        self.put_record(source, to, &record, Some((FileState::Present, ours)))?;
+        let (source, slug) = (source.clone(), to.clone());
+        let page = ChangedPage {
+            source,
+            slug,
+            record: record.clone(),
+            content: new.content,
+            is_read: false,
+        };
+        self.announce(id, Some(page));
+        Ok(record)
+    }
+
+    /// Moves the row of the synced file to the new path, and adds an outbox row that removes the
+    /// file at the former path if it still has brain's contents.
+    fn move_file_rows(
+        &mut self,
+        source: &SourceId,
+        old: &PageRecord,
+        new: &PageRecord,
+        synced: Option<FileRecord>,
+        is_changed: bool,
+        ours: &[Hash],
+    ) -> Result<(), StoreError> {
+        if old.source_path == new.source_path {
+            return Ok(());
+        }
+        if let Some(mut file) = synced {
+            self.forget_file(source, &old.source_path)?;
+            if !is_changed && file.seq == old.seq {
+                file.seq = new.seq;
+            }
+            self.put_file(source, &new.source_path, &file)?;
+        }
+        // The page has one outbox row, for its new path; the former path gets the id of no page.
+        let id = self.next_id;
+        self.next_id += 1;
+        let waiting = self.outbox_row(old.id)?.map(|row| row.ours).unwrap_or_default();
+        let row = OutboxRow {
+            seq: self.seq,
+            source: source.as_str().to_owned(),
+            path: old.source_path.clone(),
+            want: FileState::Purged,
+            ours: ours.iter().copied().chain(waiting).collect(),
+        };
+        self.outbox.insert(id, to_bytes(&row)?.as_slice())?;
+        Ok(())
+    }
+
+    /// Gives the page `into` the versions of the page `from`, numbered from its current version on.
+    /// The current text of `into` gets the number behind them. The caller then writes `into`.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn adopt_versions(
+        &mut self,
+        source: &SourceId,
+        into_slug: &Slug,
+        into: &PageRecord,
+        from: &PageRecord,
+    ) -> Result<(), StoreError> {
+        self.dirty += 1;
+        let mut adopted = Vec::new();
+        for row in self.versions.range((from.id, 0)..=(from.id, u32::MAX))? {
+            let number = row?.0.value().1;
+            adopted.extend(self.version(from.id, number)?);
+        }
+        adopted.push(VersionRecord { record: from.clone(), content: self.content(from)? });
+        let mut record = into.clone();
+        for mut kept in adopted {
+            kept.record = PageRecord { id: into.id, version: record.version, ..kept.record };
+            self.versions.insert((into.id, record.version), to_bytes(&kept)?.as_slice())?;
+            record.version += 1;
+        }
+        let slugs = (source.as_str(), into_slug.as_str());
+        self.pages.insert(slugs, to_bytes(&record)?.as_slice())?;
+        Ok(())
+    }
+}

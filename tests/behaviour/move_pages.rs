@@ -1,0 +1,162 @@
+//! `mv` and `merge`: pages get another slug, and links to them are mended.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use brain_tests::{TestHome, slugs};
+use serde_json::{Value, json};
+
+/// Registers a directory with these files as the source "vault".
+fn vault(home: &TestHome, files: &[(&str, &str)]) -> PathBuf {
+    let vault = home.outside().join("vault");
+    for (path, text) in files {
+        let file = vault.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
+    home.json(["sync", "vault"]);
+    vault
+}
+
+fn body(page: &Value) -> &str {
+    page["body"].as_str().unwrap()
+}
+
+#[test]
+fn mv_keeps_versions_and_moves_the_file() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ada", "one\n");
+    home.put("people/ada", "---\ntitle: Ada\n---\n\ntwo\n");
+    let before = home.get("people/ada");
+    let reply = home.json(["mv", "people/ada", "persons/lovelace"]);
+    assert_eq!((&reply["status"], &reply["from"]), (&json!("renamed"), &json!("people/ada")));
+    let page = home.get("persons/lovelace");
+    for field in ["content", "version", "created_at", "updated_at", "title"] {
+        assert_eq!(page[field], before[field], "{field}");
+    }
+    assert_eq!(home.json(["get", "persons/lovelace", "--version", "1"])["body"], "one\n");
+    assert_eq!(home.fault(["get", "people/ada"], 4)["code"], "not_found");
+    assert!(!home.page_file("people/ada").exists());
+    let file = fs::read_to_string(home.page_file("persons/lovelace")).unwrap();
+    assert_eq!(page["content"], file.as_str());
+    assert_eq!(home.search("two"), ["persons/lovelace"]);
+    let listed = slugs(&home.json(["list"])["pages"]);
+    assert_eq!(listed, ["persons/lovelace"]);
+}
+
+#[test]
+fn mv_mends_links_in_pages_and_files() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("people/ada", "# Ada\n\nSee [[people/ada]] and [Bob](bob.md).\n");
+    home.put("people/bob", "Bob.\n");
+    home.put("notes/a", "Ask [[people/ada|her]], ![[people/ada#Life]] or [A](../people/ada.md).\n");
+    home.put("notes/b", "By name: [[Ada]].\n");
+    home.put(
+        "notes/c",
+        "---\nrelated:\n  - \"[[people/ada]]\"\n---\n\n`[[people/ada]]` is code.\n",
+    );
+    home.put("notes/d", "[[people/adam]]\n");
+    let reply = home.json(["mv", "people/ada", "persons/lovelace"]);
+    assert_eq!(reply["left"], json!([]));
+    assert_eq!(slugs(&reply["pages"]), ["notes/a", "notes/b", "notes/c"]);
+    assert_eq!(
+        body(&home.get("notes/a")),
+        "Ask [[persons/lovelace|her]], ![[persons/lovelace#Life]] or [A](../persons/lovelace.md).\n"
+    );
+    assert_eq!(body(&home.get("notes/b")), "By name: [[lovelace]].\n");
+    let c = home.get("notes/c");
+    assert!(c["frontmatter"].as_str().unwrap().contains("\"[[persons/lovelace]]\""), "{c}");
+    assert!(body(&c).contains("`[[people/ada]]`"), "{c}");
+    assert_eq!(home.get("notes/d")["version"], 1);
+    let moved = home.get("persons/lovelace");
+    assert!(body(&moved).contains("[[persons/lovelace]] and [Bob](../people/bob.md)"), "{moved}");
+    let file = fs::read_to_string(home.page_file("notes/a")).unwrap();
+    assert!(file.contains("[[persons/lovelace|her]]"), "{file}");
+    let broken = home.json(["links", "--broken"]);
+    let broken: Vec<&str> =
+        broken["links"].as_array().unwrap().iter().filter_map(|l| l["target"].as_str()).collect();
+    assert_eq!(broken, ["people/adam"]);
+    assert_eq!(home.get("notes/a")["version"], 2, "the former text is a version");
+}
+
+#[test]
+fn mv_in_a_directory_keeps_the_mode_of_the_file() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let vault = vault(&home, &[("a/note.md", "Mine.\n"), ("b.md", "[[a/note]]\n")]);
+    fs::set_permissions(vault.join("a/note.md"), PermissionsExt::from_mode(0o664)).unwrap();
+    home.json(["mv", "a/note", "c/new-note", "--source", "vault"]);
+    let file = vault.join("c/new-note.md");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "Mine.\n");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o664);
+    assert!(!vault.join("a/note.md").exists());
+    assert_eq!(fs::read_to_string(vault.join("b.md")).unwrap(), "[[c/new-note]]\n");
+    let synced = home.json(["sync", "vault"]);
+    let pages = home.json(["list", "--source", "vault", "--sort", "slug"]);
+    assert_eq!(slugs(&pages["pages"]), ["b", "c/new-note"], "{synced}");
+    assert_eq!(home.json(["get", "c/new-note", "--source", "vault"])["version"], 1);
+}
+
+#[test]
+fn mv_never_takes_the_slug_of_another_page() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("a", "one\n");
+    home.put("b", "two\n");
+    assert_eq!(home.fault(["mv", "a", "b"], 1)["code"], "conflict");
+    home.json(["delete", "b"]);
+    assert_eq!(home.fault(["mv", "a", "b"], 1)["code"], "conflict");
+    assert_eq!(home.fault(["mv", "nothing", "c"], 4)["code"], "not_found");
+    fs::write(home.page_file("d"), "a file of another program\n").unwrap();
+    assert_eq!(home.fault(["mv", "a", "d"], 1)["code"], "conflict");
+    assert_eq!(home.fault(["mv", "a", "a"], 2)["code"], "usage");
+    assert_eq!(home.get("a")["body"], "one\n");
+}
+
+#[test]
+fn merge_joins_texts_links_and_histories() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("ada-l", "from one\n");
+    home.put("ada-l", "---\ntags: [maths]\naliases: [Countess]\n---\n\nfrom two\n");
+    home.put("people/ada", "---\ntags: [history]\n---\n\ninto one\n");
+    home.put("notes/a", "[[ada-l]] and [[Countess]]\n");
+    let reply = home.json(["merge", "ada-l", "people/ada"]);
+    assert_eq!((&reply["status"], &reply["slug"]), (&json!("merged"), &json!("people/ada")));
+    let page = home.get("people/ada");
+    assert_eq!(body(&page), "into one\n\nfrom two\n");
+    assert_eq!(page["tags"], json!(["history", "maths"]));
+    assert_eq!(page["aliases"], json!(["Countess"]));
+    assert_eq!(body(&home.get("notes/a")), "[[ada]] and [[Countess]]\n");
+    let history = home.json(["history", "people/ada"]);
+    let numbers: Vec<u64> = history["versions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|version| version["version"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, [4, 3, 2, 1]);
+    let text =
+        |version: &str| home.json(["get", "people/ada", "--version", version])["body"].clone();
+    assert_eq!([text("1"), text("2"), text("3")], ["from one\n", "from two\n", "into one\n"]);
+    assert_eq!(home.fault(["get", "ada-l"], 4)["code"], "not_found");
+    home.json(["restore", "ada-l"]);
+    assert_eq!(home.get("ada-l")["body"], "from two\n");
+    assert_eq!(home.fault(["merge", "ada-l", "ada-l"], 2)["code"], "usage");
+}
+
+#[test]
+fn merge_of_text_from_outside_keeps_its_mark() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let outside = "---\nsource_kind: webhook\n---\n\ntheir words\n";
+    vault(&home, &[("their.md", outside), ("mine.md", "my words\n")]);
+    home.json(["merge", "their", "mine", "--source", "vault"]);
+    let page = home.json(["get", "mine", "--source", "vault"]);
+    assert_eq!(page["trust"], "mixed", "{page}");
+    assert_eq!(page["outside_lines"][0]["first"], 3, "{page}");
+}

@@ -1,0 +1,139 @@
+//! `purge`: a secret that was captured by accident is gone everywhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brain_tests::{TestHome, http};
+use serde_json::json;
+
+use crate::terminal::on_a_terminal_with_input;
+
+const SECRET: &str = "hunter2-correct-horse";
+
+/// Returns the files below `dir` that contain the secret.
+fn files_with_secret(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
+            found.extend(files_with_secret(&path));
+        } else if kind.is_file() {
+            let bytes = fs::read(&path).unwrap_or_default();
+            if bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()) {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_purged_page_is_gone_from_the_whole_home() {
+    let home = TestHome::new();
+    let daemon = home.daemon();
+    home.put("other", "kept\n");
+    home.put("notes/key", &format!("first {SECRET}\n"));
+    home.put("notes/key", &format!("second {SECRET}\n"));
+    let token = home.token("phone", "write", &[]);
+    let _ = http::ingest(home.http_local(), &token, "an ordinary text").expect(202);
+    assert!(!files_with_secret(&home.path()).is_empty());
+    let reply = home.json(["purge", "notes/key", "--now", "--yes"]);
+    assert_eq!((&reply["status"], &reply["versions"]), (&json!("purged"), &json!(2)));
+    assert_eq!((&reply["backups"], &reply["warnings"]), (&json!([]), &json!([])));
+    assert_eq!(home.fault(["get", "notes/key"], 4)["code"], "not_found");
+    assert_eq!(home.fault(["restore", "notes/key"], 4)["code"], "not_found");
+    assert!(home.search("hunter2").is_empty());
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+    home.put("notes/key", "another\n");
+    assert_eq!(home.get("other")["body"], "kept\n");
+    daemon.terminate();
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+    let _daemon = home.daemon();
+    assert_eq!(home.get("notes/key")["version"], 1);
+    assert_eq!(home.search("kept"), ["other"]);
+}
+
+#[test]
+fn a_deleted_page_is_purged_from_the_trash() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("key", &format!("{SECRET}\n"));
+    home.json(["delete", "key"]);
+    home.json(["purge", "key", "--now", "--yes"]);
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn one_version_is_purged_and_the_page_stays() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("key", &format!("with {SECRET}\n"));
+    home.put("key", "without\n");
+    let error = home.fault(["purge", "key", "--version", "2", "--now", "--yes"], 1);
+    assert_eq!(error["code"], "conflict");
+    let reply = home.json(["purge", "key", "--version", "1", "--now", "--yes"]);
+    assert_eq!((&reply["version"], &reply["versions"]), (&json!(1), &json!(1)));
+    assert_eq!(home.get("key")["body"], "without\n");
+    assert_eq!(home.search("without"), ["key"]);
+    assert_eq!(home.fault(["get", "key", "--version", "1"], 4)["code"], "unknown_version");
+    assert_eq!(files_with_secret(&home.path()), Vec::<PathBuf>::new());
+    let error = home.fault(["purge", "key", "--version", "1", "--now", "--yes"], 4);
+    assert_eq!(error["code"], "unknown_version");
+}
+
+#[test]
+fn a_purge_names_the_backups_that_still_have_it() {
+    let mut home = TestHome::new();
+    let backups = home.outside().join("backups");
+    fs::create_dir_all(&backups).unwrap();
+    let dir = backups.display().to_string();
+    home.env.push(("BRAIN_BACKUP_DIR".into(), dir));
+    let _daemon = home.daemon();
+    home.put("other", "x\n");
+    home.json(["backup", backups.join("before.redb").to_str().unwrap()]);
+    home.put("key", &format!("{SECRET}\n"));
+    let with_it = backups.join("with.redb");
+    home.json(["backup", with_it.to_str().unwrap()]);
+    let reply = home.json(["purge", "key", "--now", "--yes"]);
+    // A scheduled backup may have been made meanwhile.
+    let named = reply["backups"].to_string();
+    assert!(named.contains(&with_it.display().to_string()), "{named}");
+    assert!(!named.contains("before.redb"), "{named}");
+}
+
+#[test]
+fn a_purge_removes_the_file_in_a_directory() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let vault = home.outside().join("vault");
+    fs::create_dir_all(&vault).unwrap();
+    fs::write(vault.join("key.md"), format!("{SECRET}\r\n")).unwrap();
+    home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
+    home.json(["sync", "vault"]);
+    home.json(["purge", "key", "--source", "vault", "--now", "--yes"]);
+    assert!(!vault.join("key.md").exists());
+    assert_eq!(files_with_secret(&vault), Vec::<PathBuf>::new());
+    home.json(["sync", "vault"]);
+    assert_eq!(home.fault(["get", "key", "--source", "vault"], 4)["code"], "not_found");
+}
+
+#[test]
+fn a_purge_asks_first() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("key", "x\n");
+    assert_eq!(home.fault(["purge", "key"], 2)["code"], "usage");
+    assert_eq!(home.fault(["purge", "key", "--now"], 5)["code"], "confirmation_needed");
+    let purge = &["purge", "key", "--now"];
+    let Some((code, shown)) = on_a_terminal_with_input(&home, 80, "n\n", &[], purge) else {
+        return;
+    };
+    assert_eq!(code, 5, "{shown}");
+    assert_eq!(home.get("key")["body"], "x\n");
+    let Some((code, shown)) = on_a_terminal_with_input(&home, 80, "y\n", &[], purge) else {
+        return;
+    };
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(home.fault(["get", "key"], 4)["code"], "not_found");
+}
