@@ -80,7 +80,7 @@ fn append_leaves_the_provenance_of_a_synced_note() {
     fs::create_dir_all(&vault).unwrap();
     fs::write(vault.join("note.md"), "Mine.\n").unwrap();
     home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
-    home.json(["sync", "vault"]);
+    home.json(["sync", "--source", "vault"]);
     home.json(["append", "note", "More.", "--source", "vault"]);
     assert_eq!(fs::read_to_string(vault.join("note.md")).unwrap(), "Mine.\n\nMore.\n");
     assert_eq!(home.json(["get", "note", "--source", "vault"])["source_kind"], "sync");
@@ -245,7 +245,7 @@ fn edit_of_a_note_in_a_directory_adds_no_lines() {
     fs::create_dir_all(&vault).unwrap();
     fs::write(vault.join("note.md"), "Mine.\n").unwrap();
     home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
-    home.json(["sync", "vault"]);
+    home.json(["sync", "--source", "vault"]);
     edit(&home, "echo More. >> \"$1\"", &["note", "--source", "vault"]).expect(0);
     assert_eq!(fs::read_to_string(vault.join("note.md")).unwrap(), "Mine.\nMore.\n");
     assert_eq!(home.json(["get", "note", "--source", "vault"])["source_kind"], "sync");

@@ -110,11 +110,11 @@ fn a_purge_removes_the_file_in_a_directory() {
     fs::create_dir_all(&vault).unwrap();
     fs::write(vault.join("key.md"), format!("{SECRET}\r\n")).unwrap();
     home.json(["sources", "add", "vault", "--path", vault.to_str().unwrap()]);
-    home.json(["sync", "vault"]);
+    home.json(["sync", "--source", "vault"]);
     home.json(["purge", "key", "--source", "vault", "--now", "--yes"]);
     assert!(!vault.join("key.md").exists());
     assert_eq!(files_with_secret(&vault), Vec::<PathBuf>::new());
-    home.json(["sync", "vault"]);
+    home.json(["sync", "--source", "vault"]);
     assert_eq!(home.fault(["get", "key", "--source", "vault"], 4)["code"], "not_found");
 }
 

@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId
 use crate::pages::append::check_size;
 use crate::pages::links_to_moved::{MendedPages, MovedPage};
 use crate::pages::rename::{MAX_ATTEMPTS, changing};
-use crate::provenance::{author_of, author_of_change, is_from_outside};
+use crate::provenance::{author_of_change, is_from_outside};
 use crate::write_page::{names_and_links, stored_document, written_page};
 use crate::{Caller, PageService};
 use brain_page::{self as page, Document};
@@ -124,7 +124,10 @@ impl PageService {
 /// Returns who wrote the lines of a page that are from outside, if it has any.
 fn outside_author(page: &PageRecord) -> Option<Author> {
     match is_from_outside(page.provenance.source_kind.as_deref()) {
-        true => author_of(page),
+        true => Some(Author {
+            kind: page.provenance.source_kind.clone()?,
+            uri: page.provenance.source_uri.clone().unwrap_or_default(),
+        }),
         false => page.marks.first().map(|mark| mark.author.clone()),
     }
 }
