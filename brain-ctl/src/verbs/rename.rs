@@ -87,7 +87,7 @@ impl Show for MoveReply {
         }
         if let Some(until) = &self.recoverable_until {
             let (from, until) = (&self.from, minute(until));
-            t.line(&format!("  {from} can be restored until {until} UTC: brain restore {from}"));
+            t.line(&format!("  {from} can be restored until {until}: brain restore {from}"));
         }
     }
 
