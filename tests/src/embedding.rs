@@ -204,7 +204,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
         .to_string();
     match behaviour {
         Behaviour::Normal | Behaviour::Base64 | Behaviour::Unordered => {
-            write(stream, 200, &body, None)
+            write(stream, 200, &body, None);
         }
         Behaviour::MaxBytes(bytes)
             if embedding.texts.iter().map(String::len).sum::<usize>() <= bytes =>
@@ -226,7 +226,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) {
         Behaviour::RateLimit(wait) => write(stream, 429, &error_body("Rate limit reached"), wait),
         // Some real endpoints repeat the input.
         Behaviour::Fail(status) => {
-            write(stream, status, &error_body(&embedding.texts.join(" ")), None)
+            write(stream, status, &error_body(&embedding.texts.join(" ")), None);
         }
         Behaviour::Body(what) => write(stream, 200, &what, None),
     }

@@ -45,7 +45,7 @@ fn mark(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
         '<' => tag(rest),
         '`' => dropped(1),
         '*' if !is_alone => dropped(1),
-        '_' if !is_alone && !(is_in_word(previous) && is_in_word(next)) => dropped(1),
+        '_' if !(is_alone || is_in_word(previous) && is_in_word(next)) => dropped(1),
         '~' | '=' if next == Some(c) && is_space(previous) != is_space(char(2)) => dropped(2),
         '\\' if next.is_some_and(|c| c.is_ascii_punctuation()) => Some((vec![rest[1]], 2)),
         _ => None,

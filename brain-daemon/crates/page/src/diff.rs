@@ -30,7 +30,7 @@ pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<Unified
     }
     let patch = DiffOptions::new().create_patch(old, new);
     let (mut added, mut removed) = (0, 0);
-    for line in patch.hunks().iter().flat_map(|hunk| hunk.lines()) {
+    for line in patch.hunks().iter().flat_map(diffy::Hunk::lines) {
         match line {
             Line::Insert(_) => added += 1,
             Line::Delete(_) => removed += 1,
