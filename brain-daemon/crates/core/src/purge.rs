@@ -28,7 +28,7 @@ impl Brain {
         if root.ancestors().any(|dir| dir.join(".git").exists()) {
             warnings.push(format!("the git history of {} may still have it", root.display()));
         }
-        if let Some(Err(error)) = self.index.get().map(|index| index.erase_removed()) {
+        if let Some(Err(error)) = self.index.get().map(brain_search::Index::erase_removed) {
             warnings.push(format!("the index may still have words of it: {error}"));
         }
         self.embedding.flush_vectors();
