@@ -54,6 +54,8 @@ pub(crate) trait Verb: Args {
     const ABOUT: &'static str;
     /// Two examples of the command.
     const EXAMPLES: &'static str;
+    /// Other words for the command that people know from other programs.
+    const ALIASES: &'static [&'static str] = &[];
 
     /// Runs the command.
     ///
@@ -68,6 +70,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     group: Group,
     about: &'static str,
+    aliases: &'static [&'static str],
     build: fn(Command) -> Command,
     run: fn(&ArgMatches, &Context) -> Result<Outcome, Fault>,
 }
@@ -79,6 +82,7 @@ impl Row {
             name: V::NAME,
             group: V::GROUP,
             about: V::ABOUT,
+            aliases: V::ALIASES,
             build: |command| {
                 let command = SharedFlags::augment_args(V::augment_args(command));
                 command.about(V::ABOUT).long_about(None).after_help(V::EXAMPLES)
@@ -90,6 +94,25 @@ impl Row {
         }
     }
 }
+
+impl Row {
+    /// Returns the command without its arguments.
+    fn command(&self) -> Command {
+        Command::new(self.name).about(self.about).aliases(self.aliases)
+    }
+
+    /// Returns whether `word` is the command's name or another word for it.
+    fn is_named(&self, word: &OsString) -> bool {
+        word == self.name || self.aliases.iter().any(|alias| word == alias)
+    }
+}
+
+/// Words of other programs for which brain has several commands, with what to use.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page"),
+    ("open", "`brain edit SLUG` opens a page in the editor, `brain get SLUG` prints it"),
+    ("rename", "store it under its new slug: `brain get SLUG | brain put NEW`"),
+];
 
 /// Flags that every command accepts, before or after its name.
 #[derive(Debug, Args)]
@@ -159,8 +182,15 @@ pub(crate) fn parse(args: &[OsString]) -> CommandLine {
                 _ => {
                     let name = flags().find(|arg| !arg.as_encoded_bytes().starts_with(b"-"));
                     let command =
-                        name.and_then(|arg| verbs::ALL.iter().find(|row| arg == row.name));
-                    let fault = usage_fault(&e, command.map(|row| row.name));
+                        name.and_then(|arg| verbs::ALL.iter().find(|row| row.is_named(arg)));
+                    let other_word =
+                        OTHER_WORDS.iter().find(|(word, _)| name.is_some_and(|arg| arg == word));
+                    let fault = match other_word {
+                        Some((word, hint)) if command.is_none() => {
+                            fail::usage(format!("there is no command \"{word}\"")).hint(*hint)
+                        }
+                        _ => usage_fault(&e, command.map(|row| row.name)),
+                    };
                     CommandLine::Invalid { fault, json }
                 }
             };
@@ -200,9 +230,20 @@ pub(crate) fn tree() -> Command {
     // `augment_args` sets a description, so `about` must come after it.
     let root = SharedFlags::augment_args(Command::new("brain")).about(ABOUT).long_about(None);
     let root = root.version(VERSION).subcommand_value_name("COMMAND");
-    root.subcommands(
-        verbs::ALL.iter().map(|row| Command::new(row.name).about(row.about).defer(row.build)),
-    )
+    root.subcommands(verbs::ALL.iter().map(|row| row.command().defer(row.build)))
+}
+
+/// Returns the command line for completing `words`. Only the arguments of their command are built,
+/// with the daemon's values, because a shell waits for it at every key.
+pub(crate) fn completion_tree(words: &[OsString]) -> Command {
+    let root = SharedFlags::augment_args(Command::new("brain")).disable_help_subcommand(true);
+    root.subcommands(verbs::ALL.iter().map(|row| {
+        let command = row.command();
+        match words.iter().skip(1).any(|word| row.is_named(word)) {
+            true => crate::completion::add_values((row.build)(command)),
+            false => command,
+        }
+    }))
 }
 
 const ABOUT: &str = "A personal knowledge store";
@@ -342,7 +383,8 @@ mod tests {
     #[test]
     fn every_operation_is_named_after_a_command() {
         // A telephone call has no command, and runs are listed with a flag of two commands.
-        const NO_COMMAND: [&str; 2] = ["voice", "idea runs"];
+        // Shells ask for completions.
+        const NO_COMMAND: [&str; 3] = ["voice", "idea runs", "complete"];
         // These commands work without a daemon, or with the operation of another command.
         const NO_OPERATION: [&str; 7] =
             ["serve", "service", "config", "completions", "man", "add", "edit"];

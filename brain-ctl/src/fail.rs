@@ -67,7 +67,7 @@ pub(crate) fn usage(message: impl Into<String>) -> Fault {
 /// Parses a slug.
 ///
 /// # Errors
-/// `invalid_slug`; the hint suggests a valid slug.
+/// `invalid_slug`; the hint has the text as a slug, which may not exist.
 pub(crate) fn slug(text: &str) -> Result<Slug, Fault> {
     Slug::parse(text).map_err(|e| name_fault(FaultCode::InvalidSlug, e))
 }
@@ -83,7 +83,7 @@ pub(crate) fn source(text: Option<&str>) -> Result<Option<SourceId>, Fault> {
 fn name_fault(code: FaultCode, error: NameError) -> Fault {
     let fault = Fault::new(code, error.message);
     match error.suggestion {
-        Some(s) => fault.hint(format!("did you mean \"{s}\"?")),
+        Some(s) => fault.hint(format!("as a slug it is \"{s}\"")),
         None => fault,
     }
 }
@@ -117,7 +117,7 @@ mod tests {
         let fault = slug("Notes/My Page").map(|_| ()).map_err(|f| (f.code, f.hint));
         assert_eq!(
             fault,
-            Err((FaultCode::InvalidSlug, Some("did you mean \"notes/my-page\"?".into())))
+            Err((FaultCode::InvalidSlug, Some("as a slug it is \"notes/my-page\"".into())))
         );
     }
 }

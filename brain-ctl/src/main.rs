@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::expect_used))]
 
 mod args;
+mod completion;
 mod connect;
 mod context;
 mod editor;
@@ -15,6 +16,7 @@ mod home;
 mod input;
 mod money;
 mod output;
+mod picker;
 mod progress;
 mod span;
 mod start;
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
         && (flag == "--version" || flag == "-V")
     {
         return output::finish(&output::Outcome::text(args::version_line()), false);
+    }
+    if let Some(shell) = std::env::var_os(completion::SHELL_VARIABLE) {
+        return output::finish(&completion::complete(&shell.to_string_lossy(), &args), true);
     }
     match args::parse(&args) {
         args::CommandLine::Print(outcome) => output::finish(&outcome, false),

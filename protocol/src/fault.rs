@@ -180,6 +180,8 @@ fault_codes! {
     UnknownPost = "unknown_post" => NotFound,
     /// The cost might exceed the budget.
     OverBudget = "over_budget" => Refused,
+    /// Several pages have this slug, or begin with it.
+    AmbiguousSlug = "ambiguous_slug" => NotFound,
 }
 
 #[cfg(test)]

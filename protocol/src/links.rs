@@ -66,6 +66,8 @@ pub struct Link {
     pub kind: String,
     /// Whether to remove the link.
     pub remove: bool,
+    /// The source of the page it points to, if it is another one.
+    pub to_source: Option<SourceId>,
 }
 
 /// The result of `link`.

@@ -11,10 +11,10 @@ use crate::{
     Clients, CollectorAlerts, CollectorAlertsReply, CollectorCollect, CollectorCurve,
     CollectorDeletions, CollectorDeletionsReply, CollectorDigest, CollectorEnrich,
     CollectorEnrichReply, CollectorRun, CollectorSetup, CollectorSetupReply, CollectorStatus,
-    CollectorStatusReply, ConnectReport, ConnectTest, Costs, CostsReply, Curve, Delete,
-    DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply, Export,
-    ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History, HistoryReply, Hits, IdeaRuns,
-    IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
+    CollectorStatusReply, Complete, Completions, ConnectReport, ConnectTest, Costs, CostsReply,
+    Curve, Delete, DeleteReply, Diff, DiffReply, Digest, Doctor, DoctorReply, Embed, EmbedReply,
+    Export, ExportReply, Fault, FaultCode, Get, Graph, GraphReply, History, HistoryReply, Hits,
+    IdeaRuns, IdeaRunsReply, Ideas, IdeasReply, Import, ImportReply, IngestJob, JobList, JobRetry,
     JobRetryReply, JobShow, Jobs, Link, LinkReply, Links, LinksReply, List, Mcp, McpReply, Merge,
     ModelInstall, ModelInstallReply, ModelList, Models, MoveReply, Orphans, Page, Pages, Purge,
     PurgeReply, Put, Random, Rename, Reply, Restore, RestoreReply, Revert, Scope, Search,
@@ -240,6 +240,7 @@ operations! {
     Rename, "mv", Write, Slow => MoveReply;
     Merge, "merge", Write, Slow => MoveReply;
     Purge, "purge", Admin, Slow => PurgeReply;
+    Complete, "complete", Admin or Read if is_about_pages => Completions;
 }
 
 #[cfg(test)]

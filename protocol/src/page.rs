@@ -13,6 +13,24 @@ pub struct PageRef {
     pub slug: Slug,
 }
 
+impl PageRef {
+    /// The page `slug` of `source`.
+    #[must_use]
+    pub fn new(source: &SourceId, slug: &Slug) -> Self {
+        Self { source: Some(source.clone()), slug: slug.clone() }
+    }
+}
+
+/// `slug`, or `source:slug` if there is a source.
+impl std::fmt::Display for PageRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.source {
+            Some(source) => write!(f, "{source}:{}", self.slug),
+            None => self.slug.fmt(f),
+        }
+    }
+}
+
 /// `brain get`: reads a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Get {
@@ -118,6 +136,8 @@ pub struct Pages {
     pub truncated: bool,
     /// The `after` of the next request.
     pub next: Option<String>,
+    /// The source that a slug without source means.
+    pub default_source: SourceId,
 }
 
 /// A page in a list.

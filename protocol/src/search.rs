@@ -40,6 +40,9 @@ pub struct Hits {
     pub degraded: Option<String>,
     /// Time in the daemon, in microseconds.
     pub took_us: u64,
+    /// The source that a slug without source means.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
+    pub default_source: SourceId,
 }
 
 /// One found page.

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod access_cli;
+mod addresses;
 mod admin_api;
 mod admin_attacks;
 mod architecture;
@@ -33,6 +34,7 @@ mod collector_timer;
 mod collector_velocity;
 mod collector_wire;
 mod collector_world;
+mod completions;
 mod connect;
 mod connect_fake;
 mod connect_faults;
@@ -134,6 +136,7 @@ mod watch;
 mod web;
 mod wire;
 mod wire_collector;
+mod wire_completion;
 mod wire_edit;
 mod wire_everyday;
 mod wire_meaning;

@@ -512,7 +512,7 @@ fn a_wrong_slug_is_answered_with_similar_slugs() {
     let fixture = Fixture::new();
     fixture.home.put("people/ada-lovelace", "Countess.");
     fixture.home.put("people/grace-hopper", "Admiral.");
-    for wrong in ["people/ada-lovelaec", "persons/ada-lovelace", "ada-lovelace"] {
+    for wrong in ["people/ada-lovelaec", "persons/ada-lovelace", "ada-lovelaec"] {
         for (tool, argument) in [("get_page", "slug"), ("fetch", "id")] {
             let refused = fixture.all.refused(tool, json!({ argument: wrong }));
             assert!(refused.starts_with("not_found: "), "{refused}");
@@ -600,7 +600,9 @@ fn a_page_of_another_source_carries_the_sources_name() {
     let status = fixture.all.call("brain_status", json!({}));
     assert_eq!(status["pages"], 3);
     assert_eq!(field(&status["sources"], "source_id"), ["default", "work"]);
-    let refused = fixture.all.refused("get_page", json!({ "slug": "people/bob" }));
+    let page = fixture.all.call("get_page", json!({ "slug": "people/bob" }));
+    assert_eq!(page["slug"], "work:people/bob", "the only page with this slug");
+    let refused = fixture.all.refused("get_page", json!({ "slug": "people/bobb" }));
     assert!(refused.contains("similar pages: work:people/bob"), "{refused}");
 }
 

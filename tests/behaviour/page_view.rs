@@ -178,7 +178,10 @@ fn pages_of_other_sources_open_and_missing_ones_get_suggestions() {
         missing.contains("No such page") && missing.contains("href=\"/page/work:people/bob\""),
         "{missing}"
     );
-    assert!(go("/page/People/Bob%20Builder", 404).contains("href=\"/page/people/bob-builder\""));
+    // A page that does not exist is not offered.
+    let missing = go("/page/People/Bob%20Builder", 404);
+    assert!(missing.contains("href=\"/page/work:people/bob\""), "{missing}");
+    assert!(!missing.contains("bob-builder"), "{missing}");
     for none in [
         "/page/none:people/bob",
         "/page/No%20Source:a",

@@ -468,6 +468,7 @@ fn search_filters_by_the_time_of_the_last_change() {
         to: Slug::parse("february").unwrap(),
         kind: "related".into(),
         remove: false,
+        to_source: None,
     };
     fixture.ask(Request::Link(link)).unwrap();
     assert_eq!(ask(Some("2026-03-01"), None), ["january"], "a changed link is a change");

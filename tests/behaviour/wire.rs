@@ -120,7 +120,13 @@ fn requests() -> Vec<Request> {
             add: vec!["x".into()],
             remove: vec!["y".into()],
         }),
-        Request::Link(Link { from: page(), to: slug("b"), kind: "related".into(), remove: false }),
+        Request::Link(Link {
+            from: page(),
+            to: slug("b"),
+            kind: "related".into(),
+            remove: false,
+            to_source: Some(source("work")),
+        }),
         Request::Links(page().into()),
         Request::Backlinks(page().into()),
         Request::Graph(Graph { page: page(), depth: 5, limit: 100 }),
@@ -228,6 +234,7 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_meaning::requests())
     .chain(crate::wire_edit::requests())
     .chain(crate::wire_everyday::requests())
+    .chain(crate::wire_completion::requests())
     .chain(crate::wire_edit::move_requests())
     .collect()
 }

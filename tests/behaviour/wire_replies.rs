@@ -147,6 +147,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 truncated: true,
                 degraded: some("d"),
                 took_us: 99,
+                default_source: d.clone(),
             }),
         ),
         (
@@ -168,6 +169,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 }],
                 truncated: true,
                 next: some("n"),
+                default_source: source("work"),
             }),
         ),
         (
@@ -490,6 +492,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_meaning::replies())
     .chain(crate::wire_edit::replies())
     .chain(crate::wire_everyday::replies())
+    .chain(crate::wire_completion::replies())
     .chain(crate::wire_edit::move_replies())
     .collect()
 }

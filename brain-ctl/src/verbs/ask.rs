@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, page_name, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -286,6 +286,7 @@ impl AskOutput {
             truncated: false,
             degraded: None,
             took_us: 0,
+            default_source: SourceId::default(),
         };
         FoundPages { hits, skipped: 0, page: 1 }
     }
@@ -294,10 +295,7 @@ impl AskOutput {
 /// Prints `[1] people/ada  Ada Lovelace`. The slug is never cut, because users copy it.
 fn show_citation(citation: &Citation, t: &mut Text) {
     let mark = format!("[{}]", citation.number);
-    let mut page = citation.slug.to_string();
-    if citation.source_id.as_str() != SourceId::DEFAULT {
-        page.push_str(&format!(" --source {}", citation.source_id));
-    }
+    let page = page_name(SourceId::DEFAULT, &citation.source_id, &citation.slug);
     let used_columns = width(&mark) + width(&page) + 3;
     let title = if t.width.is_none_or(|max_width| used_columns + 6 <= max_width) {
         t.cut(&citation.title, used_columns)

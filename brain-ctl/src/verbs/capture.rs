@@ -9,10 +9,11 @@ use std::{
 use brain_protocol::Fault;
 use clap::Args;
 
+use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail, input,
+    input,
     output::Outcome,
 };
 
@@ -62,8 +63,7 @@ impl Verb for Capture {
   pbpaste | brain capture";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let source = fail::source(self.source.as_deref())?;
-        let slug = self.slug.as_deref().map(fail::slug).transpose()?;
+        let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
         // `echo text | brain capture`
         let has_input = !self.content.is_empty() || self.file.is_some();
         let stdin = self.stdin || (!has_input && !io::stdin().is_terminal());

@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use brain_protocol::Fault;
+use brain_protocol::{Fault, FaultCode};
 use clap::Args;
 use clap_complete::Shell;
 use serde::Serialize;
 
 use crate::{
     args::{Group, Verb, tree},
+    completion,
     context::Context,
     fail,
     output::{Outcome, Show, Text},
@@ -54,11 +55,17 @@ impl Verb for Completions {
   brain completions zsh > ~/.zfunc/_brain";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut tree(), "brain", &mut script);
+        let shell = self.shell.to_string();
+        let dynamic = completion::script(&shell)
+            .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
+        let script = dynamic.unwrap_or_else(|| {
+            let mut script = Vec::new();
+            clap_complete::generate(self.shell, &mut tree(), "brain", &mut script);
+            script
+        });
         if !self.install {
             let script = String::from_utf8_lossy(&script).into_owned();
-            return context.show(&Script { shell: self.shell.to_string(), script });
+            return context.show(&Script { shell, script });
         }
         let (path, note) = install_path(self.shell)?;
         write(&path, &script)?;

@@ -1,8 +1,7 @@
 //! `brain delete` and `brain restore`: delete a page and restore it.
 
-use brain_protocol::{DeleteReply, Fault, RestoreReply};
+use brain_protocol::{DeleteReply, Fault, RestoreReply, SourceId, page_name};
 use clap::Args;
-use serde::Serialize;
 
 use super::page;
 use crate::{
@@ -27,43 +26,33 @@ impl Verb for Delete {
     const NAME: &'static str = "delete";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Delete a page (restorable for 72 hours)";
+    const ALIASES: &'static [&'static str] = &["rm"];
     const EXAMPLES: &'static str = "Examples:
   brain delete inbox/2026-11-21-1a2b3c4d
   brain delete people/ada --source work --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        let reply = context.call(brain_protocol::Delete { page, expect: None })?;
-        context.show(&DeleteOutput { reply, has_source: self.source.is_some() })
+        context.run(brain_protocol::Delete { page, expect: None })
     }
 }
 
-/// The output of `delete`.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct DeleteOutput {
-    reply: DeleteReply,
-    /// Whether the command had `--source`. Then the hint has it, too.
-    #[serde(skip)]
-    has_source: bool,
-}
-
-impl Show for DeleteOutput {
+impl Show for DeleteReply {
     fn text(&self, t: &mut Text) {
-        let DeleteReply { slug, source_id, recoverable_until, .. } = &self.reply;
-        let line = format!("deleted {}", t.paint.cyan(slug.as_str()));
+        // The hint names the source, so that it is correct with any default source.
+        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let line = format!("deleted {}", t.paint.cyan(&page));
         t.raw(&line);
-        let source = if self.has_source { format!(" --source {source_id}") } else { String::new() };
         t.line(&format!(
-            "  restore it until {}: brain restore {slug}{source}",
-            minute(recoverable_until)
+            "  restore it until {}: brain restore {page}",
+            minute(&self.recoverable_until)
         ));
     }
 
     fn quiet(&self, _: &mut Text) {}
 
     fn warnings(&self) -> &[String] {
-        &self.reply.warnings
+        &self.warnings
     }
 }
 
@@ -94,7 +83,8 @@ impl Verb for Restore {
 
 impl Show for RestoreReply {
     fn text(&self, t: &mut Text) {
-        let line = format!("restored {}", t.paint.cyan(self.slug.as_str()));
+        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let line = format!("restored {}", t.paint.cyan(&page));
         t.raw(&line);
         t.line(&format!("  {}", self.path));
     }

@@ -44,6 +44,16 @@ impl Verb for Edit {
             true => None,
             false => Some(context.call(Get { page: page.clone(), version: None })?),
         };
+        let page = match &base {
+            Some(base) if base.slug != page.slug => {
+                let (given, whole) = (&page.slug, PageRef::new(&base.source_id, &base.slug));
+                let message = format!("there is no page \"{given}\"; similar pages: {whole}");
+                return Err(Fault::new(FaultCode::NotFound, message)
+                    .hint(format!("a change needs the whole slug: brain edit {whole}")));
+            }
+            Some(base) => PageRef::new(&base.source_id, &base.slug),
+            None => page,
+        };
         let name = format!("{}.md", page.slug.name());
         let file = EditedFile::create(&name, base.as_ref().map_or("", |page| &page.content))?;
         let edit = Editing { context, page, base, has_marks: false };

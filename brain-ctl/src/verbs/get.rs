@@ -33,6 +33,7 @@ impl Verb for Get {
     const NAME: &'static str = "get";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Print a page";
+    const ALIASES: &'static [&'static str] = &["show"];
     const EXAMPLES: &'static str = "Examples:
   brain get people/ada
   brain get people/ada --version 2 > former.md";

@@ -1,6 +1,6 @@
 //! `brain graph`: lists pages linked with a page.
 
-use brain_protocol::{Fault, GraphNode, GraphReply};
+use brain_protocol::{Fault, GraphNode, GraphReply, SourceId, page_name};
 use clap::{Args, ValueEnum};
 
 use super::page;
@@ -86,10 +86,10 @@ impl Verb for Graph {
 fn dot(graph: &GraphReply) -> String {
     let quoted =
         |text: &str| format!("\"{}\"", clean(text).replace('\\', "\\\\").replace('"', "\\\""));
-    let name = |at: u32| graph.nodes.get(at as usize).map(|node| quoted(&full_name(graph, node)));
+    let name = |at: u32| graph.nodes.get(at as usize).map(|node| quoted(&full_name(node)));
     let mut out = "digraph brain {\n  rankdir=LR;\n".to_owned();
     for node in &graph.nodes {
-        let (name, title) = (quoted(&full_name(graph, node)), quoted(&node.title));
+        let (name, title) = (quoted(&full_name(node)), quoted(&node.title));
         out.push_str(&format!("  {name} [label={title}];\n"));
     }
     for edge in &graph.edges {
@@ -116,16 +116,6 @@ fn mermaid(graph: &GraphReply) -> String {
     out
 }
 
-/// Returns the name of a page. Pages of other sources than that of the centre have their source.
-fn full_name(graph: &GraphReply, node: &GraphNode) -> String {
-    match graph.nodes.first() {
-        Some(centre) if centre.source_id != node.source_id => {
-            format!("{}:{}", node.source_id, node.slug)
-        }
-        _ => node.slug.to_string(),
-    }
-}
-
 const NODES: &[Column] = &[
     Column::fixed("STEPS").right().optional(2),
     Column::whole("PAGE").painted(Paint::cyan),
@@ -139,9 +129,12 @@ const EDGES: &[Column] = &[
     Column::whole("TO").painted(Paint::cyan),
 ];
 
+fn full_name(node: &GraphNode) -> String {
+    page_name(SourceId::DEFAULT, &node.source_id, &node.slug)
+}
+
 impl Show for GraphReply {
     fn text(&self, t: &mut Text) {
-        let full_name = |node: &GraphNode| full_name(self, node);
         let mut nodes = Table::new(NODES);
         for node in &self.nodes {
             nodes.row([&node.depth.to_string(), &full_name(node), &node.page_type, &node.title]);
@@ -161,7 +154,7 @@ impl Show for GraphReply {
 
     fn quiet(&self, t: &mut Text) {
         for node in &self.nodes {
-            t.raw(node.slug.as_str());
+            t.raw(&full_name(node));
         }
     }
 

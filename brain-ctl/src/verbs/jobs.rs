@@ -1,7 +1,8 @@
 //! `brain jobs`: lists and retries jobs of items received over HTTP.
 
 use brain_protocol::{
-    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as JobsReply,
+    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState,
+    Jobs as JobsReply, SourceId,
 };
 use clap::{Args, ValueEnum};
 
@@ -127,14 +128,23 @@ const COLUMNS: &[Column] = &[
     Column::flexible("PAGE OR ERROR", 16),
 ];
 
+/// Returns the name of a job's page, which every command takes.
+fn page_of(job: &IngestJob) -> Option<String> {
+    let slug = job.slug.as_ref()?;
+    Some(match job.source_id.as_str() {
+        SourceId::DEFAULT => slug.clone(),
+        source => format!("{source}:{slug}"),
+    })
+}
+
 impl Show for JobsReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for job in &self.jobs {
-            let outcome = match (&job.slug, &job.error) {
-                (Some(slug), _) => slug.as_str(),
-                (None, Some(error)) => error.message.as_str(),
-                (None, None) => "",
+            let outcome = match (page_of(job), &job.error) {
+                (Some(page), _) => page,
+                (None, Some(error)) => error.message.clone(),
+                (None, None) => String::new(),
             };
             let received = minute(&job.received_at);
             table.row([
@@ -142,7 +152,7 @@ impl Show for JobsReply {
                 job.status.as_str(),
                 &received,
                 &job.client,
-                outcome,
+                &outcome,
             ]);
         }
         table.write(t);
@@ -177,8 +187,8 @@ impl Show for IngestJob {
         t.field("source", &self.source_id);
         t.field("content", &format!("{}, {}", self.content_type, bytes(self.bytes)));
         t.field("received", &minute(&self.received_at));
-        if let Some(slug) = &self.slug {
-            t.field("page", slug);
+        if let Some(page) = page_of(self) {
+            t.field("page", &page);
         }
         if let Some(at) = &self.finished_at {
             t.field("finished", &minute(at));
@@ -195,7 +205,7 @@ impl Show for IngestJob {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(self.slug.as_deref().unwrap_or(self.status.as_str()));
+        t.line(page_of(self).as_deref().unwrap_or(self.status.as_str()));
     }
 
     fn notes(&self) -> Vec<String> {

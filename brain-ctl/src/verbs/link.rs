@@ -2,7 +2,7 @@
 
 use brain_protocol::{
     BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug,
-    SourceId,
+    SourceId, page_name,
 };
 use clap::Args;
 
@@ -47,11 +47,13 @@ impl Verb for Link {
   brain link people/ada people/charles --remove";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let to = page(&self.to, None)?;
         context.run(brain_protocol::Link {
             from: page(&self.from, self.source.as_deref())?,
-            to: fail::slug(&self.to)?,
+            to: to.slug,
             kind: self.kind,
             remove: self.remove,
+            to_source: to.source,
         })
     }
 }
@@ -194,13 +196,7 @@ impl Show for LinksReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for link in &self.links {
-            let page = match (&link.slug, &link.source_id) {
-                (Some(slug), Some(source)) if *source != self.source_id => {
-                    format!("{source}:{slug}")
-                }
-                (Some(slug), _) => slug.to_string(),
-                (None, _) => link.target.clone(),
-            };
+            let page = linked_name(link);
             let title = link.title.as_deref().unwrap_or_default();
             table.linked_row(link.path.as_deref(), [&page, &link.kind, &link.status, title]);
         }
@@ -209,10 +205,7 @@ impl Show for LinksReply {
 
     fn quiet(&self, t: &mut Text) {
         for link in &self.links {
-            match &link.slug {
-                Some(slug) => t.raw(slug.as_str()),
-                None => t.line(&link.target),
-            }
+            t.line(&linked_name(link));
         }
     }
 
@@ -226,6 +219,15 @@ impl Show for LinksReply {
             "backlinks" => format!("no page links to {}", self.slug),
             _ => format!("{} has no links", self.slug),
         }]
+    }
+}
+
+/// Returns the page at the other end of a link, or the link's target if there is none.
+fn linked_name(link: &LinkRow) -> String {
+    match (&link.slug, &link.source_id) {
+        (Some(slug), Some(source)) => page_name(SourceId::DEFAULT, source, slug),
+        (Some(slug), None) => slug.to_string(),
+        (None, _) => link.target.clone(),
     }
 }
 
@@ -260,14 +262,23 @@ impl Show for BrokenLinksReply {
         let mut table = Table::new(BROKEN);
         for link in &self.links {
             let candidates: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
-            table.row([&page_name(link), &link.target, &link.status, &candidates.join(", ")]);
+            table.row([
+                &page_name(SourceId::DEFAULT, &link.source_id, &link.slug),
+                &link.target,
+                &link.status,
+                &candidates.join(", "),
+            ]);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for link in &self.links {
-            t.line(&format!("{} {}", page_name(link), link.target));
+            t.line(&format!(
+                "{} {}",
+                page_name(SourceId::DEFAULT, &link.source_id, &link.slug),
+                link.target
+            ));
         }
     }
 
@@ -287,14 +298,6 @@ impl Show for BrokenLinksReply {
                 .then(|| format!("only {} are shown; --limit shows more", self.links.len())),
         );
         notes
-    }
-}
-
-/// Formats the page of a broken link, with its source unless it is `default`.
-fn page_name(link: &BrokenLink) -> String {
-    match link.source_id.as_str() {
-        SourceId::DEFAULT => link.slug.to_string(),
-        source => format!("{source}:{}", link.slug),
     }
 }
 

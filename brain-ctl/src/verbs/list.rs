@@ -1,6 +1,6 @@
 //! `brain list`: lists pages.
 
-use brain_protocol::{Fault, PageRow, Pages, Sort, SourceId};
+use brain_protocol::{Fault, PageRow, Pages, Sort, SourceId, page_name};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
@@ -89,6 +89,7 @@ impl Verb for List {
     const NAME: &'static str = "list";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "List pages";
+    const ALIASES: &'static [&'static str] = &["ls"];
     const EXAMPLES: &'static str = "Examples:
   brain list --prefix people/ --sort slug
   brain list --since yesterday";
@@ -110,7 +111,12 @@ impl Verb for List {
             updated_since: since,
             updated_until: until,
         };
-        let mut all = Pages { pages: Vec::new(), truncated: false, next: None };
+        let mut all = Pages {
+            pages: Vec::new(),
+            truncated: false,
+            next: None,
+            default_source: SourceId::default(),
+        };
         let mut parts = 1;
         loop {
             let mut pages = context.call(request.clone())?;
@@ -120,6 +126,7 @@ impl Verb for List {
             all.pages.append(&mut pages.pages);
             all.truncated = pages.truncated;
             all.next = pages.next;
+            all.default_source = pages.default_source;
             let has_more = all.truncated && all.next.is_some() && all.next != request.after;
             if has_more && (self.all || parts < self.page) {
                 parts += 1;
@@ -146,26 +153,16 @@ const COLUMNS: &[Column] = &[
     Column::flexible("TITLE", 12).optional(1),
 ];
 
-const WITH_SOURCE: &[Column] = &[
-    Column::whole("SLUG").painted(Paint::cyan),
-    Column::flexible("SOURCE", 8),
-    Column::fixed("UPDATED").optional(2),
-    Column::flexible("TYPE", 8).optional(3),
-    Column::flexible("TITLE", 12).optional(1),
-];
-
 const DELETED: &[Column] = &[
     Column::whole("SLUG").painted(Paint::cyan),
     Column::fixed("UNTIL"),
     Column::flexible("TITLE", 12).optional(1),
 ];
 
-const DELETED_WITH_SOURCE: &[Column] = &[
-    Column::whole("SLUG").painted(Paint::cyan),
-    Column::flexible("SOURCE", 8),
-    Column::fixed("UNTIL"),
-    Column::flexible("TITLE", 12).optional(1),
-];
+/// Returns the name of a listed page, which every command takes.
+fn name_in(pages: &Pages, page: &PageRow) -> String {
+    page_name(pages.default_source.as_str(), &page.source_id, &page.slug)
+}
 
 /// Pages of a list, with their notes.
 #[derive(Serialize)]
@@ -207,44 +204,28 @@ impl Listing for PageList {
 
 impl Show for PageList {
     fn text(&self, t: &mut Text) {
-        // The column SOURCE is printed only if a page is not in the default source.
-        let has_sources =
-            self.pages.pages.iter().any(|page| page.source_id.as_str() != SourceId::DEFAULT);
-        if self.pages.pages.iter().any(|page| page.deleted_at.is_some()) {
-            let mut table = Table::new(if has_sources { DELETED_WITH_SOURCE } else { DELETED });
-            for page in &self.pages.pages {
-                let until = page
-                    .recoverable_until
-                    .as_deref()
-                    .map(crate::output::minute)
-                    .unwrap_or_default();
-                if has_sources {
-                    table.row([page.slug.as_str(), page.source_id.as_str(), &until, &page.title]);
-                } else {
-                    table.row([page.slug.as_str(), &until, &page.title]);
-                }
+        let pages = &self.pages;
+        if pages.pages.iter().any(|page| page.deleted_at.is_some()) {
+            let mut table = Table::new(DELETED);
+            for page in &pages.pages {
+                let until = page.recoverable_until.as_deref();
+                let until = until.map(crate::output::minute).unwrap_or_default();
+                table.row([&name_in(pages, page), &until, &page.title]);
             }
             return table.write(t);
         }
-        let mut table = Table::new(if has_sources { WITH_SOURCE } else { COLUMNS });
-        for page in &self.pages.pages {
-            let path = page.path.as_deref();
-            let (slug, updated) = (page.slug.as_str(), &*day(&page.updated_at));
-            if has_sources {
-                table.linked_row(
-                    path,
-                    [slug, page.source_id.as_str(), updated, &page.page_type, &page.title],
-                );
-            } else {
-                table.linked_row(path, [slug, updated, &page.page_type, &page.title]);
-            }
+        let mut table = Table::new(COLUMNS);
+        for page in &pages.pages {
+            let (name, updated) = (name_in(pages, page), day(&page.updated_at));
+            let cells = [&*name, &*updated, &page.page_type, &page.title];
+            table.linked_row(page.path.as_deref(), cells);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for page in &self.pages.pages {
-            t.raw(page.slug.as_str());
+            t.raw(&name_in(&self.pages, page));
         }
     }
 

@@ -48,7 +48,7 @@ mod trust;
 mod tunnel;
 mod write_reply;
 
-use brain_protocol::{Fault, PageRef};
+use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
 use crate::{args::Row, fail};
 
@@ -113,7 +113,28 @@ pub(crate) static ALL: &[Row] = &[
     Row::of::<completions::Man>(),
 ];
 
-/// Parses slug and source of a page.
+/// Parses a page's `slug` or `source:slug`. `source` is the value of `--source`.
 fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
-    Ok(PageRef { source: fail::source(source)?, slug: fail::slug(slug)? })
+    let (prefix, slug) = match slug.split_once(':') {
+        Some((prefix, slug)) => (Some(prefix), slug),
+        None => (None, slug),
+    };
+    if let (Some(prefix), Some(source)) = (prefix, source)
+        && prefix != source
+    {
+        let message = format!("the page is of source \"{prefix}\", but --source is \"{source}\"");
+        return Err(fail::usage(message).hint("name the source once"));
+    }
+    Ok(PageRef { source: fail::source(prefix.or(source))?, slug: fail::slug(slug)? })
+}
+
+/// Parses an optional page into source and slug; without a page, only the source.
+fn optional_page(
+    slug: Option<&str>,
+    source: Option<&str>,
+) -> Result<(Option<SourceId>, Option<Slug>), Fault> {
+    match slug {
+        Some(slug) => page(slug, source).map(|page| (page.source, Some(page.slug))),
+        None => Ok((fail::source(source)?, None)),
+    }
 }

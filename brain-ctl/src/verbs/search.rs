@@ -1,6 +1,6 @@
 //! `brain search`: finds pages.
 
-use brain_protocol::{Fault, Hit, Hits, MAX_HITS, SourceId};
+use brain_protocol::{Exit, Fault, Hit, Hits, MAX_HITS, page_name};
 use clap::Args;
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use crate::{
     context::Context,
     fail,
     output::{FormatOption, Listing, Outcome, Show, Text, clean, day, fit},
+    picker,
     when::Period,
 };
 
@@ -19,7 +20,11 @@ const MAX_QUERY_WIDTH: usize = 100;
 #[derive(Debug, Args)]
 pub(crate) struct Search {
     /// Query: words, "phrases", -word, prefix*, title: tag: type: source:
-    #[arg(value_name = "QUERY", required = true, allow_negative_numbers = true)]
+    #[arg(
+        value_name = "QUERY",
+        required_unless_present = "interactive",
+        allow_negative_numbers = true
+    )]
     query: Vec<String>,
 
     /// Number of pages, 1 to 200
@@ -61,12 +66,17 @@ pub(crate) struct Search {
     /// Show the parts of each score
     #[arg(long)]
     explain: bool,
+
+    /// Choose a page while typing, and print it (with -q its name)
+    #[arg(long, short)]
+    interactive: bool,
 }
 
 impl Verb for Search {
     const NAME: &'static str = "search";
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Find pages";
+    const ALIASES: &'static [&'static str] = &["find"];
     const EXAMPLES: &'static str = "Examples:
   brain search \"who invested in acme?\" --limit 5
   brain search '\"analytical engine\" -steam type:person' --since 7d";
@@ -75,7 +85,7 @@ impl Verb for Search {
         let (since, until) = self.period.instants();
         let skipped = self.limit.saturating_mul(self.page - 1);
         let wanted = skipped.saturating_add(self.limit);
-        let mut hits = context.call(brain_protocol::Search {
+        let request = brain_protocol::Search {
             query: self.query.join(" "),
             limit: wanted.min(MAX_HITS),
             source: fail::source(self.source.as_deref())?,
@@ -84,7 +94,11 @@ impl Verb for Search {
             since,
             until,
             explain: self.explain,
-        })?;
+        };
+        if self.interactive {
+            return open_chosen(context, request);
+        }
+        let mut hits = context.call(request)?;
         hits.hits.drain(..hits.hits.len().min(skipped as usize));
         let hits = FoundPages { hits, skipped, page: self.page };
         let mut outcome = context.list(&hits, &self.format)?;
@@ -92,6 +106,15 @@ impl Verb for Search {
             outcome.warnings.extend(hits.hits.degraded.iter().cloned());
         }
         Ok(outcome)
+    }
+}
+
+/// Lets the user choose a page and prints it. Without a choice, the command fails silently.
+fn open_chosen(context: &Context, request: brain_protocol::Search) -> Result<Outcome, Fault> {
+    match picker::pick(context, request)? {
+        Some(page) if context.quiet => Ok(Outcome::text(format!("{page}\n"))),
+        Some(page) => context.run(brain_protocol::Get { page, version: None }),
+        None => Ok(Outcome { exit: Some(Exit::Failed), ..Outcome::default() }),
     }
 }
 
@@ -138,13 +161,13 @@ impl Show for FoundPages {
         let last = self.skipped as usize + self.hits.hits.len();
         let digits = last.to_string().len().max(2);
         for (i, hit) in self.hits.hits.iter().enumerate() {
-            show_hit(hit, self.skipped as usize + i + 1, digits, t);
+            show_hit(&self.hits, hit, self.skipped as usize + i + 1, digits, t);
         }
     }
 
     fn quiet(&self, t: &mut Text) {
         for hit in &self.hits.hits {
-            t.raw(hit.slug.as_str());
+            t.raw(&name_in(&self.hits, hit));
         }
     }
 
@@ -166,23 +189,25 @@ impl Show for FoundPages {
     }
 }
 
+/// Returns the name of a hit, which every command takes.
+fn name_in(hits: &Hits, hit: &Hit) -> String {
+    page_name(hits.default_source.as_str(), &hit.source_id, &hit.slug)
+}
+
 /// Prints a hit: rank and title; slug, type, day; the passage. Lines fit the terminal.
-fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
+fn show_hit(hits: &Hits, hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
     let indent = digits + 2;
     let title = t.cut(&hit.title, indent);
     let line = format!("{rank:>digits$}  {}", t.paint.bold(&title));
     t.raw(&line);
 
     let mut facts = format!("{} · {}", hit.page_type, day(&hit.updated_at));
-    if hit.source_id.as_str() != SourceId::DEFAULT {
-        facts.push_str(&format!(" · {}", hit.source_id));
-    }
     // A page that contains none of the query's words gets a reason.
     let has_words = hit.matched.iter().any(|reason| !matches!(reason.as_str(), "meaning" | "link"));
     if !has_words && !hit.matched.is_empty() {
         facts.push_str(&format!(" · by {}", hit.matched.join(" and ")));
     }
-    let slug = clean(hit.slug.as_str());
+    let slug = clean(&name_in(hits, hit));
     let used_columns = indent + crate::output::width(&slug) + 3;
     let name = t.paint.cyan(&slug);
     let name = hit.path.as_ref().map_or_else(|| name.clone(), |path| t.linked(path, &name));
@@ -212,7 +237,7 @@ fn show_hit(hit: &Hit, rank: usize, digits: usize, t: &mut Text) {
 mod tests {
     use super::*;
     use crate::output::width;
-    use brain_protocol::{ScorePart, Slug, TrustLevel};
+    use brain_protocol::{ScorePart, Slug, SourceId, TrustLevel};
 
     const SLUG: &str = "people/ada-lovelace-countess-of-something-very-long";
 
@@ -245,6 +270,7 @@ mod tests {
             truncated: false,
             degraded: None,
             took_us: 1,
+            default_source: SourceId::default(),
         };
         FoundPages { hits, skipped: 0, page: 1 }
     }

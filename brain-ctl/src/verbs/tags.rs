@@ -3,10 +3,10 @@
 use brain_protocol::{Fault, PageTags, TagCounts, TagsReply};
 use clap::Args;
 
+use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Column, FormatOption, Listing, Outcome, Show, Table, Text},
 };
 
@@ -42,12 +42,8 @@ impl Verb for Tags {
   brain tags people/ada --add mathematician --remove draft";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let request = brain_protocol::Tags {
-            source: fail::source(self.source.as_deref())?,
-            slug: self.slug.as_deref().map(fail::slug).transpose()?,
-            add: self.add,
-            remove: self.remove,
-        };
+        let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
+        let request = brain_protocol::Tags { source, slug, add: self.add, remove: self.remove };
         match context.call(request)? {
             TagsReply::All(tags) => context.list(&tags, &self.format),
             TagsReply::OfPage(tags) => context.show(&tags),

@@ -1,12 +1,12 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{Fault, TimelineReply, TimelineRow};
+use brain_protocol::{Fault, SourceId, TimelineReply, TimelineRow, page_name};
 use clap::Args;
 
+use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text},
     when::Period,
 };
@@ -47,15 +47,10 @@ impl Verb for Timeline {
   brain timeline --since 2026-01 --until \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
         let (since, until) = self.period.days();
-        let entries = context.call(brain_protocol::Timeline {
-            source: fail::source(self.source.as_deref())?,
-            slug: self.slug.as_deref().map(fail::slug).transpose()?,
-            since,
-            until,
-            limit: self.limit,
-        })?;
-        context.list(&entries, &self.format)
+        let request = brain_protocol::Timeline { source, slug, since, until, limit: self.limit };
+        context.list(&context.call(request)?, &self.format)
     }
 }
 
@@ -94,8 +89,8 @@ impl Show for TimelineReply {
                 Some(source) => format!("{} [{source}]", entry.text),
                 None => entry.text.clone(),
             };
-            let cells = [&entry.date, entry.slug.as_str(), &text];
-            table.linked_row(entry.path.as_deref(), cells);
+            let page = page_name(SourceId::DEFAULT, &entry.source_id, &entry.slug);
+            table.linked_row(entry.path.as_deref(), [&entry.date, &page, &text]);
         }
         table.write(t);
     }

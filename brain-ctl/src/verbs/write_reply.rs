@@ -1,6 +1,6 @@
 //! Prints the result of a write: `capture`, `put`, `revert`.
 
-use brain_protocol::{WriteReply, WriteStatus};
+use brain_protocol::{SourceId, WriteReply, WriteStatus, page_name};
 
 use crate::output::{Show, Text, clean};
 
@@ -13,7 +13,8 @@ impl Show for WriteReply {
             WriteStatus::Restored => t.paint.green("restored"),
         };
         // The slug is never cut, because users copy it.
-        let line = format!("{status} {}", t.paint.cyan(self.slug.as_str()));
+        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let line = format!("{status} {}", t.paint.cyan(&page));
         t.raw(&line);
         if self.written {
             let path = format!("  {}", t.paint.dim(&clean(&self.path)));
@@ -22,7 +23,7 @@ impl Show for WriteReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(self.slug.as_str());
+        t.raw(&page_name(SourceId::DEFAULT, &self.source_id, &self.slug));
     }
 
     fn warnings(&self) -> &[String] {

@@ -9,6 +9,7 @@ mod audit;
 mod backup;
 mod batch;
 mod collector;
+mod completion;
 mod connect;
 mod doctor;
 mod embedding;
@@ -74,6 +75,7 @@ pub use ideas::IdeaService;
 pub use ingest::IngestService;
 pub use pages::PageService;
 pub use pages::broken_links::LinksAtRest;
+pub use pages::similar_pages::SimilarPage;
 pub use search::SearchService;
 pub use sources::SourceService;
 pub use sources::watched::{IgnoreRules, WatchState, is_markdown, is_rule_file};
@@ -323,6 +325,7 @@ impl Brain {
             Request::Rename(r) => self.pages.rename(caller, &r).map(Reply::Move),
             Request::Merge(r) => self.pages.merge(caller, &r).map(Reply::Move),
             Request::Purge(r) => self.purge(caller, &r).map(Reply::Purge),
+            Request::Complete(r) => self.complete(caller, &r).map(Reply::Completions),
         }
     }
 
@@ -382,10 +385,7 @@ fn preferred(sources: &[(SourceId, SourceRecord)]) -> SourceId {
 /// Returns the page as an argument for a command in a hint. It includes the source if the request
 /// named one.
 fn page_argument(page: &PageRef) -> String {
-    match &page.source {
-        Some(source) => format!("{} --source {source}", page.slug),
-        None => page.slug.to_string(),
-    }
+    page.to_string()
 }
 
 /// Returns the mark of an index that belongs to this store.
@@ -395,20 +395,8 @@ fn index_mark(store: &Store) -> String {
 
 /// Returns the fault for a missing page, with a hint how to search for it.
 fn no_page(source: &SourceId, slug: &Slug) -> Fault {
-    let in_source = if source.as_str() == SourceId::DEFAULT {
-        String::new()
-    } else {
-        format!(" in source \"{source}\"")
-    };
-    Fault::new(FaultCode::NotFound, format!("there is no page \"{slug}\"{in_source}")).hint(
-        format!(
-            "look for it: `brain search \"{}\"` or `brain list --prefix {}`",
-            slug.name().replace(['-', '_'], " "),
-            first_part(slug)
-        ),
-    )
-}
-
-fn first_part(slug: &Slug) -> &str {
-    slug.as_str().split('/').next().unwrap_or_default()
+    let message = format!("there is no page \"{slug}\" in source \"{source}\"");
+    let words = slug.name().replace(['-', '_'], " ");
+    let hint = format!("look for it: `brain search \"{words}\"`");
+    Fault::new(FaultCode::NotFound, message).hint(hint)
 }

@@ -7,6 +7,7 @@ pub(crate) mod dedup;
 pub(crate) mod diff;
 pub(crate) mod everyday;
 pub(crate) mod fields;
+pub(crate) mod find_page;
 pub(crate) mod history;
 pub(crate) mod links;
 mod links_to_moved;
@@ -15,6 +16,7 @@ pub(crate) mod merge;
 pub(crate) mod put;
 pub(crate) mod remove;
 pub(crate) mod rename;
+pub(crate) mod similar_pages;
 pub(crate) mod timeline;
 pub(crate) mod trust;
 
@@ -67,11 +69,11 @@ impl PageService {
 
     pub(crate) fn get(&self, caller: &Caller, request: &Get) -> Result<Page, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, &request.page)?;
-        let slug = request.page.slug.clone();
+        let (source, slug, record) = self.find(caller, &reader, &request.page)?;
         match request.version {
             Some(number) if number != record.version => {
-                let kept = version(&reader, &record, &request.page, number)?;
+                let page_ref = PageRef { source: request.page.source.clone(), slug: slug.clone() };
+                let kept = version(&reader, &record, &page_ref, number)?;
                 Ok(page_reply(source, slug, kept.record, kept.content))
             }
             _ => {
@@ -123,38 +125,6 @@ impl PageService {
             Ok(PageWrite { slug: slug.clone(), applied, captured_at })
         })?;
         Ok(self.write_reply(target, outcome, Vec::new()))
-    }
-
-    /// Returns the active page that a request names.
-    pub(crate) fn active(
-        &self,
-        caller: &Caller,
-        reader: &Reader,
-        page_ref: &PageRef,
-    ) -> Result<(SourceId, PageRecord), Fault> {
-        let (source, _) = crate::sources::resolve(caller, reader, page_ref.source.as_ref())?;
-        if let Some(record) = reader.page(&source, &page_ref.slug)? {
-            return Ok((source, record));
-        }
-        let deleted =
-            reader.page_even_deleted(&source, &page_ref.slug)?.and_then(|record| record.deleted_at);
-        if deleted.is_none() {
-            // A page with a damaged row is not found by its slug. Reading the row of its file
-            // reports the damage.
-            reader.page_at(&source, &page::file_path(&page_ref.slug))?;
-        }
-        Err(match deleted {
-            Some(at) => Fault::new(
-                FaultCode::NotFound,
-                format!("the page \"{}\" is soft-deleted", page_ref.slug),
-            )
-            .hint(format!(
-                "`brain restore {}` brings it back until {}",
-                page_argument(page_ref),
-                rfc3339(at + brain_store::RECOVERY_MS)
-            )),
-            None => no_page(&source, &page_ref.slug),
-        })
     }
 }
 

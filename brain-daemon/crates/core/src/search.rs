@@ -31,7 +31,7 @@ use self::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
 use crate::provenance::{trust_of_lines, trust_of_row};
-use crate::{Caller, EmbeddingService, FileService};
+use crate::{Caller, EmbeddingService, FileService, preferred};
 use brain_base::caller::Visibility;
 use brain_base::clock::{Clock, parse_instant, rfc3339};
 use brain_page as page;
@@ -74,6 +74,41 @@ impl SearchService {
         };
         self.index.degraded_for(caller).is_some()
             || self.index.catching_up(sources.as_deref()).is_some()
+    }
+
+    /// Returns the ids of up to `limit` pages of `sources` whose titles have the words of `text`,
+    /// the last of which may be the beginning of a word. It asks the index only. Empty while the
+    /// index is not open.
+    pub(crate) fn titles(
+        &self,
+        caller: &Caller,
+        sources: &[SourceId],
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<u64>, Fault> {
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let (Some(index), [first @ .., last]) = (self.index.get(), words.as_slice()) else {
+            return Ok(Vec::new());
+        };
+        let mut terms: Vec<String> = first.iter().map(|word| format!("title:{word}")).collect();
+        terms.push(format!("title:{last}*"));
+        let question = Question {
+            text: terms.join(" "),
+            limit,
+            sources: Some(sources.to_vec()),
+            view: match caller.visibility() {
+                Visibility::All => None,
+                Visibility::Only(sources) => Some(sources),
+            },
+            page_type: None,
+            tags: Vec::new(),
+            since: None,
+            until: None,
+            explain: false,
+        };
+        let found = index.search(&question).map_err(|e| index_fault(&e))?;
+        Ok(found.hits.into_iter().map(|hit| hit.id).collect())
     }
 
     pub(crate) fn search(&self, caller: &Caller, request: Search) -> Result<Hits, Fault> {
@@ -174,6 +209,7 @@ impl SearchService {
             truncated,
             degraded: (!degraded.is_empty()).then(|| degraded.join("; ")),
             took_us: began.elapsed().as_micros() as u64,
+            default_source: preferred(&reader.sources()?),
         })
     }
 

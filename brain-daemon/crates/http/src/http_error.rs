@@ -66,6 +66,7 @@ fn status_of(code: FaultCode) -> StatusCode {
         F::InvalidToken => StatusCode::UNAUTHORIZED,
         F::Forbidden | F::Protected | F::OverBudget => StatusCode::FORBIDDEN,
         F::NotFound
+        | F::AmbiguousSlug
         | F::UnknownVersion
         | F::UnknownClient
         | F::UnknownToken

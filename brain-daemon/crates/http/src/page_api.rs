@@ -234,7 +234,8 @@ async fn search(State(app): State<AppState>, request: Request) -> Result<Respons
         AuthErrors,
         (
             status = 404,
-            description = "`not_found`, `unknown_version`: no such page in the token's sources",
+            description = "`not_found`, `unknown_version`: no such page in the token's sources; \
+                `ambiguous_slug`: several have this name",
             body = ErrorBody
         ),
         (

@@ -61,6 +61,7 @@ fn next_step(code: FaultCode) -> Option<&'static str> {
         FaultCode::NotFound => {
             "find the page with `query`, or list slugs with `list_pages` and a prefix"
         }
+        FaultCode::AmbiguousSlug => "call it again with one of the slugs above",
         FaultCode::Conflict => {
             "read it with `get_page` and write again with the content_hash that it shows"
         }

@@ -18,7 +18,6 @@ mod resources;
 mod schema;
 mod serve;
 mod skill;
-mod suggestions;
 mod tool;
 mod tools;
 mod trust;

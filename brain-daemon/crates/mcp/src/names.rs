@@ -3,7 +3,7 @@
 use brain_protocol::{Fault, FaultCode, Get, Page, PageRef, Search, Slug, SourceId};
 
 use super::page_address::{self, PageAddress};
-use super::{MAX_QUOTED, ToolContext, suggestions};
+use super::{MAX_QUOTED, ToolContext};
 use crate::answer::shorten;
 
 /// Search results that are compared with a title.
@@ -49,7 +49,7 @@ pub(super) fn find_page(context: &ToolContext, text: &str) -> Result<PageRef, Fa
 /// # Errors
 /// `not_found` with suggestions, or any other fault of the operation.
 pub(super) fn read_page(context: &ToolContext, page: &PageRef) -> Result<Page, Fault> {
-    let fault = match suggestions::read_page(context, page) {
+    let fault = match context.ask(Get { page: page.clone(), version: None }) {
         Err(fault) if fault.code == FaultCode::NotFound => fault,
         answer => return answer,
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use brain_base::caller::Visibility;
+use brain_page as page;
 use brain_protocol::{Slug, SourceId};
 
 use super::apply::slug_keys;
@@ -94,6 +95,47 @@ impl Reader {
                 break;
             }
             out.extend(self.by_id(id)?);
+        }
+        Ok(out)
+    }
+
+    /// Returns up to `limit` active pages of a source whose slug, or its last part, begins with
+    /// `beginning`: first those by slug, then those by last part.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn beginning_with(
+        &self,
+        source: &SourceId,
+        beginning: &str,
+        limit: usize,
+    ) -> Result<Vec<PageEntry>, StoreError> {
+        let mut out: Vec<PageEntry> = Vec::new();
+        let source_id = source.as_str();
+        for row in self.table(t::PAGES)?.range((source_id, beginning)..)? {
+            let key = row?.0;
+            let (of, slug) = key.value();
+            if out.len() == limit || of != source_id || !slug.starts_with(beginning) {
+                break;
+            }
+            let Ok(slug) = Slug::parse(slug) else { continue };
+            if let Some(record) = self.page(source, &slug)? {
+                out.push((source.clone(), slug, record));
+            }
+        }
+        let name = page::normalize_name(beginning);
+        if name.is_empty() || beginning.contains('/') {
+            return Ok(out);
+        }
+        for row in self.table(t::NAMES)?.range((source_id, name.as_str(), 0)..)? {
+            let key = row?.0;
+            let (of, found, id) = key.value();
+            if out.len() == limit || of != source_id || !found.starts_with(&name) {
+                break;
+            }
+            // Names are also aliases.
+            let page = self.by_id(id)?.filter(|page| page.1.name().starts_with(beginning));
+            out.extend(page.filter(|page| out.iter().all(|known| known.2.id != page.2.id)));
         }
         Ok(out)
     }

@@ -1,6 +1,7 @@
 //! Lists pages: by change, by key, by tag or type, deleted, captured, and by dated lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound::Excluded;
 
 use brain_protocol::SourceId;
 use redb::ReadableTable;
@@ -9,6 +10,9 @@ use super::damage::PageKey;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
 use super::{StoreError, sources::after, tables as t};
+
+/// A key of the tables of tags and types.
+type Key<'a> = (&'a str, &'a str, u64);
 
 /// A property by which pages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +157,29 @@ impl Reader {
             }
         }
         Ok(counts)
+    }
+
+    /// Returns the types of active pages, sorted, in the sources that the caller can see. Reads one
+    /// row for each type.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn page_types(&self) -> Result<BTreeSet<String>, StoreError> {
+        let table = self.table(t::TYPES)?;
+        let mut types = BTreeSet::new();
+        for source in self.visible_sources(None)? {
+            let mut last = String::new();
+            loop {
+                // Behind all rows of the last type.
+                let from = Excluded((source.as_str(), last.as_str(), u64::MAX));
+                let end = after(&source);
+                let rows = table.range::<Key<'_>>((from, Excluded((end.as_str(), "", 0))))?;
+                let Some(row) = rows.into_iter().next() else { break };
+                last = row?.0.value().1.to_owned();
+                types.insert(last.clone());
+            }
+        }
+        Ok(types)
     }
 
     /// Calls `each` with active pages that have this tag or type, in one source or all. Newest

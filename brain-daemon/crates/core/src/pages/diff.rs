@@ -10,7 +10,7 @@ use brain_store::Content;
 impl PageService {
     pub(crate) fn diff(&self, caller: &Caller, request: &Diff) -> Result<DiffReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, &request.page)?;
+        let (source, slug, record) = self.find(caller, &reader, &request.page)?;
         let text = |number: u32| -> Result<String, Fault> {
             let Content { frontmatter, body } = match number {
                 0 => return Ok(String::new()),
@@ -28,7 +28,6 @@ impl PageService {
                 former.iter().map(|kept| kept.version).filter(|n| *n < to).max().unwrap_or(0)
             }
         };
-        let slug = request.page.slug.clone();
         let names = (format!("{slug}@{from}"), format!("{slug}@{to}"));
         let diff = unified_diff(&text(from)?, &text(to)?, (&names.0, &names.1));
         let diff = diff.ok_or_else(|| {

@@ -6,7 +6,7 @@ use brain_protocol::{
 };
 
 use crate::pages::capture::PageWrite;
-use crate::{Caller, PageService};
+use crate::{Caller, PageService, preferred};
 use brain_base::clock::{format_day, parse_day};
 use brain_page as page;
 use brain_store::{PageEntry, Reader, Resolution, StoreError, WrittenPage, unless_damaged};
@@ -94,7 +94,8 @@ impl PageService {
         let truncated = found.len() > limit;
         found.truncate(limit);
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
-        Ok(Pages { pages, truncated, next: None })
+        let default_source = preferred(&reader.sources()?);
+        Ok(Pages { pages, truncated, next: None, default_source })
     }
 
     /// Lists tasks. Reads the text of pages, last change first, until enough are found.

@@ -1,8 +1,8 @@
 //! Changes to a page's frontmatter: tags and typed links.
 
 use brain_protocol::{
-    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, Slug, SourceId, TagCount, TagCounts,
-    Tags, TagsReply,
+    Fault, FaultCode, Link, LinkReply, PageRef, PageTags, SourceId, TagCount, TagCounts, Tags,
+    TagsReply,
 };
 
 use crate::provenance::{INGEST_KEYS, author_of_change};
@@ -35,7 +35,15 @@ impl PageService {
             return Ok(TagsReply::All(TagCounts { tags }));
         };
         let (add, remove) = (clean_tags(&request.add)?, clean_tags(&request.remove)?);
-        let page = PageRef { source: request.source, slug: slug.clone() };
+        let page = PageRef { source: request.source, slug };
+        if add.is_empty() && remove.is_empty() {
+            let reader = self.store.read(caller.visibility())?;
+            let (source_id, slug, record) = self.find(caller, &reader, &page)?;
+            let (tags, warnings) = (record.tags, Vec::new());
+            let reply = PageTags { slug, source_id, tags, changed: false, warnings };
+            return Ok(TagsReply::OfPage(reply));
+        }
+        let slug = page.slug.clone();
         let (page_slug, argument) = (slug.clone(), page_argument(&page));
         let (source, changed) = self.edit(caller, &page, move |document| {
             check_plain(document, "tags")?;
@@ -86,7 +94,16 @@ impl PageService {
 
     pub(crate) fn link(&self, caller: &Caller, request: Link) -> Result<LinkReply, Fault> {
         check_kind(&request.kind)?;
-        let Link { from, to, kind, remove } = request;
+        let Link { from, to, kind, remove, to_source } = request;
+        let reader = self.store.read(caller.visibility())?;
+        let (own_source, _) = self.active(caller, &reader, &from)?;
+        if let Some(source) = &to_source {
+            crate::sources::resolve(caller, &reader, Some(source))?;
+        }
+        drop(reader);
+        let to_source = to_source.filter(|source| *source != own_source);
+        let from = PageRef { source: Some(own_source), slug: from.slug };
+        let to = PageRef { source: to_source, slug: to };
         let (target, key) = (to.clone(), kind.clone());
         let (source, changed) = self.edit(caller, &from, move |document| {
             check_plain(document, &key)?;
@@ -113,8 +130,9 @@ impl PageService {
             (Some(_), true) => "removed",
             (Some(_), false) => "added",
         };
-        let live = self.store.read(caller.visibility())?.page(&source, &to)?.is_some();
-        Ok(LinkReply { from: from.slug, to, kind, status: status.into(), live, warnings })
+        let reader = self.store.read(caller.visibility())?;
+        let live = reader.page(to.source.as_ref().unwrap_or(&source), &to.slug)?.is_some();
+        Ok(LinkReply { from: from.slug, to: to.slug, kind, status: status.into(), live, warnings })
     }
 
     /// Writes an active page after `change` edited it. Returns `None` if the edit changed nothing.
@@ -146,10 +164,10 @@ impl PageService {
     }
 }
 
-/// Returns whether a value of a typed link names `slug`.
-fn is_link_to(value: &str, slug: &Slug) -> bool {
+/// Returns whether a value of a typed link names the page `to`.
+fn is_link_to(value: &str, to: &PageRef) -> bool {
     let inner = value.trim().trim_start_matches("[[").trim_end_matches("]]");
-    inner.split('|').next().unwrap_or(inner).trim() == slug.as_str()
+    inner.split('|').next().unwrap_or(inner).trim() == to.to_string()
 }
 
 /// Refuses to set a key that has more than a list of words: setting it would lose the rest.

@@ -19,7 +19,7 @@ impl PageService {
         request: &PageRef,
     ) -> Result<HistoryReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, request)?;
+        let (source, slug, record) = self.find(caller, &reader, request)?;
         let former = reader.versions(record.id)?;
         let mut versions = vec![version_row(&record, true)];
         versions.extend(former.iter().map(|kept| version_row(kept, false)));
@@ -42,7 +42,7 @@ impl PageService {
             }
             newer = older;
         }
-        Ok(HistoryReply { slug: request.slug.clone(), source_id: source, versions })
+        Ok(HistoryReply { slug, source_id: source, versions })
     }
 }
 

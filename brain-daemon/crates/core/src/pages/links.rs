@@ -20,7 +20,7 @@ const MAX_ROWS: usize = 10_000;
 impl PageService {
     pub(crate) fn links(&self, caller: &Caller, request: &PageRef) -> Result<LinksReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, request)?;
+        let (source, slug, record) = self.find(caller, &reader, request)?;
         let mut links = Vec::new();
         let found = reader.derived(record.id)?.links;
         let truncated = found.len() > MAX_ROWS;
@@ -28,13 +28,7 @@ impl PageService {
             let resolution = reader.resolve(&link, &source)?;
             links.push(self.link_row(caller, link, resolution));
         }
-        Ok(LinksReply {
-            slug: request.slug.clone(),
-            source_id: source,
-            direction: "links".into(),
-            links,
-            truncated,
-        })
+        Ok(LinksReply { slug, source_id: source, direction: "links".into(), links, truncated })
     }
 
     pub(crate) fn backlinks(
@@ -43,11 +37,11 @@ impl PageService {
         request: &PageRef,
     ) -> Result<LinksReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, found, exists) = match self.active(caller, &reader, request) {
+        let (source, slug, found, exists) = match self.active(caller, &reader, request) {
             Ok((source, record)) => {
                 let page = (source, request.slug.clone(), record);
                 let found = reader.backlinks(&page)?;
-                (page.0, found, true)
+                (page.0, page.1, found, true)
             }
             // A page that does not exist yet can be linked to already.
             Err(fault) if fault.code == FaultCode::NotFound => {
@@ -55,10 +49,16 @@ impl PageService {
                     crate::sources::resolve(caller, &reader, request.source.as_ref())?;
                 let found = reader.links_to_missing(&source, &request.slug)?;
                 // For a deleted page, the fault says that it is deleted.
-                if found.is_empty() || reader.page_even_deleted(&source, &request.slug)?.is_some() {
+                if reader.page_even_deleted(&source, &request.slug)?.is_some() {
                     return Err(fault);
                 }
-                (source, found, false)
+                if found.is_empty() {
+                    let page = self.find(caller, &reader, request)?;
+                    let found = reader.backlinks(&page)?;
+                    (page.0, page.1, found, true)
+                } else {
+                    (source, request.slug.clone(), found, false)
+                }
             }
             Err(fault) => return Err(fault),
         };
@@ -73,13 +73,7 @@ impl PageService {
                 if exists { row } else { LinkRow { status: MISSING.into(), ..row } }
             })
             .collect();
-        Ok(LinksReply {
-            slug: request.slug.clone(),
-            source_id: source,
-            direction: "backlinks".into(),
-            links,
-            truncated,
-        })
+        Ok(LinksReply { slug, source_id: source, direction: "backlinks".into(), links, truncated })
     }
 
     fn link_row(&self, caller: &Caller, link: LinkRecord, resolution: Resolution) -> LinkRow {
@@ -114,11 +108,11 @@ impl PageService {
     /// Returns the neighbourhood of a page: a breadth-first walk over links in both directions.
     pub(crate) fn graph(&self, caller: &Caller, request: &Graph) -> Result<GraphReply, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let (source, record) = self.active(caller, &reader, &request.page)?;
+        let centre = self.find(caller, &reader, &request.page)?;
         let limit = request.limit.clamp(1, MAX_NODES) as usize;
         let depth = request.depth.clamp(1, MAX_DEPTH);
-        let mut position = HashMap::from([(record.id, 0_u32)]);
-        let mut pages = vec![((source, request.page.slug.clone(), record), 0)];
+        let mut position = HashMap::from([(centre.2.id, 0_u32)]);
+        let mut pages = vec![(centre, 0)];
         let mut truncated = false;
         let mut next = 0;
         while next < pages.len() {

@@ -8,7 +8,7 @@ use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceI
 use crate::provenance::trust_of_row;
 use crate::sealed::Seal;
 use crate::search::instant;
-use crate::{Caller, PageService};
+use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
 use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
@@ -83,7 +83,8 @@ impl PageService {
         found.truncate(limit);
         let next = found.last().filter(|_| truncated).map(|last| cursor(request, last));
         let pages = found.into_iter().map(|found| self.page_row(caller, found)).collect();
-        Ok(Pages { pages, truncated, next })
+        let default_source = preferred(&reader.sources()?);
+        Ok(Pages { pages, truncated, next, default_source })
     }
 
     /// Returns a page as a row of a list.

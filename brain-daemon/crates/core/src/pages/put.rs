@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use brain_protocol::{
-    Fault, FaultCode, Origin, Precondition, Put, SourceId, WriteReply, WriteStatus,
+    Fault, FaultCode, Origin, PageRef, Precondition, Put, SourceId, WriteReply, WriteStatus,
 };
 
 use crate::pages::capture::PageWrite;
+use crate::pages::find_page::written_source;
 use crate::provenance::{
     FormerPage, INGEST_KEYS, IngestRoute, PUT_PAGE, is_from_outside, move_false_claims,
     without_lines,
@@ -53,7 +54,7 @@ impl PageService {
         let document = read_document(&request.content, &origin_label(&request.origin))?;
         let is_empty = document.frontmatter.is_empty() && document.body.trim().is_empty();
         let reader = self.store.read(caller.visibility())?;
-        let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
+        let source = written_source(caller, &reader, request)?;
         let slug = request.page.slug.clone();
         let former =
             reader.page_even_deleted(&source, &slug)?.map(|record| FormerPage::from(&record));
@@ -126,7 +127,15 @@ impl PageService {
             let applied = draft.write_page(&source, &slug, page, now)?;
             Ok(PageWrite { slug: slug.clone(), applied, captured_at: captured_at.clone() })
         })?;
-        Ok(self.write_reply(target, outcome, Vec::new()))
+        let mut warnings = Vec::new();
+        if outcome.applied.status == WriteStatus::Created {
+            let created = PageRef::new(&target, &request.page.slug);
+            let named_source = request.page.source.as_ref();
+            // The page is stored, whether or not there is a warning.
+            let warning = self.same_slug_warning(caller, &created, named_source);
+            warnings.extend(warning.unwrap_or_default());
+        }
+        Ok(self.write_reply(target, outcome, warnings))
     }
 
     /// Returns the digest of the content if the client read it from the page's own file. Edits in

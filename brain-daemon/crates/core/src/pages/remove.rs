@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply, SourceId};
+use brain_protocol::{Delete, DeleteReply, Fault, FaultCode, PageRef, RestoreReply};
 
 use crate::health::{Finding, Health, HealthCheck, ok, warn};
 use crate::pages::dedup::WINDOW_MS;
@@ -28,7 +28,7 @@ impl PageService {
         let Delete { page: request, expect } = request;
         let expect = expect.clone();
         let now = self.clock.now();
-        let source = self.resolve_source(caller, request)?;
+        let source = self.source_of(caller, request, false)?;
         let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
@@ -59,7 +59,7 @@ impl PageService {
         request: &PageRef,
     ) -> Result<RestoreReply, Fault> {
         let now = self.clock.now();
-        let source = self.resolve_source(caller, request)?;
+        let source = self.source_of(caller, request, true)?;
         let (id, slug, argument) = (source.clone(), request.slug.clone(), page_argument(request));
         let record = self.store.write(move |draft| {
             let record = draft.page(&id, &slug)?.ok_or_else(|| no_page(&id, &slug))?;
@@ -81,12 +81,6 @@ impl PageService {
             path: report.path.display().to_string(),
             warnings: report.warnings(),
         })
-    }
-
-    /// Returns the source of the page that a request names.
-    fn resolve_source(&self, caller: &Caller, page: &PageRef) -> Result<SourceId, Fault> {
-        let reader = self.store.read(caller.visibility())?;
-        Ok(crate::sources::resolve(caller, &reader, page.source.as_ref())?.0)
     }
 
     /// Purges pages that were deleted more than 72 hours ago, and forgets captures older than the

@@ -28,7 +28,7 @@ impl PageService {
         let mut entries = Vec::new();
         if let Some(slug) = &request.slug {
             let page = PageRef { source: request.source.clone(), slug: slug.clone() };
-            let (source, record) = self.active(caller, &reader, &page)?;
+            let (source, slug, record) = self.find(caller, &reader, &page)?;
             let mut found = reader.derived(record.id)?.timeline;
             found.retain(|entry| (since..=until).contains(&entry.date.as_str()));
             found.sort_by(|a, b| b.date.cmp(&a.date));

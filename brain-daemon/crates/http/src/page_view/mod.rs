@@ -15,19 +15,17 @@ use axum::http::header::{LOCATION, RETRY_AFTER, SET_COOKIE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use brain_protocol::{Fault, FaultCode, Get, Links, Page, PageRef, Search, Secret, Slug, SourceId};
+use brain_protocol::{Fault, FaultCode, Get, Links, Page, PageRef, Secret, Slug, SourceId};
 
 use super::session_store::Purpose;
 use super::{AppState, HttpError, body, client_address, dispatch, session};
 use brain_base::caller::Caller;
-use brain_core::{Brain, NoProgress};
+use brain_core::{Brain, NoProgress, SimilarPage};
 
 /// The path.
 pub(super) const PATH: &str = "/page/{*name}";
 /// The query of a URL that was reloaded, so that it is reloaded only once.
 const RELOADED_QUERY: &str = "again";
-/// The number of pages that are suggested for a missing one.
-const MAX_SUGGESTIONS: u32 = 5;
 
 /// Returns the routes. The OpenAPI document leaves out pages for browsers.
 pub(super) fn routes() -> Router<AppState> {
@@ -99,7 +97,10 @@ fn page_response(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Resp
         Ok(page_ref) => page_ref,
         Err(nearest) => {
             let message = format!("\"{name}\" is not the name of a page.");
-            let near: Vec<_> = nearest.into_iter().map(|slug| (page_path(&slug), slug)).collect();
+            let near = match nearest {
+                Some(near) => suggestions(brain, caller, &near)?,
+                None => Vec::new(),
+            };
             return Ok(templates::missing(StatusCode::NOT_FOUND, &message, &near));
         }
     };
@@ -109,8 +110,16 @@ fn page_response(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Resp
             let _permit = brain.text_permit(page.body.len());
             Ok(templates::page(&page, |target| resolve(&page, &links, target)))
         }
-        Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::UnknownSource) => {
-            let message = format!("There is no page \"{name}\".");
+        Err(fault)
+            if matches!(
+                fault.code,
+                FaultCode::NotFound | FaultCode::UnknownSource | FaultCode::AmbiguousSlug
+            ) =>
+        {
+            let message = match fault.code {
+                FaultCode::AmbiguousSlug => format!("Several pages are called \"{name}\"."),
+                _ => format!("There is no page \"{name}\"."),
+            };
             Ok(templates::missing(
                 StatusCode::NOT_FOUND,
                 &message,
@@ -124,14 +133,19 @@ fn page_response(brain: &Arc<Brain>, caller: &Caller, name: &str) -> Result<Resp
 /// Parses `slug` or `source:slug`.
 ///
 /// # Errors
-/// A valid slug that is similar, if there is one.
-fn parse(name: &str) -> Result<PageRef, Option<String>> {
+/// The page with the nearest valid slug, if there is one. It may not exist.
+fn parse(name: &str) -> Result<PageRef, Option<PageRef>> {
     let (source, slug) = match name.split_once(':') {
         Some((source, slug)) => (Some(SourceId::parse(source).map_err(|_| None)?), slug),
         None => (None, name),
     };
-    let slug = Slug::parse(slug).map_err(|error| error.suggestion)?;
-    Ok(PageRef { source, slug })
+    match Slug::parse(slug) {
+        Ok(slug) => Ok(PageRef { source, slug }),
+        Err(error) => {
+            let nearest = error.suggestion.and_then(|slug| Slug::parse(slug).ok());
+            Err(nearest.map(|slug| PageRef { source, slug }))
+        }
+    }
 }
 
 /// Returns the path at which the page `name` is shown.
@@ -166,33 +180,18 @@ fn resolve(page: &Page, links: &HashMap<String, String>, target: &str) -> Option
     Some(page_path(&format!("{}:{slug}", page.source_id)))
 }
 
-/// Returns URLs and names of pages that contain the words of the slug.
+/// Returns URLs and names of the pages that the name may mean, and of similar ones.
 fn suggestions(
     brain: &Arc<Brain>,
     caller: &Caller,
     page_ref: &PageRef,
 ) -> Result<Vec<(String, String)>, Fault> {
-    let last = page_ref.slug.as_str().rsplit('/').next().unwrap_or_default();
-    let words: Vec<&str> =
-        last.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let all = words.join(" ");
-    for query in
-        std::iter::once(all.as_str()).chain(words.iter().copied()).filter(|query| !query.is_empty())
-    {
-        let search =
-            Search { query: query.to_owned(), limit: MAX_SUGGESTIONS, ..Search::default() };
-        let hits = brain.run(caller, search, &NoProgress)?.hits;
-        if !hits.is_empty() {
-            let named = |hit: brain_protocol::Hit| {
-                (
-                    page_path(&format!("{}:{}", hit.source_id, hit.slug)),
-                    format!("{} ({})", hit.title, hit.slug),
-                )
-            };
-            return Ok(hits.into_iter().map(named).collect());
-        }
-    }
-    Ok(Vec::new())
+    let similar = brain.pages.similar(caller, &page_ref.slug)?;
+    let named = |page: SimilarPage| {
+        let path = page_path(&format!("{}:{}", page.source, page.slug));
+        (path, format!("{} ({})", page.title, page.slug))
+    };
+    Ok(similar.into_iter().map(named).collect())
 }
 
 #[cfg(test)]
@@ -208,8 +207,8 @@ mod tests {
         assert_eq!(read("people/ada"), Ok((None, "people/ada".into())));
         assert_eq!(read("work:people/ada"), Ok((Some("work".into()), "people/ada".into())));
         assert_eq!(
-            read("People/Ada Lovelace").unwrap_err().as_deref(),
-            Some("people/ada-lovelace")
+            read("People/Ada Lovelace").unwrap_err().map(|near| near.to_string()),
+            Some("people/ada-lovelace".into())
         );
         assert_eq!(read("No Source:a"), Err(None));
         assert_eq!(page_path("work:notes/日本 x"), "/page/work:notes/%E6%97%A5%E6%9C%AC%20x");

@@ -242,7 +242,7 @@ pub(super) fn rewrite(
         let Some(changed) = changed else { return WriteOutput::for_page(context, page, UNCHANGED) };
         let content = changed.render().into_bytes();
         let put = Put {
-            page: target.clone(),
+            page: PageRef::new(&page.source_id, &page.slug),
             content,
             origin: Origin::Agent(None),
             allow_empty: false,
@@ -257,13 +257,20 @@ pub(super) fn rewrite(
     }
 }
 
-/// Reads the page. Fails with `conflict` if its content has another hash than `hash`.
+/// Reads a page to change it. Fails with `not_found` if `target` is a shortened slug, and with
+/// `conflict` if its content has another hash than `hash`.
 pub(super) fn read(
     context: &ToolContext,
     target: &PageRef,
     hash: Option<&str>,
 ) -> Result<Page, Fault> {
     let page = context.ask(Get { page: target.clone(), version: None })?;
+    if page.slug != target.slug {
+        let name = context.page_name(&page.source_id, &page.slug)?;
+        let message = format!("there is no page \"{target}\"; similar pages: {name}");
+        return Err(Fault::new(FaultCode::NotFound, message)
+            .hint(format!("`slug` of a change is the whole slug, for example {name}")));
+    }
     match hash {
         Some(hash) if hash != page.content_hash => {
             let message = format!(

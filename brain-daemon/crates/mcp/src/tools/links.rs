@@ -15,7 +15,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors, ListPart};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, missing_node, names, suggestions};
+use crate::{ToolContext, missing_node, names};
 
 /// The maximum number of pages that a walk visits.
 const MAX_PAGES: u32 = 1_000;
@@ -161,15 +161,16 @@ fn direct_links(
         .then(|| context.ask(Backlinks { page: page.clone() }));
     // A missing page can have backlinks, but no links.
     let backlinks = match (backlinks, &links) {
-        (Some(Err(fault)), Some(Ok(_))) => return Err(fault),
-        (Some(Err(fault)), _) => return suggestions::add_suggestions(context, page, Err(fault)),
+        (Some(Err(fault)), _) => return Err(fault),
         (Some(Ok(found)), _) => Some(found),
         (None, _) => None,
     };
     let links = match (links, &backlinks) {
         (Some(Err(fault)), Some(_)) if fault.code == FaultCode::NotFound => None,
-        (Some(Err(fault)), _) => return suggestions::add_suggestions(context, page, Err(fault)),
-        (Some(Ok(found)), _) => Some(found),
+        (Some(Err(fault)), _) => return Err(fault),
+        // A shortened slug can be the whole slug of a missing page that has backlinks.
+        (Some(Ok(found)), Some(back)) => (found.slug == back.slug).then_some(found),
+        (Some(Ok(found)), None) => Some(found),
         (None, _) => None,
     };
     let has_more = [&links, &backlinks].into_iter().flatten().any(|found| found.truncated);
@@ -231,7 +232,7 @@ fn linked_pages(
     limit: usize,
 ) -> Result<(ListPart<Link>, bool), Fault> {
     let operation = Graph { page: page.clone(), depth, limit: MAX_PAGES };
-    let graph = suggestions::add_suggestions(context, page, context.ask(operation))?;
+    let graph = context.ask(operation)?;
     let steps = walk(&graph, direction, depth);
     let name = |at: usize| match graph.nodes.get(at) {
         Some(node) => context.page_name(&node.source_id, &node.slug),

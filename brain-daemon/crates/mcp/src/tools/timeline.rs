@@ -9,7 +9,7 @@ use crate::answer::shorten;
 use crate::cursor::{self, Cursors};
 use crate::tool::{Effect, ToolCall};
 use crate::trust::Trust;
-use crate::{ToolContext, names, suggestions};
+use crate::{ToolContext, names};
 
 /// The number of requested entries.
 const MAX_ENTRIES: usize = 1_000;
@@ -74,11 +74,7 @@ impl ToolCall for GetTimeline {
             until: self.until,
             limit: MAX_ENTRIES as u32,
         };
-        let answer = context.ask(timeline);
-        let found = match &page {
-            Some(page) => suggestions::add_suggestions(context, page, answer)?,
-            None => answer?,
-        };
+        let found = context.ask(timeline)?;
         let key =
             |row: &TimelineRow| format!("{} {}:{} {}", row.date, row.source_id, row.slug, row.text);
         let part = cursor::page_of(

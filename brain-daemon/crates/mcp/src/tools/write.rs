@@ -193,9 +193,12 @@ impl ToolCall for RestorePage {
     type Output = WriteOutput;
 
     fn call(self, context: &ToolContext) -> Result<WriteOutput, Fault> {
-        let page = page_address::parse_page(&self.slug)?;
+        let mut page = page_address::parse_page(&self.slug)?;
         let warnings = match context.ask(Restore { page: page.clone() }) {
-            Ok(restored) => Some(restored.warnings),
+            Ok(restored) => {
+                page = PageRef::new(&restored.source_id, &restored.slug);
+                Some(restored.warnings)
+            }
             // The page is active, and one of its versions is requested.
             Err(fault) if fault.code == FaultCode::AlreadyActive && self.version.is_some() => None,
             Err(fault) => return Err(fault),

@@ -1,0 +1,277 @@
+//! Finds the page that a request names, in the sources that its caller can see.
+//!
+//! A slug without a source means the page of the usual source, else the only page of that slug.
+//! Requests that only read may shorten it, as git shortens hashes: to a unique beginning of the
+//! slug or of its last part.
+
+use brain_protocol::{Fault, FaultCode, PageRef, Precondition, Put, Slug, SourceId};
+
+use super::similar_pages::{self, SimilarPage};
+use crate::{Caller, PageService, page_argument, preferred};
+use brain_base::clock::rfc3339;
+use brain_page as page;
+use brain_store::{PageEntry, PageRecord, RECOVERY_MS, Reader};
+
+/// The minimum length of a shortened slug in bytes.
+const MIN_BEGINNING: usize = 3;
+/// Pages that an error lists.
+const MAX_LISTED: usize = 10;
+
+/// The sources in which a request's page may be.
+struct Places {
+    /// The source that a slug without source means first.
+    usual: SourceId,
+    /// The named source, or all visible ones, the usual one first.
+    sources: Vec<SourceId>,
+    /// Whether the request named the source.
+    is_named: bool,
+}
+
+impl Places {
+    fn of(caller: &Caller, reader: &Reader, page_ref: &PageRef) -> Result<Self, Fault> {
+        let visible = reader.sources()?;
+        let usual = preferred(&visible);
+        if page_ref.source.is_some() {
+            let named = crate::sources::resolve(caller, reader, page_ref.source.as_ref())?.0;
+            return Ok(Self { usual, sources: vec![named], is_named: true });
+        }
+        let mut sources: Vec<SourceId> = visible.into_iter().map(|(id, _)| id).collect();
+        sources.sort_by_key(|id| *id != usual);
+        Ok(Self { usual, sources, is_named: false })
+    }
+
+    /// Returns the page's name as the caller can write it.
+    fn name(&self, source: &SourceId, slug: &Slug) -> String {
+        match *source == self.usual {
+            true => slug.to_string(),
+            false => format!("{source}:{slug}"),
+        }
+    }
+
+    /// Returns the page of exactly this slug, deleted or not. If several sources other than the
+    /// usual one have it, those whose page is deleted, or not, as `deleted` says, come first.
+    fn exact(
+        &self,
+        reader: &Reader,
+        slug: &Slug,
+        deleted: bool,
+    ) -> Result<Option<(SourceId, PageRecord)>, Fault> {
+        let (mut wanted, mut others) = (Vec::new(), Vec::new());
+        for source in &self.sources {
+            let Some(record) = reader.page_even_deleted(source, slug)? else { continue };
+            if self.is_named || *source == self.usual {
+                return Ok(Some((source.clone(), record)));
+            }
+            match record.deleted_at.is_some() == deleted {
+                true => wanted.push((source.clone(), record)),
+                false => others.push((source.clone(), record)),
+            }
+        }
+        let mut found = if wanted.is_empty() { others } else { wanted };
+        match found.len() {
+            0 | 1 => Ok(found.pop()),
+            _ => {
+                let names = found.iter().map(|(source, _)| self.name(source, slug)).collect();
+                let message = format!("several sources have a page \"{slug}\"");
+                Err(ambiguous(&message, names))
+            }
+        }
+    }
+
+    /// Returns the only page with this beginning, or with this last part.
+    fn shortened(&self, reader: &Reader, beginning: &Slug) -> Result<Option<PageEntry>, Fault> {
+        if beginning.as_str().len() < MIN_BEGINNING {
+            return Ok(None);
+        }
+        let mut found: Vec<PageEntry> = Vec::new();
+        for source in &self.sources {
+            found.extend(reader.beginning_with(source, beginning.as_str(), MAX_LISTED + 1)?);
+        }
+        let mut same_name = found.iter().filter(|page| page.1.name() == beginning.as_str());
+        if let (Some(one), None) = (same_name.next(), same_name.next()) {
+            return Ok(Some(one.clone()));
+        }
+        match found.len() {
+            0 | 1 => Ok(found.pop()),
+            _ => {
+                let names = found.iter().map(|page| self.name(&page.0, &page.1)).collect();
+                let message = format!("several pages begin with \"{beginning}\"");
+                Err(ambiguous(&message, names))
+            }
+        }
+    }
+
+    /// Returns the fault of a missing page, with pages that exist and are similar.
+    fn missing(&self, reader: &Reader, slug: &Slug, reads: bool) -> Fault {
+        let searched = match self.sources.as_slice() {
+            [one] => format!("source \"{one}\""),
+            all => {
+                let names: Vec<&str> = all.iter().map(SourceId::as_str).collect();
+                format!("the sources {}", names.join(", "))
+            }
+        };
+        let message = format!("there is no page \"{slug}\" in {searched}");
+        // Without suggestions, the message is still correct.
+        let similar = similar_pages::find(reader, &self.usual, slug).unwrap_or_default();
+        let names: Vec<String> =
+            similar.iter().map(|page| self.name(&page.source, &page.slug)).collect();
+        let Some(first) = names.first() else {
+            let words = slug.name().replace(['-', '_'], " ");
+            return Fault::new(FaultCode::NotFound, message)
+                .hint(format!("look for it: `brain search \"{words}\"`"));
+        };
+        let hint = match reads {
+            true => format!("to read that page: `brain get {first}`"),
+            false => format!("a change needs the whole slug, for example {first}"),
+        };
+        let message = format!("{message}; similar pages: {}", names.join(", "));
+        Fault::new(FaultCode::NotFound, message).hint(hint)
+    }
+}
+
+impl PageService {
+    /// Returns the active page that a reading request names, by its slug or a unique beginning.
+    ///
+    /// # Errors
+    /// `not_found` with similar pages, `ambiguous_slug` with the candidates, `unknown_source`.
+    pub(crate) fn find(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page_ref: &PageRef,
+    ) -> Result<PageEntry, Fault> {
+        let places = Places::of(caller, reader, page_ref)?;
+        let slug = &page_ref.slug;
+        if let Some((source, record)) = places.exact(reader, slug, false)? {
+            let record = check_active(page_ref, record)?;
+            return Ok((source, slug.clone(), record));
+        }
+        check_damage(reader, &places, slug)?;
+        let found = places.shortened(reader, slug)?;
+        found.ok_or_else(|| places.missing(reader, slug, true))
+    }
+
+    /// Returns the active page that a request names by its whole slug. Every change needs it.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(crate) fn active(
+        &self,
+        caller: &Caller,
+        reader: &Reader,
+        page_ref: &PageRef,
+    ) -> Result<(SourceId, PageRecord), Fault> {
+        let places = Places::of(caller, reader, page_ref)?;
+        match places.exact(reader, &page_ref.slug, false)? {
+            Some((source, record)) => Ok((source, check_active(page_ref, record)?)),
+            None => {
+                check_damage(reader, &places, &page_ref.slug)?;
+                Err(places.missing(reader, &page_ref.slug, false))
+            }
+        }
+    }
+
+    /// Returns the source of a page that a request deletes, or, with `deleted`, restores.
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub(super) fn source_of(
+        &self,
+        caller: &Caller,
+        page_ref: &PageRef,
+        deleted: bool,
+    ) -> Result<SourceId, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let places = Places::of(caller, &reader, page_ref)?;
+        match places.exact(&reader, &page_ref.slug, deleted)? {
+            Some((source, _)) => Ok(source),
+            None => {
+                check_damage(&reader, &places, &page_ref.slug)?;
+                Err(places.missing(&reader, &page_ref.slug, false))
+            }
+        }
+    }
+
+    /// Returns existing pages that `slug` may mean, the most similar first.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn similar(&self, caller: &Caller, slug: &Slug) -> Result<Vec<SimilarPage>, Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let usual = preferred(&reader.sources()?);
+        Ok(similar_pages::find(&reader, &usual, slug)?)
+    }
+
+    /// Returns a warning if a page that was created without naming a source has the slug of a page
+    /// in another source, which then may have been meant.
+    pub(super) fn same_slug_warning(
+        &self,
+        caller: &Caller,
+        created: &PageRef,
+        named_source: Option<&SourceId>,
+    ) -> Result<Option<String>, Fault> {
+        if named_source.is_some() {
+            return Ok(None);
+        }
+        let reader = self.store.read(caller.visibility())?;
+        for (source, _) in reader.sources()? {
+            let is_own = created.source.as_ref() == Some(&source);
+            if !is_own && reader.page(&source, &created.slug)?.is_some() {
+                let other = PageRef::new(&source, &created.slug);
+                return Ok(Some(format!(
+                    "this is a new page; \"{other}\" has the same slug in another source"
+                )));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the source of a put: the named one; without a name that of the page whose hash or
+/// version is expected, because it was read; else the usual one.
+///
+/// # Errors
+/// As [`PageService::find`].
+pub(super) fn written_source(
+    caller: &Caller,
+    reader: &Reader,
+    request: &Put,
+) -> Result<SourceId, Fault> {
+    let PageRef { source, slug } = &request.page;
+    let was_read = matches!(request.expect, Some(Precondition::Hash(_) | Precondition::Version(_)));
+    if source.is_none() && was_read {
+        let places = Places::of(caller, reader, &request.page)?;
+        if let Some((source, _)) = places.exact(reader, slug, false)? {
+            return Ok(source);
+        }
+    }
+    Ok(crate::sources::resolve(caller, reader, source.as_ref())?.0)
+}
+
+/// Refuses a deleted page.
+fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fault> {
+    let Some(at) = record.deleted_at else { return Ok(record) };
+    let message = format!("the page \"{}\" is soft-deleted", page_ref.slug);
+    Err(Fault::new(FaultCode::NotFound, message).hint(format!(
+        "`brain restore {}` brings it back until {}",
+        page_argument(page_ref),
+        rfc3339(at + RECOVERY_MS)
+    )))
+}
+
+/// A page with a damaged row is not found by its slug. Reading the row of its file reports the
+/// damage.
+fn check_damage(reader: &Reader, places: &Places, slug: &Slug) -> Result<(), Fault> {
+    for source in &places.sources {
+        reader.page_at(source, &page::file_path(slug))?;
+    }
+    Ok(())
+}
+
+/// Returns the fault that lists the candidates.
+fn ambiguous(message: &str, mut names: Vec<String>) -> Fault {
+    let more = if names.len() > MAX_LISTED { ", …" } else { "" };
+    names.truncate(MAX_LISTED);
+    let message = format!("{message}: {}{more}", names.join(", "));
+    Fault::new(FaultCode::AmbiguousSlug, message).hint("name one of them as it is listed")
+}
