@@ -120,6 +120,7 @@ mod sync_git;
 mod sync_rules;
 mod terminal;
 mod time;
+mod titles;
 mod together;
 mod torn;
 mod trust;

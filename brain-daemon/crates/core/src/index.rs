@@ -10,14 +10,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use brain_protocol::{Fault, FaultCode, SourceId};
+use brain_protocol::{Fault, FaultCode, Slug, SourceId};
 use parking_lot::Mutex;
 
 use brain_base::caller::Caller;
 use brain_base::caller::Visibility;
 use brain_config::Config;
+use brain_page::{file_title, is_first_sentence};
 use brain_search::{Change as IndexChange, Index, IndexError, IndexPage, Options};
-use brain_store::{Change, CommitHook, Reader, Store, StoreError};
+use brain_store::{Change, CommitHook, Content, PageRecord, Reader, Store, StoreError};
 
 /// The maximum number of changes that are indexed before the daemon is ready. More changes are
 /// indexed in the background.
@@ -284,12 +285,24 @@ fn index_change(change: &Change) -> IndexChange {
             seq: change.seq,
             source: page.source.clone(),
             slug: page.slug.clone(),
-            title: page.record.title.clone(),
+            title: scored_title(&page.record, &page.slug, &page.content),
+            file_name: file_title(
+                &page.record.source_path,
+                page.record.provenance.source_uri.as_deref(),
+            ),
             aliases: page.record.aliases.clone(),
             tags: page.record.tags.clone(),
             page_type: page.record.page_type.clone(),
             body: page.content.body.as_str().into(),
             updated_at: page.record.updated_at,
         })),
+    }
+}
+
+/// Returns the title by which a page is found: none if it is only the beginning of the text.
+fn scored_title(record: &PageRecord, slug: &Slug, content: &Content) -> String {
+    match is_first_sentence(&record.title, slug, &content.frontmatter, &content.body) {
+        true => String::new(),
+        false => record.title.clone(),
     }
 }

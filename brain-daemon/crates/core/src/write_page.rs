@@ -189,7 +189,7 @@ fn new_page(
     }
     Ok(NewPage {
         page_type: type_of(&frontmatter),
-        title: title_of(&frontmatter, &body),
+        title: page::title_of(slug, &frontmatter, &body),
         tags,
         aliases,
         content_hash: page::content_digest(&body),
@@ -260,17 +260,14 @@ pub(crate) fn type_of(frontmatter: &Frontmatter) -> String {
         .unwrap_or_else(|| DEFAULT_TYPE.into())
 }
 
-/// Returns the title in the frontmatter, else the first usable line.
-pub(crate) fn title_of(frontmatter: &Frontmatter, body: &str) -> String {
-    frontmatter.title().filter(|t| !t.trim().is_empty()).unwrap_or_else(|| page::derive_title(body))
-}
-
-/// Returns the keys to set in the frontmatter, so that it has a type and a title: the requested
-/// ones, else `note` and the first usable line where the frontmatter has none.
+/// Returns the keys to set in the frontmatter, so that it has a type and a title. These are the
+/// requested ones. Where the frontmatter has none, they are `note`, and the heading at the top of
+/// the text, the name of the file at `file`, or the first usable line.
 pub(crate) fn headings(
     document: &Document,
     page_type: Option<&str>,
     title: Option<&str>,
+    file: Option<&str>,
 ) -> Vec<(&'static str, String)> {
     let Document { frontmatter, body } = document;
     let mut headings = Vec::with_capacity(2);
@@ -281,8 +278,14 @@ pub(crate) fn headings(
     }
     if let Some(title) = title {
         headings.push(("title", title.trim().to_owned()));
-    } else if frontmatter.title().is_none_or(|t| t.trim().is_empty()) {
-        headings.push(("title", title_of(frontmatter, body)));
+    } else if frontmatter.title().is_none() {
+        let heading = page::top_heading(body);
+        let title = match (heading, file) {
+            (Some(heading), _) if heading.chars().count() <= page::MAX_TITLE => heading,
+            (None, Some(file)) => page::file_title(file, None),
+            (_, _) => page::derive_title(body),
+        };
+        headings.push(("title", title));
     }
     headings
 }

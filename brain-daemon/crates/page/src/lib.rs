@@ -7,7 +7,7 @@
 //!
 //! All functions are total: untrusted text gives a value or an error, never a panic, in time linear
 //! to its length. The usual order is [`decode_text`], [`Document::parse`], then [`content_hash`],
-//! [`derive_title`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
+//! [`title_of`], [`chunks`], [`links`], [`body_tags`] and [`timeline`] on the body.
 //!
 //! Each kind of operation has its own error type: reading bytes, frontmatter and payloads, editing
 //! the body and editing the timeline share no failure, and callers match all variants.
@@ -26,6 +26,7 @@ mod links;
 mod markdown;
 mod marked_text;
 mod note;
+mod page_title;
 mod page_url;
 mod payload;
 mod plain;
@@ -58,6 +59,7 @@ pub use links::{
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};
 pub use note::add_note;
+pub use page_title::{file_title, is_first_sentence, title_of, top_heading};
 pub use page_url::page_url;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use retarget::{NewTarget, Retargeted, retarget_links};

@@ -1,4 +1,4 @@
-//! Derives the title of a page that has none. Knows only the body's text.
+//! Derives a title from a text that has none. Knows only the body's text.
 
 use super::fence::Fences;
 use super::grapheme;
@@ -10,31 +10,47 @@ pub const MAX_TITLE: usize = 80;
 /// Maximum bytes of a line that are read for a title.
 const LINE_BYTES: usize = 4096;
 
+/// Returns the last part of a link's path, or `text` outside such a link.
+pub(super) fn shown(text: &str, is_path: bool) -> &str {
+    if is_path { text.rsplit('/').next().unwrap_or(text) } else { text }
+}
+
+/// Returns the syntax that a title may contain.
+pub(super) fn inline_options() -> Options {
+    Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS
+}
+
 /// Returns a title for `body`: its first usable line without heading, list and quote marks,
 /// emphasis, and link targets, cut after [`MAX_TITLE`] characters, but never inside an emoji or
 /// between a letter and its mark. Runs of white space become one space.
 ///
-/// Rules, fences, setext underlines, comments, table rulers and link definitions are not usable.
-/// Code is used only if there is nothing else. Returns `Capture` when no line is usable.
+/// Rules, fences, setext underlines, comments, HTML, styles, badges, table rulers and link
+/// definitions are not usable. Code is used only if there is nothing else. Returns `Capture` when
+/// no line is usable.
 #[must_use]
 pub fn derive_title(body: &str) -> String {
     let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
     let mut fences = Fences::default();
-    let mut comment = false;
+    // What ends the comment, element or tag that the line is in.
+    let mut until: Option<&str> = None;
     let mut code = None;
     for line in body.split(['\n', '\r']) {
         let line = &line[..line.floor_char_boundary(LINE_BYTES)];
-        if !comment && fences.line(line) {
+        if until.is_none() && fences.line(line) {
             if code.is_none() && !line.trim_start().starts_with(['`', '~']) {
                 code = short(line, MAX_TITLE);
             }
             continue;
         }
         let mut rest = line.trim();
-        if comment || rest.starts_with("<!--") {
-            let end = rest.find("-->");
-            comment = end.is_none();
-            rest = end.map_or("", |at| rest[at + 3..].trim());
+        while let Some(end) = until.or_else(|| opened(rest)) {
+            match rest.find(end) {
+                Some(at) => (rest, until) = (rest[at + end.len()..].trim(), None),
+                None => (rest, until) = ("", Some(end)),
+            }
+            if rest.is_empty() {
+                break;
+            }
         }
         if let Some(title) = usable(rest) {
             return title;
@@ -43,9 +59,33 @@ pub fn derive_title(body: &str) -> String {
     code.unwrap_or_else(|| "Capture".to_owned())
 }
 
+/// Returns the text that ends the comment, the style, the script or the tag at the beginning of
+/// `line`.
+fn opened(line: &str) -> Option<&'static str> {
+    if line.starts_with("<!--") {
+        return Some("-->");
+    }
+    let rest = line.strip_prefix('<')?;
+    let name = rest.strip_prefix('/').unwrap_or(rest);
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let behind = name[end..].chars().next();
+    if !begins || behind.is_some_and(|c| !c.is_whitespace() && c != '>' && c != '/') {
+        return None;
+    }
+    Some(match &name[..end] {
+        "style" if !rest.starts_with('/') => "</style>",
+        "script" if !rest.starts_with('/') => "</script>",
+        _ => ">",
+    })
+}
+
 /// Returns the title from `line`, if it is usable.
 fn usable(line: &str) -> Option<String> {
     let line = without_marks(line);
+    if line.starts_with("[![") && line.ends_with(')') && only_badges(line) {
+        return None;
+    }
     let only = |set: &[char]| line.chars().all(|c| set.contains(&c));
     if line.is_empty()
         || only(&['-', ' ', '\t'])
@@ -59,6 +99,22 @@ fn usable(line: &str) -> Option<String> {
         return None;
     }
     short(&plain(line), MAX_TITLE)
+}
+
+/// Returns whether the line has links around images and nothing else.
+fn only_badges(line: &str) -> bool {
+    let (mut images, mut links) = (0_usize, 0_usize);
+    Parser::new(line).all(|event| {
+        match event {
+            Event::Start(Tag::Image { .. }) => images += 1,
+            Event::End(TagEnd::Image) => images = images.saturating_sub(1),
+            Event::Start(Tag::Link { .. }) => links += 1,
+            Event::End(TagEnd::Link) => links = links.saturating_sub(1),
+            Event::Text(text) => return text.trim().is_empty() || (images > 0 && links > 0),
+            _ => {}
+        }
+        true
+    })
 }
 
 /// Returns the line without the markdown at its beginning: `>`, bullets, numbers, check boxes,
@@ -95,10 +151,9 @@ fn plain(line: &str) -> String {
     }
     // As a heading, no line can be a block.
     let heading = format!("# {line}");
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS;
     let mut out = String::with_capacity(line.len());
     let mut bare_wiki = false;
-    for event in Parser::new_ext(&heading, options) {
+    for event in Parser::new_ext(&heading, inline_options()) {
         match event {
             Event::Start(Tag::Link {
                 link_type: LinkType::WikiLink { has_pothole: false },
@@ -107,10 +162,8 @@ fn plain(line: &str) -> String {
                 bare_wiki = true;
             }
             Event::End(TagEnd::Link) => bare_wiki = false,
-            Event::Text(text) if bare_wiki => {
-                out.push_str(text.rsplit('/').next().unwrap_or(&text));
-            }
-            Event::Text(text) | Event::Code(text) => out.push_str(&text),
+            Event::Text(text) => out.push_str(shown(&text, bare_wiki)),
+            Event::Code(text) => out.push_str(&text),
             Event::SoftBreak | Event::HardBreak => out.push(' '),
             _ => {}
         }
@@ -178,6 +231,10 @@ mod tests {
             ("a\u{202E}b\u{0007}  c", "ab c"),
             ("- 2024-01-01 | met", "2024-01-01 | met"),
             ("~~old~~ \\*new\\* &amp; more", "old *new* & more"),
+            ("<source media=\"(x)\"\n  srcset=\"y\">\n<p>Hello</p>", "Hello"),
+            ("<style>\na { b: c }\n</style>\ntext", "text"),
+            ("[![Build](a.svg)](b) [![Docs](c.svg)](d)\n\nA tool", "A tool"),
+            ("<https://example.org> is down", "https://example.org is down"),
         ] {
             assert_eq!(derive_title(body), title, "{body:?}");
         }

@@ -228,8 +228,13 @@ fn keys(page: &IndexPage, lang: Lang) -> (String, Vec<u64>) {
     for alias in page.aliases.iter().take(64) {
         add(key::ALIAS, &name_key(alias));
     }
-    add(key::SLUG, &name_key(page.slug.as_str()));
-    add(key::SLUG, &name_key(page.slug.name()));
+    // A page is named by its path, by each end of it, and by its file.
+    let mut path = Some(page.slug.as_str());
+    while let Some(rest) = path {
+        add(key::SLUG, &name_key(rest));
+        path = rest.split_once('/').map(|(_, rest)| rest);
+    }
+    add(key::SLUG, &name_key(&page.file_name));
     for tag in page.tags.iter().take(256) {
         add(key::TAG, &name_key(tag));
         token::scan(tag, &mut |t| add(key::TAG_WORD, t.text));

@@ -76,8 +76,10 @@ pub struct IndexPage {
     pub source: SourceId,
     /// Its slug.
     pub slug: Slug,
-    /// Its title.
+    /// Its title; empty if it has none of its own.
     pub title: String,
+    /// The name of its file as written, without the ending.
+    pub file_name: String,
     /// Other names of the page.
     pub aliases: Vec<String>,
     /// Its tags.

@@ -44,8 +44,8 @@ pub struct QuestionTerms {
     pub text: String,
     /// The words of `text`, in order.
     pub words: Vec<QuestionWord>,
-    /// Subjects: runs of words that are the title, an alias, or the short title of pages. They do
-    /// not overlap; longest first.
+    /// Subjects: runs of words that are the title, an alias, the short title, the path or the file
+    /// name of pages. They do not overlap; longest first.
     pub subjects: Vec<Subject>,
 }
 
@@ -256,7 +256,7 @@ impl Index {
                     continue;
                 };
                 let name = name_key(run);
-                for space in [key::TITLE, key::ALIAS, key::SHORT_TITLE] {
+                for space in [key::TITLE, key::ALIAS, key::SHORT_TITLE, key::SLUG] {
                     let text = key_of(space, &name);
                     let hash = hash(text.as_bytes());
                     keys.entry(hash).or_insert((runs.len(), HashedTerm { text, hash }));

@@ -16,6 +16,7 @@ pub(super) fn page(id: u64, seq: u64, title: &str, body: &str) -> IndexPage {
         source: SourceId::default(),
         slug: Slug::parse(format!("p/{id}")).unwrap(),
         title: title.into(),
+        file_name: id.to_string(),
         aliases: Vec::new(),
         tags: Vec::new(),
         page_type: "note".into(),

@@ -27,8 +27,8 @@ const MAX_OURS: usize = 512;
 pub struct NewPage {
     /// The page's type.
     pub page_type: String,
-    /// The page's title.
-    pub title: String,
+    /// The page's title; `None` for the name of its file.
+    pub title: Option<String>,
     /// Its tags.
     pub tags: Vec<String>,
     /// Other names of the page.
@@ -65,7 +65,9 @@ impl NewPage {
     pub(super) fn fill_record(&self, record: PageRecord) -> PageRecord {
         PageRecord {
             page_type: self.page_type.clone(),
-            title: self.title.clone(),
+            title: self.title.clone().unwrap_or_else(|| {
+                page::file_title(&record.source_path, self.provenance.source_uri.as_deref())
+            }),
             tags: self.tags.clone(),
             aliases: self.aliases.clone(),
             content_hash: self.content_hash,

@@ -32,7 +32,7 @@ pub(super) fn store(path: &Path) -> Store {
             TimelineRecord { date: "2026-11-21".into(), text: "opened".into(), source: None };
         let new = NewPage {
             page_type: "note".into(),
-            title: format!("Title {n}"),
+            title: Some(format!("Title {n}")),
             tags: vec!["harbour".into()],
             aliases: vec![],
             content_hash: brain_page::content_digest(&body),

@@ -219,7 +219,8 @@ fn a_damaged_page_names_its_backup_and_a_put_repairs_it() {
     store.set_backup_dir(backups.clone());
     let name = slug("area/note");
     let put = |body: &str| {
-        let (name, new) = (name.clone(), NewPage { title: "Note".into(), ..page(body, &[], None) });
+        let (name, new) =
+            (name.clone(), NewPage { title: Some("Note".into()), ..page(body, &[], None) });
         store
             .write(move |draft| draft.write_page(&SourceId::default(), &name, new.clone(), 1))
             .unwrap()

@@ -69,6 +69,7 @@ mod tables;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
+mod title_migration;
 mod verify;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

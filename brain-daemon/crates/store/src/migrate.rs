@@ -19,7 +19,7 @@ use super::record::{
     Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, format_of,
     from_bytes, from_format, seal, to_bytes,
 };
-use super::{StoreError, spool, tables as t};
+use super::{StoreError, spool, tables as t, title_migration};
 
 /// The schema that this program reads and writes.
 pub const SCHEMA: u64 = 86;
@@ -83,6 +83,7 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             85 => {
                 add_marks(&txn)?;
                 txn.open_table(t::SOURCE_SETTINGS)?;
+                title_migration::derive_titles(&txn)?;
             }
             _ => {
                 return Err(StoreError::Damaged(format!(

@@ -68,7 +68,7 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
     let (names, links) = derived(p);
     NewPage {
         page_type: "note".into(),
-        title: body.clone(),
+        title: Some(body.clone()),
         tags: vec!["t".into()],
         aliases: vec![],
         content_hash: page::content_digest(&body),

@@ -41,7 +41,7 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
     });
     NewPage {
         page_type: "note".into(),
-        title: body.into(),
+        title: Some(body.into()),
         tags: tags.iter().map(|&t| t.into()).collect(),
         aliases: vec![],
         content: Content { frontmatter: String::new(), body: body.into() },

@@ -52,7 +52,7 @@ fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault>
     let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
     let uri = wishes.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
-    let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref());
+    let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref(), None);
     let lines: Vec<(&str, &str)> =
         headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);

@@ -1,18 +1,17 @@
 //! `capture`: a thought becomes a page under `inbox/`, once.
 
-use brain_protocol::{Capture, Fault, FaultCode, Slug, SourceId, WriteReply, WriteStatus};
+use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
 use crate::provenance::{
     CAPTURE_CLI, FormerPage, INGEST_KEYS, IngestRoute, move_to_received, without_lines,
 };
 use crate::write_page::{
     SlugRequest, check_origin, check_type, choose_slug, clean_tags, headings, inbox_slug,
-    origin_label, origin_route, origin_uri, read_document, stored_document, title_of, type_of,
-    written_page,
+    origin_label, origin_route, origin_uri, read_document, stored_document, type_of, written_page,
 };
 use crate::{Caller, PageService};
 use brain_base::clock::{day, rfc3339};
-use brain_page::{Document, Frontmatter, content_digest, hex};
+use brain_page::{Document, Frontmatter, content_digest, derive_title, hex};
 use brain_store::{
     Draft, Hash, LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage,
 };
@@ -182,7 +181,12 @@ fn merge_flags(document: &mut Document, request: &Capture) -> Result<(), Fault> 
         return Err(Fault::new(FaultCode::Usage, "the title is empty")
             .hint("leave --title away to take the first line"));
     }
-    let headings = headings(document, request.page_type.as_deref(), request.title.as_deref());
+    let file = match &request.origin {
+        Origin::File(path) => Some(path.as_str()),
+        _ => None,
+    };
+    let (page_type, title) = (request.page_type.as_deref(), request.title.as_deref());
+    let headings = headings(document, page_type, title, file);
     let Document { frontmatter, .. } = document;
     for (key, value) in &headings {
         frontmatter.set(key, value);
@@ -205,7 +209,7 @@ fn merge_frontmatter(
     page: &mut Frontmatter,
 ) -> bool {
     let input = &capture.document.frontmatter;
-    let derived_title = title_of(&Frontmatter::empty(), &capture.document.body);
+    let derived_title = derive_title(&capture.document.body);
     let mut except = vec!["tags"];
     except.extend(INGEST_KEYS);
     if input.title().is_none_or(|title| title == derived_title) {

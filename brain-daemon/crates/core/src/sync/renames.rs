@@ -11,7 +11,7 @@ use super::decide::{SyncContext, View};
 use super::read::{FileToRead, read_bytes, row, uri};
 use crate::batch::on_all_cores;
 use crate::write_page::{names_and_links, stored_document};
-use brain_page::{file_hash, file_text};
+use brain_page::{file_hash, file_text, file_title, title_of};
 use brain_store::files::Stat;
 use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
 
@@ -27,6 +27,8 @@ pub(super) struct Move {
     stat: Stat,
     is_racy: bool,
     digest: Hash,
+    /// The title in the text; `None` for the name of the file.
+    title: Option<String>,
     names: Vec<String>,
     links: Vec<LinkRecord>,
     /// Whether the frontmatter has `source_uri`.
@@ -116,6 +118,7 @@ pub(super) fn find(
             stat: *stat,
             is_racy: *is_racy,
             digest: *digest,
+            title: title_of(&file.slug, &document.frontmatter, &document.body),
             names,
             links,
             states_uri: document.frontmatter.has("source_uri"),
@@ -254,6 +257,7 @@ impl Move {
         if !self.states_uri && known.is_some_and(|known| *known == uri(&old)) {
             record.provenance.source_uri = Some(uri(&context.root.join(&self.path)));
         }
+        record.title = self.title.clone().unwrap_or_else(|| file_title(&self.path, None));
         let derived = (self.names.clone(), self.links.clone());
         let record =
             draft.rename_page(source, &self.from, record, (&self.to, &self.path), derived)?;

@@ -1,0 +1,209 @@
+//! The title of a page: what it says itself, its file's name, or a sentence of its text.
+
+use std::path::Path;
+
+use brain_protocol::Slug;
+use pulldown_cmark::{Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
+
+use super::file::is_markdown;
+use super::frontmatter::Frontmatter;
+use super::title::{derive_title, inline_options, short, shown};
+
+/// Maximum length of a heading that is a title, in characters.
+const MAX_HEADING: usize = 300;
+
+/// Maximum bytes of the body in which a heading at the top is looked for.
+const TOP_BYTES: usize = 8192;
+
+/// Maximum lines of a heading before the line that underlines it.
+const HEADING_LINES: usize = 4;
+
+/// Returns the title of a page: the one in its frontmatter, else a first-level heading at the top
+/// of its text. A page that was captured without both has its first sentence. `None` means that the
+/// page is called as its file, see [`file_title`].
+#[must_use]
+pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<String> {
+    frontmatter
+        .title()
+        .or_else(|| top_heading(body))
+        .or_else(|| is_captured(slug, frontmatter.raw()).then(|| derive_title(body)))
+}
+
+/// Returns the title that a file at `path` gives its page: its name as written, without `.md`. An
+/// imported page has the name of the file at `origin` (`file:///notes/Big Idea.md`), if its own
+/// file (`big-idea.md`) is called after that one.
+#[must_use]
+pub fn file_title(path: &str, origin: Option<&str>) -> String {
+    let name = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let (own, origin) = (name(path), origin.and_then(|uri| uri.strip_prefix("file://")).map(name));
+    let is_same = |origin: &String| {
+        *origin != own
+            && is_markdown(Path::new(origin))
+            && Slug::from_path(origin).is_ok_and(|slug| Slug::from_path(&own) == Ok(slug))
+    };
+    let file = origin.filter(is_same).unwrap_or(own);
+    let stem = match is_markdown(Path::new(&file)) {
+        true => file.rsplit_once('.').map_or(file.as_str(), |(stem, _)| stem),
+        false => &file,
+    };
+    short(stem, MAX_HEADING).unwrap_or_else(|| file.clone())
+}
+
+/// Returns whether the title of a page is only the beginning of a captured text. Such a title is
+/// shown; it is not what the page is called.
+#[must_use]
+pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &str) -> bool {
+    is_captured(slug, frontmatter) && top_heading(body).is_none() && title == derive_title(body)
+}
+
+/// Returns whether a page was captured, so that its text has no file of its author. `frontmatter`
+/// is the YAML text.
+fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
+    // `inbox/2026-11-21-0123abcd` is a name that brain made.
+    let is_made = slug.as_str().strip_prefix("inbox/").is_some_and(|name| {
+        name.len() == 19
+            && name.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 | 10 => byte == b'-',
+                0..=9 => byte.is_ascii_digit(),
+                _ => byte.is_ascii_hexdigit(),
+            })
+    });
+    is_made || frontmatter.lines().any(|line| line.starts_with("captured_via:"))
+}
+
+/// Returns the first-level heading at the top of `body`. Comments, HTML, images, badges and rules
+/// may stand before it.
+#[must_use]
+pub fn top_heading(body: &str) -> Option<String> {
+    let body = body.strip_prefix('\u{FEFF}').unwrap_or(body);
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next()?;
+    // Most texts begin with a word, so they have no other heading than an underlined one.
+    if first.starts_with(char::is_alphanumeric) && !lines.take(HEADING_LINES).any(is_underline) {
+        return None;
+    }
+    let top = &body[..body.floor_char_boundary(TOP_BYTES)];
+    let (mut title, mut depth, mut in_path) = (None::<String>, 0_usize, false);
+    for event in Parser::new_ext(top, inline_options()) {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                if level != HeadingLevel::H1 {
+                    return None;
+                }
+                title = Some(String::new());
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                let heading = title.take().and_then(|text| short(&text, MAX_HEADING));
+                if heading.is_some() {
+                    return heading;
+                }
+            }
+            Event::Start(Tag::Image { .. }) if title.is_none() => depth += 1,
+            Event::End(TagEnd::Image) if title.is_none() => depth = depth.saturating_sub(1),
+            Event::Text(text) | Event::Code(text) => match &mut title {
+                Some(title) => title.push_str(shown(&text, in_path)),
+                None if depth == 0 && !text.trim().is_empty() && !is_comment(&text) => return None,
+                None => {}
+            },
+            Event::SoftBreak | Event::HardBreak => {
+                if let Some(title) = &mut title {
+                    title.push(' ');
+                }
+            }
+            Event::Start(Tag::Link {
+                link_type: LinkType::WikiLink { has_pothole: false },
+                ..
+            }) => in_path = true,
+            Event::End(TagEnd::Link) => in_path = false,
+            Event::Start(Tag::HtmlBlock | Tag::Paragraph | Tag::Link { .. })
+            | Event::End(TagEnd::HtmlBlock | TagEnd::Paragraph)
+            | Event::Html(_)
+            | Event::InlineHtml(_)
+            | Event::Rule => {}
+            Event::Start(_) if title.is_none() => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns whether `text` is a comment in the form of Obsidian, on one line.
+fn is_comment(text: &str) -> bool {
+    let text = text.trim();
+    text.len() >= 4 && text.starts_with("%%") && text.ends_with("%%")
+}
+
+/// Returns whether the line makes the text above it a first-level heading.
+fn is_underline(line: &str) -> bool {
+    line.bytes().all(|byte| byte == b'=')
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headings_at_the_top() {
+        for (body, title) in [
+            ("# Plan #\nx", Some("Plan")),
+            ("\n\n#  The *big* [idea](x) `now`\n", Some("The big idea now")),
+            ("Plan\n====\nx", Some("Plan")),
+            ("<!-- c -->\n\n# Plan", Some("Plan")),
+            ("<p align=\"center\">\n<img src=\"x\">\n</p>\n\n# Plan", Some("Plan")),
+            ("[![Build](a.svg)](b)\n![Logo](c.png)\n\n# Plan", Some("Plan")),
+            ("%% private %%\n\n# See [[people/ann]]", Some("See ann")),
+            ("---\n# Plan", Some("Plan")),
+            ("Some loose text.\n\n# Later", None),
+            ("## Second level\n# First", None),
+            ("- item\n\n# Later", None),
+            ("> # Quoted\n", None),
+            ("```sh\n# comment\n```\n", None),
+            ("#tag\n\n# Later", None),
+            ("#\n", None),
+            ("", None),
+        ] {
+            assert_eq!(top_heading(body).as_deref(), title, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn pages_are_called_as_their_files() {
+        for (path, title) in [
+            ("Projects/Big Idea.md", "Big Idea"),
+            ("v1.2.md", "v1.2"),
+            ("README.markdown", "README"),
+            ("a/2024-01-02.mdx", "2024-01-02"),
+            (".md", ".md"),
+        ] {
+            assert_eq!(file_title(path, None), title);
+        }
+        let imported = |origin| file_title("projects/big-idea.md", Some(origin));
+        assert_eq!(imported("file:///home/me/Big Idea.md"), "Big Idea");
+        assert_eq!(imported("file:///home/me/Other.md"), "big-idea");
+        assert_eq!(imported("https://example.org/Big Idea.md"), "big-idea");
+    }
+
+    #[test]
+    fn a_sentence_is_the_title_of_captures_only() {
+        let (inbox, named) = ("inbox/2026-11-21-0123abcd", "projects/idea");
+        let title = |slug: &str, raw: &str, body: &str| {
+            title_of(&Slug::parse(slug).unwrap(), &Frontmatter::parse(raw).unwrap(), body)
+        };
+        assert_eq!(title(inbox, "", "Buy milk").as_deref(), Some("Buy milk"));
+        assert_eq!(
+            title(named, "captured_via: capture-cli", "Buy milk").as_deref(),
+            Some("Buy milk")
+        );
+        assert_eq!(title(named, "", "Buy milk"), None);
+        assert_eq!(title(named, "title: Own", "# Other").as_deref(), Some("Own"));
+        assert_eq!(title("inbox/big-idea", "", "Buy milk"), None);
+        let is_sentence = |slug: &str, title: &str, body: &str| {
+            is_first_sentence(title, &Slug::parse(slug).unwrap(), "", body)
+        };
+        assert!(is_sentence(inbox, "Buy milk", "Buy milk"));
+        assert!(!is_sentence(inbox, "Shopping", "Buy milk"));
+        assert!(!is_sentence(inbox, "Plan", "# Plan"));
+        assert!(!is_sentence(named, "Buy milk", "Buy milk"));
+    }
+}
