@@ -386,8 +386,18 @@ mod tests {
         // Shells ask for completions.
         const NO_COMMAND: [&str; 3] = ["voice", "idea runs", "complete"];
         // These commands work without a daemon, or with the operation of another command.
-        const NO_OPERATION: [&str; 7] =
-            ["serve", "service", "config", "completions", "man", "add", "edit"];
+        const NO_OPERATION: [&str; 10] = [
+            "serve",
+            "service",
+            "config",
+            "completions",
+            "man",
+            "add",
+            "edit",
+            "restart",
+            "logs",
+            "skill",
+        ];
         let mut root = tree();
         root.build();
         let mut unmatched: Vec<&str> = verbs::ALL.iter().map(|row| row.name).collect();

@@ -15,6 +15,7 @@ pub(crate) fn requests() -> Vec<Request> {
             tag: Some("t".into()),
         }),
         Request::Orphans(Orphans { source: work(), limit: 300 }),
+        Request::Todos(Todos { source: None, prefix: Some("p/".into()), done: true, limit: 300 }),
         Request::SourceSet(SourceSet {
             id: SourceId::parse("work").unwrap(),
             settings: SourceSettings {
@@ -24,7 +25,6 @@ pub(crate) fn requests() -> Vec<Request> {
             },
         }),
         Request::BackupList(BackupList),
-        Request::Todos(Todos { source: None, prefix: Some("p/".into()), done: true, limit: 300 }),
     ]
 }
 

@@ -61,7 +61,6 @@ impl Verb for Backup {
     const ABOUT: &'static str = "Create, list, verify or restore backups";
     const EXAMPLES: &'static str = "Examples:
   brain backup create ~/brain-monday.redb
-  brain backup list
   BRAIN_HOME=~/new-brain brain backup restore ~/brain-monday.redb";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {

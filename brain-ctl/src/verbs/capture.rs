@@ -59,8 +59,7 @@ impl Verb for Capture {
     const ABOUT: &'static str = "Store a thought as a page in the inbox";
     const EXAMPLES: &'static str = "Examples:
   brain capture \"Ask Ada about the engine\" --type idea --tag history
-  brain capture --file meeting.md --source work
-  pbpaste | brain capture";
+  date | brain capture --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;

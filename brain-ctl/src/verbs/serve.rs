@@ -73,7 +73,6 @@ impl Verb for Config {
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Show, check or change the configuration";
     const EXAMPLES: &'static str = "Examples:
-  brain config show
   brain config set sources.watch true
   brain config check";
 

@@ -78,7 +78,6 @@ impl Verb for Sources {
     const ABOUT: &'static str = "List, add, change, remove and choose sources";
     const EXAMPLES: &'static str = "Examples:
   brain sources add work --path ~/vaults/work --exclude drafts/
-  brain sources set work --exclude drafts/ --exclude '*.tmp.md'
   brain sources default work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
