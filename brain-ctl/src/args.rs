@@ -111,7 +111,6 @@ impl Row {
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page"),
     ("open", "`brain edit SLUG` opens a page in the editor, `brain get SLUG` prints it"),
-    ("rename", "store it under its new slug: `brain get SLUG | brain put NEW`"),
 ];
 
 /// Flags that every command accepts, before or after its name.

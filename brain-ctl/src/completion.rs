@@ -60,7 +60,7 @@ fn kind_of(verb: &str, value_name: &str) -> Option<CompletionKind> {
         ("clients", "NAME") => CompletionKind::Client,
         // The type of a grant.
         ("clients", "TYPE") => return None,
-        (_, "SLUG" | "FROM" | "TO" | "OTHER" | "INTO") => CompletionKind::Page,
+        (_, "SLUG" | "FROM" | "TO" | "INTO" | "OLD") => CompletionKind::Page,
         (_, "SOURCE") => CompletionKind::Source,
         (_, "TAG") => CompletionKind::Tag,
         (_, "TYPE") => CompletionKind::Type,

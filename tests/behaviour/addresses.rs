@@ -93,7 +93,9 @@ fn every_command_takes_the_source_before_the_slug() {
     assert!(gone["hint"].as_str().unwrap().contains("brain restore work:shared"), "{gone}");
     assert_eq!(home.json(["restore", "work:shared"])["status"], "restored");
     assert_eq!(home.json(["get", "work:shared", "--source", "work"])["source_id"], "work");
-    let twice = home.fault(["get", "work:shared", "--source", "attic"], 2);
+    assert_eq!(home.json(["mv", "work:shared", "work:moved"])["source_id"], "work");
+    assert_eq!(home.fault(["mv", "work:moved", "attic:moved"], 2)["code"], "usage");
+    let twice = home.fault(["get", "work:moved", "--source", "attic"], 2);
     assert!(twice["message"].as_str().unwrap().contains("\"attic\""), "{twice}");
 }
 
@@ -236,11 +238,11 @@ fn words_of_other_programs_lead_on() {
     assert_eq!(lines(&home, &["show", "shared"]), ["zebra shared at home"]);
     assert_eq!(lines(&home, &["ls", "-q", "--source", "attic"]), ["attic:both"]);
     assert_eq!(lines(&home, &["find", "carol", "-q"])[0], "work:people/carol");
+    home.brain(["rename", "shared", "renamed"]).expect(0);
+    assert_eq!(body(&home, "renamed"), "zebra shared at home\n");
     home.brain(["rm", "attic:both"]).expect(0);
     assert_eq!(home.fault(["get", "attic:both"], 4)["code"], "not_found");
-    for (word, command) in
-        [("new", "brain capture"), ("open", "brain edit"), ("rename", "brain put")]
-    {
+    for (word, command) in [("new", "brain capture"), ("open", "brain edit")] {
         let fault = home.fault([word, "x"], 2);
         let hint = fault["hint"].as_str().unwrap();
         assert!(hint.contains(command), "{word}: {hint}");

@@ -234,8 +234,8 @@ fn requests() -> Vec<Request> {
     .chain(crate::wire_meaning::requests())
     .chain(crate::wire_edit::requests())
     .chain(crate::wire_everyday::requests())
-    .chain(crate::wire_completion::requests())
     .chain(crate::wire_edit::move_requests())
+    .chain(crate::wire_completion::requests())
     .collect()
 }
 

@@ -492,8 +492,8 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
     .chain(crate::wire_meaning::replies())
     .chain(crate::wire_edit::replies())
     .chain(crate::wire_everyday::replies())
-    .chain(crate::wire_completion::replies())
     .chain(crate::wire_edit::move_replies())
+    .chain(crate::wire_completion::replies())
     .collect()
 }
 

@@ -128,6 +128,19 @@ fn page(slug: &str, source: Option<&str>) -> Result<PageRef, Fault> {
     Ok(PageRef { source: fail::source(prefix.or(source))?, slug: fail::slug(slug)? })
 }
 
+/// Parses two pages of one source. Each may name the source.
+fn two_pages(first: &str, second: &str, source: Option<&str>) -> Result<(PageRef, Slug), Fault> {
+    let (mut first, second) = (page(first, source)?, page(second, source)?);
+    if let (Some(a), Some(b)) = (&first.source, &second.source)
+        && a != b
+    {
+        let message = format!("the pages are of two sources, \"{a}\" and \"{b}\"");
+        return Err(fail::usage(message).hint("both pages must be of the same source"));
+    }
+    first.source = first.source.or(second.source);
+    Ok((first, second.slug))
+}
+
 /// Parses an optional page into source and slug; without a page, only the source.
 fn optional_page(
     slug: Option<&str>,

@@ -3,11 +3,10 @@
 use brain_protocol::{Fault, MoveReply};
 use clap::Args;
 
-use super::page;
+use super::two_pages;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
     output::{Outcome, Show, Text, clean, count, minute},
 };
 
@@ -31,13 +30,14 @@ impl Verb for Mv {
     const NAME: &'static str = "mv";
     const GROUP: Group = Group::Writing;
     const ABOUT: &'static str = "Rename a page and mend the links to it";
+    const ALIASES: &'static [&'static str] = &["rename"];
     const EXAMPLES: &'static str = "Examples:
   brain mv inbox/2026-11-21-1a2b3c4d projects/engine
   brain mv people/ada persons/ada-lovelace --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let page = page(&self.old, self.source.as_deref())?;
-        context.run(brain_protocol::Rename { page, to: fail::slug(&self.new)? })
+        let (page, to) = two_pages(&self.old, &self.new, self.source.as_deref())?;
+        context.run(brain_protocol::Rename { page, to })
     }
 }
 
@@ -66,8 +66,8 @@ impl Verb for Merge {
   brain merge people/ada-l people/ada --source work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let page = page(&self.from, self.source.as_deref())?;
-        context.run(brain_protocol::Merge { page, into: fail::slug(&self.into)? })
+        let (page, into) = two_pages(&self.from, &self.into, self.source.as_deref())?;
+        context.run(brain_protocol::Merge { page, into })
     }
 }
 
