@@ -180,7 +180,7 @@ pub(crate) struct Period {
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) since: Option<When>,
 
-    /// Only until this time, its day, week or month included
+    /// Until this time; a day, week or month counts in full
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) until: Option<When>,
 }

@@ -1,5 +1,5 @@
-//! Runs compared with a simple model of the two rules. Posts are created, deleted and liked in
-//! random order, time passes in steps around the windows, and runs are cut short or their lookups
+//! Runs compared with a simple model of the rules for deletions and alerts. Posts are created, deleted and liked in
+//! random order, time advances to just before and after the limits of each window, and runs are cut short or their lookups
 //! fail. Runs must report exactly the deletions and alerts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -113,12 +113,13 @@ fn pushed_changes_are_pulled_and_synced() {
         ("updated", format!("{}..{}", &before[..8], &fixture.head()[..8]).as_str())
     );
     assert_eq!(listed(home), ["second", "three"]);
-    // Untracked files are synced, too.
+    // Untracked files are synced, too; files that git ignores are not.
     write(&fixture.notes, "mine.md", "Not committed.\n");
     write(&fixture.notes, ".gitignore", "ignored.md\n");
-    write(&fixture.notes, "ignored.md", "Not even looked at by git.\n");
+    write(&fixture.notes, "ignored.md", "Ignored by git.\n");
     let report = sync(home);
-    assert_changes(&report, &[("added", 2)]);
+    assert_changes(&report, &[("added", 1)]);
+    assert_eq!(report["left_out"]["paths"], json!(["ignored.md"]));
     assert_eq!(pull(&report).0, "up_to_date");
     assert_eq!(git(&fixture.notes, &["status", "--porcelain"]), "?? .gitignore\n?? mine.md");
     let row = &home.json(["sources", "list"])["sources"][1];

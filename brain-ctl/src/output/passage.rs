@@ -24,7 +24,7 @@ impl Text {
 
 /// Removes the markup of `passage`, and cuts it to `max_width` columns around its first match.
 ///
-/// Returns the parts, each with whether it matches.
+/// Returns pairs: a text, and whether it is part of a match.
 fn cut_around_match(
     passage: &str,
     matches: &[(u32, u32)],

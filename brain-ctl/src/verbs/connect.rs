@@ -48,7 +48,7 @@ enum Action {
 impl Verb for Connect {
     const NAME: &'static str = "connect";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "Test an MCP endpoint as an AI client";
+    const ABOUT: &'static str = "Test an MCP endpoint by acting as an AI client";
     const EXAMPLES: &'static str = "Examples:
   brain connect test https://brain.example.org/mcp
   brain connect test http://127.0.0.1:3131/mcp --json";

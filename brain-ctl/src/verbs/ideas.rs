@@ -34,7 +34,7 @@ struct IdeasArgs {
     )]
     question: Vec<String>,
 
-    /// Show the best N ideas, 1 to 200 [default: passing ideas; with --json all]
+    /// Show the best N ideas, 1 to 200 [default: all that pass; all with --json]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
 
@@ -46,7 +46,7 @@ struct IdeasArgs {
     #[arg(long)]
     no_save: bool,
 
-    /// Skip the delay before a run at a terminal
+    /// Start without the countdown
     #[arg(long)]
     yes: bool,
 

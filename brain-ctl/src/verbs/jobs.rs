@@ -33,7 +33,7 @@ pub(crate) struct Jobs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: Option<u32>,
 
-    /// Continue a list: the `next` of the previous answer (list)
+    /// Continue after this cursor, `next` of the previous JSON (list)
     #[arg(long, value_name = "NEXT", value_parser = JobId::parse)]
     after: Option<JobId>,
 

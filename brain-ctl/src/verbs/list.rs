@@ -51,7 +51,7 @@ pub(crate) struct List {
     )]
     limit: u32,
 
-    /// Part of the list to print, from 1
+    /// Page of the list, from 1
     #[arg(
         long,
         value_name = "N",
@@ -61,7 +61,7 @@ pub(crate) struct List {
     )]
     page: u32,
 
-    /// Continue a list, for programs: the `next` of the previous answer in JSON
+    /// Continue after this cursor, `next` of the previous JSON
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
 

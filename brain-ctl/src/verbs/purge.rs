@@ -24,7 +24,7 @@ pub(crate) struct Purge {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     version: Option<u32>,
 
-    /// Purge at once, without the 72 hours of `brain delete`
+    /// Purge at once, without the 72 hours in which a page can be restored
     #[arg(long)]
     now: bool,
 

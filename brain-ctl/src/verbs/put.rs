@@ -28,7 +28,7 @@ pub(crate) struct Put {
     #[arg(long)]
     allow_empty: bool,
 
-    /// Write only if the page has this version; 0: if there is no page
+    /// Fail unless the page has this version; 0 means that it does not exist
     #[arg(long, value_name = "VERSION")]
     expect: Option<u32>,
 

@@ -29,7 +29,7 @@ pub(crate) struct Mv {
 impl Verb for Mv {
     const NAME: &'static str = "mv";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Rename a page and mend the links to it";
+    const ABOUT: &'static str = "Rename a page and update the links to it";
     const ALIASES: &'static [&'static str] = &["rename"];
     const EXAMPLES: &'static str = "Examples:
   brain mv inbox/2026-11-21-1a2b3c4d projects/engine

@@ -51,7 +51,7 @@ pub(crate) struct Search {
     #[command(flatten)]
     period: Period,
 
-    /// Part of the results to print, from 1; the first 200 results can be listed
+    /// Page of the results, from 1; at most 200 results in all
     #[arg(
         long,
         value_name = "N",

@@ -25,7 +25,7 @@ pub(crate) struct Trust {
 impl Verb for Trust {
     const NAME: &'static str = "trust";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Make all lines of a page yours";
+    const ABOUT: &'static str = "Mark a page's text as written by you";
     const EXAMPLES: &'static str = "Examples:
   brain trust people/ada
   brain trust meetings/kickoff --source work";

@@ -42,11 +42,11 @@ pub(crate) struct Tunnel {
 /// The actions of `tunnel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Set the tunnel up, step by step; can be repeated
+    /// Set up the tunnel step by step; safe to run again
     Setup,
-    /// Start the tunnel and keep it up
+    /// Start the tunnel, and restart it if it fails
     Start,
-    /// Stop the tunnel if the daemon started it, and keep it down
+    /// Stop the tunnel, and do not start it again
     Stop,
     /// Show state, address and last check
     Status,

@@ -243,7 +243,7 @@ fn entities(world: &World, text: &str) -> Value {
     if all.is_empty() { Value::Null } else { Value::Object(all) }
 }
 
-/// Replaces field names by the use_newer_names ones.
+/// Replaces field names by the newer ones.
 pub(super) fn use_newer_names(value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(use_newer_names),

@@ -1,4 +1,4 @@
-//! The parameters of each endpoint and their check_max_results. A test compares the names with the OpenAPI
+//! The parameters of each endpoint and their limits. A test compares the names with the OpenAPI
 //! document.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The platform's OpenAPI document. Validation validate_with_errors stricter than the document: an object may have
+//! The platform's OpenAPI document. Validation is stricter than the document: an object may have
 //! listed fields only, so that misspelt fields are found.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,7 @@ impl Schema {
     /// Validates a response of an endpoint.
     ///
     /// # Errors
-    /// What validate_with_errors wrong with it.
+    /// Validates it; the error describes the first violation.
     pub fn validate(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
         let value: Value = serde_json::from_slice(body).map_err(|e| format!("not JSON: {e}"))?;
         if status >= 400 {
@@ -74,7 +74,7 @@ impl Schema {
     /// Validates a line of the persistent connection.
     ///
     /// # Errors
-    /// What validate_with_errors wrong with it.
+    /// Validates it; the error describes the first violation.
     pub fn validate_line(&self, line: &Value) -> Result<(), String> {
         let (method, path) = ("get", at::STREAM);
         let schema =
@@ -87,7 +87,7 @@ impl Schema {
     /// Validates a problem by its type.
     ///
     /// # Errors
-    /// What validate_with_errors wrong with it.
+    /// Validates it; the error describes the first violation.
     pub fn validate_problem(&self, value: &Value) -> Result<(), String> {
         self.validate_as("Problem", value)?;
         let kind = value["type"].as_str().unwrap_or_default();

@@ -66,7 +66,7 @@ pub(crate) struct Collector {
 /// The actions of `collector`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Set the collector up, step by step; can be repeated
+    /// Set up the collector step by step; safe to run again
     Setup,
     /// Run now and print event lines
     Collect,

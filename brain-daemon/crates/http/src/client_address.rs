@@ -20,11 +20,11 @@ pub(super) fn of_request(app: &AppState, request: &Request) -> IpAddr {
 /// Returns the address of the client that sent a request with these extensions and headers.
 ///
 /// Requests through the tunnel come from this machine. Their client is the last hop that the
-/// tunnel names; earlier hops are claims of the client. Without a public address there is no
+/// tunnel names; the client can forge earlier hops. Without a public address there is no
 /// tunnel, and a local program could forge the field, so it is ignored.
 pub(super) fn of_headers(app: &AppState, extensions: &Extensions, headers: &HeaderMap) -> IpAddr {
     let peer = extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| peer.ip());
-    // Clients without an address count as one.
+    // Clients without an address share one limit.
     let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into()).to_canonical();
     if app.side == Side::Public && peer.is_loopback() && app.brain.tunnel.public_address().is_some()
     {

@@ -24,7 +24,7 @@ pub(super) enum Effect {
     Edits,
 }
 
-/// A tool. Its value is the arguments of one call.
+/// The arguments of one tool call. The type describes the tool.
 pub(super) trait ToolCall: DeserializeOwned + JsonSchema {
     /// The name that models use.
     const NAME: &'static str;

@@ -1,7 +1,6 @@
-//! Folding: character classes, and the common form of different spellings.
+//! Folding: character classes, and text normalized for search (NFKD, lower case, no accents).
 //!
-//! The form uses compatibility forms and lower case without accents. Marks that are letters of
-//! their script stay.
+//! Marks that are letters of their script stay.
 
 use unicode_normalization::char::{compose, decompose_compatible, is_combining_mark};
 
@@ -60,8 +59,7 @@ fn is_dropped(c: char) -> bool {
         | '\u{FE20}'..='\u{FE2F}')
 }
 
-/// Appends the folded form of `c` to `out`, which has the folded characters before it in the same
-/// word.
+/// Appends the folded form of `c` to `out`. `out` must end with the folded start of the same word.
 pub(super) fn fold(c: char, out: &mut String) {
     if c.is_ascii() {
         out.push(c.to_ascii_lowercase());

@@ -242,8 +242,13 @@ impl Draft<'_> {
         kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
+        // The rows by tag and type have the sequence number, which changes.
+        self.remove_derived(source, slug, &record)?;
         record.version += 1;
         self.touch(source, slug, &mut record, None)?;
+        let derived = self.derived_of(id)?;
+        self.insert_derived(source, &record, &derived);
+        self.note_appearing(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         self.announce(id, Some(ChangedPage { source, slug, record, content, is_read: false }));

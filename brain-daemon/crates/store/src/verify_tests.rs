@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use brain_base::caller::Visibility;
+use brain_protocol::SourceId;
 use redb::{Database, ReadableTable};
 
 use super::backup_tests::{CONTINUE, options, rows, store};
 use super::tables as t;
+use super::tests::{open, page, put, slug};
 use super::*;
 
 /// Paths for crafted backups: each leads out of a source, or is not the file of its page.
@@ -268,4 +270,20 @@ fn wrong_rows_by_tag_and_type_are_found() {
             other => panic!("{n}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn a_page_that_keeps_another_save_as_a_version_keeps_its_tags_and_type() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    put(&store, "a", page("ours", &["t"], Some("b")), 1);
+    let (source, name) = (SourceId::default(), slug("a"));
+    let keep = move |draft: &mut Draft<'_>| {
+        let present = draft.page(&source, &name)?.unwrap();
+        draft.keep_version(&source, &name, present, page("theirs", &[], None), 2)
+    };
+    assert_eq!(store.write(keep).unwrap(), 1);
+    drop(store);
+    verify(&path, CONTINUE).unwrap();
 }

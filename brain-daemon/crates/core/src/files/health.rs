@@ -20,7 +20,7 @@ impl FileService {
         let (failing, kept) = (self.failing_files(), self.kept_saves());
         if let (None, [.., last]) = (&failing, kept.as_slice()) {
             let message = format!(
-                "{} saves of other programs came while brain wrote the same file, and are kept as \
+                "{} saves by other programs conflicted with a write by brain, and are stored as \
                  versions: the last one is version {} of {}",
                 kept.len(),
                 last.conflict.kept_version,
@@ -32,10 +32,9 @@ impl FileService {
             );
         }
         match failing {
-            Some(why) => warn(
-                format!("{waiting} files are not as the store says: {why}"),
-                "brain doctor --fix",
-            ),
+            Some(why) => {
+                warn(format!("{waiting} files differ from the store: {why}"), "brain doctor --fix")
+            }
             None => ok(format!("{waiting} files waiting")),
         }
     }
@@ -43,7 +42,7 @@ impl FileService {
     /// Returns the number of files to write: outbox rows without those that the next commit
     /// removes.
     pub(crate) fn waiting_files(&self, rows: u64) -> u64 {
-        // If the file of a page failed later, its finished row belongs to an earlier change.
+        // The row in `done` of a failing page is from an earlier change, so the page still waits.
         let failing = self.failing_ids();
         let done: HashSet<u64> = self
             .store

@@ -1,4 +1,5 @@
-//! Cross phase: asks the model about four crosses at a time, each once.
+//! Cross phase. A cross is one question to the model about a near and a distant page. At most
+//! four run at a time, each once.
 //!
 //! A failed cross is counted and skipped; an unavailable service ends the phase. Knows neither
 //! pages nor files.
@@ -32,7 +33,7 @@ pub(super) struct CrossPhase<'a> {
     pub(super) model: &'a dyn IdeaModel,
     /// Maximum number of ideas per cross.
     pub(super) each: usize,
-    /// Checks that the budget covers one more cross and judging all ideas after it.
+    /// Checks that the budget covers one more cross and the judging of all ideas so far.
     pub(super) check_budget: &'a (dyn Fn() -> Result<(), ModelError> + Sync),
     /// Returns whether the caller is still waiting.
     pub(super) should_continue: &'a (dyn Fn() -> bool + Sync),

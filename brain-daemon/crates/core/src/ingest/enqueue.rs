@@ -21,7 +21,7 @@ use brain_store::{Content, Draft, Hash, JobOptions, JobRecord, StoreError};
 
 /// The writer's decision about an item.
 enum Decision {
-    /// It was added as job `id`; `waiting` jobs wait.
+    /// It was added as job `id`; the queue now has `waiting` jobs.
     Queued { id: u64, waiting: u64 },
     /// It is a duplicate of job `id`.
     Duplicate { id: u64 },

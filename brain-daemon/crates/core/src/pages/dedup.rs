@@ -1,8 +1,7 @@
 //! Finds captures with the same content within 24 hours.
 //!
-//! A bounded LRU cache for each source, refilled from the store at start. An entry only names a
-//! page; the page itself decides whether a capture is a duplicate. So a forgotten or stale entry
-//! can cause a second page, but never lose one.
+//! A bounded LRU cache for each source, refilled from the store at start. A hit is
+//! compared with the stored page, so a missing or stale entry can only let a duplicate through.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;

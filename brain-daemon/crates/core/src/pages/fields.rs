@@ -17,7 +17,7 @@ impl PageService {
             if !request.add.is_empty() || !request.remove.is_empty() {
                 return Err(Fault::new(
                     FaultCode::Usage,
-                    "tags are added to and taken from one page",
+                    "--add and --remove need the slug of one page",
                 )
                 .hint("name it: `brain tags <slug> --add work`"));
             }

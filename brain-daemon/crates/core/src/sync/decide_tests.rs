@@ -106,7 +106,7 @@ fn later_changes_of_the_daemon_are_not_overwritten() {
     let newer = scene.put("a.md", "By the daemon.\n", true);
     let verdict = context.decide(&scene.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Changing), "{verdict:?}");
-    // Observed again, the file is its author's edit of an older page.
+    // After a new observation, the file counts as an edit of an older version.
     let context = scene.context_for(&file);
     let verdict = context.decide(&scene.reader(), &file).unwrap();
     assert!(matches!(verdict, Verdict::Write { .. }), "{verdict:?}");

@@ -51,8 +51,8 @@ pub(super) fn prepare(card: &ModelCard, prefix: &str, text: &str) -> String {
 }
 
 /// Returns the share of letters in known tokens, excluding letters spelled one by one or in parts.
-/// A model has no longer tokens for a script that it hardly saw. Single characters that are words
-/// or word parts (Han, kana, Hangul) count when they are one token. 1 for a text without letters.
+/// For scripts that are rare in its training data, a model has only tokens of single characters.
+/// Single characters that are words or word parts (Han, kana, Hangul) count when they are one token. 1 for a text without letters.
 pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
@@ -97,22 +97,22 @@ pub(super) fn tokens(
     let text = prepare(card, prefix, text);
     let refused = |_| EmbedError {
         kind: EmbedErrorKind::Text,
-        message: "the model's tokenizer cannot take a text apart".into(),
+        message: "the model's tokenizer cannot tokenize a text".into(),
         hint: None,
     };
     let ids = tokenizer.encode_fast(text, true).map_err(refused)?;
-    let most = known.map_or(i32::MAX, |known| i32::try_from(known).unwrap_or(i32::MAX));
+    let max_id = known.map_or(i32::MAX, |known| i32::try_from(known).unwrap_or(i32::MAX));
     let ids: Option<Vec<i32>> =
-        ids.get_ids().iter().map(|id| i32::try_from(*id).ok().filter(|id| *id < most)).collect();
+        ids.get_ids().iter().map(|id| i32::try_from(*id).ok().filter(|id| *id < max_id)).collect();
     match ids {
         Some(ids) if !ids.is_empty() => Ok(ids),
         Some(_) => Err(damaged(
             &card.tokenizer,
-            "makes no tokens of a text: it marks neither begin nor end",
+            "returned no tokens for a text, not even start and end tokens",
         )),
         None => Err(damaged(
             &card.tokenizer,
-            "has tokens that the model does not know: they do not belong together",
+            "does not match the model: it has token ids outside the model's vocabulary",
         )),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn page(page: &Page, link: impl Fn(&str) -> Option<String>) -> Respon
             @if page.trust == TrustLevel::Outside {
                 p class="notice" role="note" {
                     "This text came from outside: from the web, a message or a program. "
-                    "You did not write it; weigh what it says and where its links lead."
+                    "You did not write it. Check its claims and links before you rely on them."
                 }
             }
             dl {
@@ -47,7 +47,7 @@ fn changes_by_others(page: &Page) -> Markup {
             section dir="auto" aria-labelledby="others" {
                 h2 id="others" { "Lines by others" }
                 p {
-                    "Others changed these lines. Weigh what they say. "
+                    "Others changed these lines. Check them before you rely on them. "
                     code { "brain trust " (Text(page.slug.as_str())) }
                     " makes them yours."
                 }

@@ -91,7 +91,7 @@ fn plain(raw: &RawValue) -> Option<String> {
 
 /// Returns a list of texts and numbers, or the parts of one text with commas, as tags.
 fn tags(raw: &RawValue) -> Option<Vec<String>> {
-    // Longer than the limit even if every character is escaped.
+    // Over the limit in any encoding, so it is not parsed.
     if raw.get().len() > 16 * MAX_LIST {
         return None;
     }

@@ -17,8 +17,8 @@ pub(super) fn exchange(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()
     }
 }
 
-/// Exchanges two files on file systems without such a call. Meanwhile nothing is at `theirs`. A
-/// file that another program creates there stays, as if created afterwards.
+/// Exchanges two files on file systems without `RENAME_EXCHANGE`. For a moment nothing is at
+/// `theirs`. A file that another program creates there stays, as if created afterwards.
 fn exchange_in_steps(dir: &OwnedFd, ours: &str, theirs: &str) -> io::Result<()> {
     let aside = format!("{ours}.old");
     renameat(dir, theirs, dir, &aside)?;
