@@ -467,7 +467,7 @@ fn run_step(fixture: &Fixture, n: usize, (operation, page_number, claims): &Step
         (2, _) => drop(fixture.own_capture(&text)),
         (3, _) => fixture.ingest(&text, "https://x.example/item"),
         (4, _) => {
-            drop(fixture.capture_as(&ai_client(), &text, Origin::Agent(None), vec!["t".into()]))
+            drop(fixture.capture_as(&ai_client(), &text, Origin::Agent(None), vec!["t".into()]));
         }
         (5, Some(page)) => fixture.edit_file(&page, |text| format!("{text}edited {n}\n")),
         (6, Some(page)) => fixture.edit_file(&page, |_| text.clone()),

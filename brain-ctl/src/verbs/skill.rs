@@ -61,7 +61,6 @@ impl Verb for Skill {
     const GROUP: Group = Group::Service;
     const ABOUT: &'static str = "Print or install the skill for agents";
     const EXAMPLES: &'static str = "Examples:
-  brain skill
   brain skill install
   brain skill install --dir ~/.codex/skills
 

@@ -259,7 +259,7 @@ mod tests {
         for (requested, least) in [("read write", "read"), ("admin", "read"), ("read", "all")] {
             let scopes = Scopes::parse(requested).unwrap();
             let html = text(&Consent { scopes, ..request() }, false).await;
-            assert_eq!(html.matches(" checked").count(), 1, "{html}");
+            assert_eq!(html.matches(" checked>").count(), 1, "{html}");
             assert!(html.contains(&format!("value=\"{least}\" checked>")), "{html}");
         }
     }
