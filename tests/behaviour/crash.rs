@@ -571,8 +571,11 @@ impl Check {
     fn page(&mut self, slug: &Slug) -> Option<Page> {
         let page = PageRef { source: None, slug: slug.clone() };
         match self.client.ask(&Request::Get(Get { page, version: None })) {
-            Ok(Reply::Page(page)) => Some(page),
-            Err(fault) if fault.code == FaultCode::NotFound => None,
+            // A beginning of another page's slug opens that page.
+            Ok(Reply::Page(page)) => (page.slug == *slug).then_some(page),
+            Err(fault) if matches!(fault.code, FaultCode::NotFound | FaultCode::AmbiguousSlug) => {
+                None
+            }
             other => panic!("{slug}: {other:?}"),
         }
     }

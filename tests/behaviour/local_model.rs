@@ -414,7 +414,7 @@ fn weights_and_tokenizer_that_do_not_match_are_refused() {
     fs::write(dir.path().join("tokenizer.json"), tokenizer.to_string()).unwrap();
     let local = Local::new(dir.path().to_owned(), 1);
     let fault = local.embed(&["the boat".to_owned()], Purpose::Query, &|| true).unwrap_err();
-    assert!(fault.message.contains("do not belong together"), "{fault:?}");
+    assert!(fault.message.contains("does not match the model"), "{fault:?}");
 
     let dir = model(11);
     let mut tensors = tiny_model::weights(11);

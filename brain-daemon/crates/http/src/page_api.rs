@@ -47,7 +47,14 @@ struct PageDocument;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(PageDocument::openapi())
         .routes(routes!(search))
-        .route(PATH, get(read_page).post(append))
+        .route(PATH, get(read_page).post(append).fallback(other_method))
+}
+
+/// Refuses a method. `Allow` names those of the documented path, not of the route, which has both.
+async fn other_method(uri: Uri) -> Response {
+    let allow = if uri.path().ends_with(APPEND) { "POST" } else { "GET,HEAD" };
+    let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
+    (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
 }
 
 /// The form of an answer.
