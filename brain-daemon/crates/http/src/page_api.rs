@@ -258,6 +258,10 @@ async fn read_page(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, HttpError> {
+    // A page whose slug ends like this is read with `%2F`.
+    if request.uri().path().ends_with(APPEND) {
+        return Ok(other_method(request.uri().clone()).await);
+    }
     let caller = admit::<Get>(&app, &request)?;
     let given: PageParameters = query(request.uri())?;
     let format = format(given.format, request.headers());
