@@ -94,7 +94,7 @@ pub(crate) fn for_put(file: Option<&Path>) -> Result<Input, Fault> {
 /// secret.
 pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     let mut text = String::new();
-    let (result, place) = if path == Path::new("-") {
+    let (result, origin) = if path == Path::new("-") {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             output::notice(
@@ -111,7 +111,7 @@ pub(crate) fn secret(path: &Path, hint: &str) -> Result<Secret, Fault> {
     result.map_err(|e| fail::file("read", path, &e))?;
     let secret = text.trim();
     if secret.is_empty() || text.len() as u64 > MAX_SECRET || secret.contains(['\n', '\r']) {
-        let message = format!("{place} does not contain exactly one secret");
+        let message = format!("{origin} does not contain exactly one secret");
         return Err(Fault::new(FaultCode::InvalidRequest, message).hint(hint));
     }
     Ok(Secret::new(secret))

@@ -22,9 +22,9 @@ use std::{
 };
 
 use brain_protocol::{
-    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, LeftOut, Page,
-    Reply, Request, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus, decode,
-    encode, read_frame, write_frame,
+    Answer, Event, Fault, FaultCode, HELLO_LEN, Hello, ImportFailure, ImportReply, Page, Reply,
+    Request, SkippedFiles, Slug, SourceId, Stop, StopReply, TrustLevel, WriteReply, WriteStatus,
+    decode, encode, read_frame, write_frame,
 };
 
 /// The length of the fake daemon's page: more than the buffer of a pipe.
@@ -193,7 +193,7 @@ fn answers(request: Request) -> Vec<Answer> {
                     failed_total: 1,
                     warnings: Vec::new(),
                     took_ms: 12,
-                    left_out: LeftOut::default(),
+                    left_out: SkippedFiles::default(),
                 })),
             ];
         }

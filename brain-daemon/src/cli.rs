@@ -19,7 +19,8 @@ use brain_core as brain;
     name = "brain-daemon",
     version = VERSION,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  brain-daemon\n  BRAIN_HOME=~/new brain-daemon --restore brain.redb\n  brain-daemon --verify brain.redb\n  brain-daemon config show"
+    after_help = "Examples:\n  brain-daemon\n  BRAIN_HOME=~/new brain-daemon --restore \
+        brain.redb\n  brain-daemon --verify brain.redb\n  brain-daemon config show"
 )]
 struct Arguments {
     /// Make the store of an empty home from this backup, and end

@@ -136,7 +136,8 @@ async fn open(home: &Home, config: &Config) -> Result<Arc<Brain>, Fault> {
             opened = &mut opening => break opened,
             () = tokio::time::sleep(START_NOTICE_INTERVAL) => notify(&[
                 sd_notify::NotifyState::Status("opening the store"),
-                sd_notify::NotifyState::ExtendTimeoutUsec(3 * START_NOTICE_INTERVAL.as_micros() as u32),
+                sd_notify::NotifyState::ExtendTimeoutUsec(
+                    3 * START_NOTICE_INTERVAL.as_micros() as u32),
             ]),
         }
     };
@@ -222,8 +223,8 @@ fn with_owner_pid(fault: Fault, home: &Home, config: &Config) -> Fault {
         stream.read_exact(&mut bytes)?;
         Hello::from_bytes(&bytes).map_err(std::io::Error::other)
     };
-    // That process recorded its socket's path, which may differ from ours. A client of a socket that
-    // systemd passed in would reach this process.
+    // That process recorded its socket's path, which may differ from ours. A client of a socket
+    // that systemd passed in would reach this process.
     let recorded = std::fs::read_to_string(home.run().join("socket")).unwrap_or_default();
     let ours = config.socket(home);
     let paths = [ours.clone(), recorded.trim().into(), home.default_socket()];

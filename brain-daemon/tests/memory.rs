@@ -15,12 +15,12 @@ static MEMORY: PeakAlloc = PeakAlloc;
 
 /// The length of a text.
 const LENGTH: usize = 600_000;
-/// What a parser may take beyond ten times its text.
+/// Memory that a parser may use beyond ten times its text, in bytes.
 const FIXED: usize = 16_000_000;
 
 type Parser = (&'static str, fn(&str));
 
-/// What reads the body of a page.
+/// Parsers of the body of a page.
 const MARKDOWN: &[Parser] = &[
     ("links", |text| {
         page::for_each_link(
@@ -43,7 +43,7 @@ const MARKDOWN: &[Parser] = &[
 const HTML: &[Parser] = &[("html", |text| drop(page::payload(MediaType::Html, text.as_bytes())))];
 const JSON: &[Parser] = &[("json", |text| drop(page::payload(MediaType::Json, text.as_bytes())))];
 
-/// What `parse` takes at its peak, beyond what was there before.
+/// Returns the peak memory of `parse`, beyond the memory in use before.
 fn peak(parse: impl FnOnce()) -> usize {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -102,7 +102,7 @@ impl Random {
     }
 }
 
-/// How many units the search tries for each parser.
+/// Returns the number of units that the search tries for each parser.
 fn tries() -> usize {
     std::env::var("BRAIN_MEMORY_SEARCH").ok().and_then(|n| n.parse().ok()).unwrap_or(10)
 }

@@ -1,7 +1,9 @@
 //! Everything that is read out of a page's body.
 #![no_main]
 
-use brain_page::{body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE};
+use brain_page::{
+    body_tags, chunks, decode_text, derive_title, links, timeline, Frontmatter, MAX_TITLE,
+};
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 
@@ -23,5 +25,6 @@ fuzz_target!(|data: &[u8]| {
         end = chunk.end;
     }
     assert!(end == text.len() || text.trim().is_empty());
-    let _ = Slug::from_path(text).map(|slug| Slug::parse(slug.as_str()).expect("a slug from a path is a slug"));
+    let _ = Slug::from_path(text).map(|slug| Slug::parse(slug.as_str())
+        .expect("a slug from a path is a slug"));
 });

@@ -1,8 +1,11 @@
-//! Searches for units that make a parser take much memory when they are repeated. libFuzzer measures:
-//! `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100 -max_len=64`.
+//! Searches for units that make a parser take much memory when they are repeated. libFuzzer
+//! measures: `cargo +nightly fuzz run memory -- -rss_limit_mb=300 -malloc_limit_mb=100
+//! -max_len=64`.
 #![no_main]
 
-use brain_page::{body_tags, decode_text, headings, links, payload, timeline, windows, Frontmatter, MediaType};
+use brain_page::{
+    body_tags, decode_text, headings, links, payload, timeline, windows, Frontmatter, MediaType,
+};
 use brain_protocol::Slug;
 use libfuzzer_sys::fuzz_target;
 
@@ -19,7 +22,8 @@ fuzz_target!(|data: &[u8]| {
     match kind % 4 {
         0 => drop(payload(MediaType::Html, text.as_bytes())),
         1 => drop(payload(MediaType::Json, format!("{{{text}\"content\":\"x\"}}").as_bytes())),
-        2 => drop(links(&Slug::parse("a/b").expect("a slug"), &format!("[ {text}"), &Frontmatter::empty())),
+        2 => drop(links(&Slug::parse("a/b").expect("a slug"), &format!("[ {text}"),
+            &Frontmatter::empty())),
         _ => {
             let _ = (body_tags(&text), timeline(&text), headings(&text), windows("title", &text));
         }

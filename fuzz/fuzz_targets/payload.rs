@@ -15,8 +15,10 @@ fuzz_target!(|data: &[u8]| {
     let Ok(read) = payload(media_type, bytes) else { return };
     assert!(!read.document.body.trim().is_empty());
     assert!(read.document.body.len() <= 4 * bytes.len() + 8192);
-    assert_eq!(Document::parse(&read.document.render()).expect("a payload's document parses"), read.document);
+    assert_eq!(Document::parse(&read.document.render()).expect("a payload's document parses"),
+        read.document);
     for key in read.document.frontmatter.keys() {
-        assert!(["title", "type", "tags", "aliases", "date", "url", "received"].contains(&key), "{key}");
+        assert!(["title", "type", "tags", "aliases", "date", "url", "received"].contains(&key),
+            "{key}");
     }
 });

@@ -1,4 +1,5 @@
-//! Questions as people type them, asked of a small index: never an error, never a panic, snippets cut on characters.
+//! Questions as people type them, asked of a small index: never an error, never a panic, snippets
+//! cut on characters.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};
@@ -8,8 +9,10 @@ use brain_protocol::{Slug, SourceId};
 use libfuzzer_sys::fuzz_target;
 
 const BODIES: [&str; 4] = [
-    "The latency budget is 200 ms. Ann Lee's notes, v1.0.21 of 2024-01-02, say so; see ann@example.com.",
-    "Die Häuser am Fluß sind größer geworden, und die Kinder liefen schnell durch die Straßen der Stadt.",
+    "The latency budget is 200 ms. Ann Lee's notes, v1.0.21 of 2024-01-02, say so; see \
+        ann@example.com.",
+    "Die Häuser am Fluß sind größer geworden, und die Kinder liefen schnell durch die Straßen der \
+        Stadt.",
     "黑豹队的防守只丢了 308分，在联赛中排名第六，同时也以 24 次拦截领先国家橄榄球联盟。",
     "ทีมรับของแพนเธอร์สถอดใจที่คะแนน 308 ได้อันดับที่หกของลีก 読書メモ 한국어 문장",
 ];

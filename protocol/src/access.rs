@@ -102,6 +102,8 @@ pub struct AuditList {
     pub failed: bool,
     /// The maximum number of calls, newest first, 1 to 1000.
     pub limit: u32,
+    /// The number of calls before the first one of the reply.
+    pub skip: u32,
 }
 
 /// A client, without its secret.

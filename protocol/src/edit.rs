@@ -50,7 +50,7 @@ pub struct DiffReply {
     pub diff: String,
 }
 
-/// `brain mv`: gives a page another slug and mends the links to it.
+/// `brain mv`: gives a page another slug and updates the links to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
     /// The page.
@@ -59,7 +59,7 @@ pub struct Rename {
     pub to: Slug,
 }
 
-/// `brain merge`: appends a page to another one of its source, mends the links to it, and
+/// `brain merge`: appends a page to another one of its source, updates the links to it, and
 /// soft-deletes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Merge {
@@ -86,9 +86,9 @@ pub struct MoveReply {
     pub written: bool,
     /// The path of its file.
     pub path: String,
-    /// The other pages whose links were mended.
+    /// The other pages whose links were updated.
     pub pages: Vec<PageRef>,
-    /// Links that could not be mended: page and target as written.
+    /// Links that could not be updated: page and target as written.
     pub left: Vec<String>,
     /// The end of the time in which a merged page can be restored.
     pub recoverable_until: Option<String>,

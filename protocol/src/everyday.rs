@@ -33,6 +33,8 @@ pub struct Orphans {
     pub source: Option<SourceId>,
     /// The maximum number of pages, 1 to 1000.
     pub limit: u32,
+    /// The number of pages before the first one of the reply.
+    pub skip: u32,
 }
 
 /// `brain todos`: lists the tasks of pages, those of the last changed page first.
@@ -46,6 +48,8 @@ pub struct Todos {
     pub done: bool,
     /// The maximum number of tasks, 1 to 1000.
     pub limit: u32,
+    /// The number of tasks before the first one of the reply.
+    pub skip: u32,
 }
 
 /// Tasks of pages.

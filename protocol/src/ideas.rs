@@ -123,6 +123,10 @@ pub struct Idea {
     pub judge: Option<Judgement>,
     /// Whether it reaches the profile's threshold.
     pub passes: bool,
+    /// The source of its close page.
+    pub close_source_id: SourceId,
+    /// The source of its distant page.
+    pub far_source_id: SourceId,
 }
 
 /// The judgement of an idea.
@@ -160,6 +164,10 @@ pub struct IdeaPrompt {
     pub far_slug: Slug,
     /// The prompt.
     pub text: String,
+    /// The source of the close page.
+    pub close_source_id: SourceId,
+    /// The source of the distant page.
+    pub far_source_id: SourceId,
 }
 
 /// A page close to the question.

@@ -256,6 +256,8 @@ pub struct Timeline {
     pub until: Option<String>,
     /// The maximum number of entries, 1 to 1000.
     pub limit: u32,
+    /// The number of entries before the first one of the reply.
+    pub skip: u32,
 }
 
 /// Dated lines, newest first.

@@ -354,7 +354,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_slug_from_any_path_is_valid_and_stable(path in "\\PC{0,40}|[a-zA-Z./ \\\\%-]{0,40}|.{0,60}") {
+        fn a_slug_from_any_path_is_valid_and_stable(
+            path in "\\PC{0,40}|[a-zA-Z./ \\\\%-]{0,40}|.{0,60}") {
             if let Ok(slug) = Slug::from_path(&path) {
                 prop_assert_eq!(&Slug::parse(slug.as_str()).unwrap(), &slug);
                 prop_assert_eq!(&Slug::from_path(&format!("{slug}.md")).unwrap(), &slug);

@@ -178,18 +178,35 @@ pub struct SyncedSource {
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Files and directories that rules left out.
-    pub left_out: LeftOut,
+    pub left_out: SkippedFiles,
 }
 
 /// Files and directories that rules left out of a sync or an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct LeftOut {
+pub struct SkippedFiles {
     /// The number of markdown files.
     pub files: u64,
-    /// The number of directories; what is below them is not counted.
+    /// The number of directories, hidden ones included; those below them are not counted.
     pub directories: u64,
-    /// The first 20 paths; directories end with `/`.
+    /// The first [`Self::MAX_PATHS`] paths, relative to the source; directories end with `/`.
     pub paths: Vec<String>,
+}
+
+impl SkippedFiles {
+    /// Maximum number of paths.
+    pub const MAX_PATHS: usize = 20;
+
+    /// Counts a file or directory.
+    pub fn add(&mut self, path: String, is_dir: bool) {
+        if is_dir {
+            self.directories += 1;
+        } else {
+            self.files += 1;
+        }
+        if self.paths.len() < Self::MAX_PATHS {
+            self.paths.push(if is_dir { format!("{path}/") } else { path });
+        }
+    }
 }
 
 /// The result of `git pull`.

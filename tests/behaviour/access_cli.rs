@@ -22,7 +22,8 @@ fn post(home: &TestHome, path: &str, bearer: &str, body: &str) -> (u16, String) 
     let address = home.json(["status"])["http_local"].as_str().unwrap().to_owned();
     let mut stream = TcpStream::connect(&address).unwrap();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {bearer}\r\ncontent-type: text/plain\r\n\
+        "POST {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer \
+         {bearer}\r\ncontent-type: text/plain\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
@@ -207,13 +208,13 @@ fn ingested_items_appear_in_queue_status_and_audit() {
     assert_eq!(status, 202, "{answer}");
     let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
     let job = answer["job_id"].as_str().unwrap();
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let shown = loop {
         let shown = home.json(["jobs", "show", job]);
         if shown["status"] == "stored" {
             break shown;
         }
-        assert!(std::time::Instant::now() < patience, "{shown}");
+        assert!(std::time::Instant::now() < deadline, "{shown}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
     let slug = shown["slug"].as_str().unwrap();
@@ -241,13 +242,13 @@ fn ingested_items_appear_in_queue_status_and_audit() {
     assert!(status.contains("stored in the last day"), "{status}");
 
     assert_eq!(post(&home, "/ingest", "brain_pt_nonsense", "x").0, 401);
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
     let failed = loop {
         let failed = home.json(["audit", "--failed"]);
         if failed["calls"].as_array().is_some_and(|calls| !calls.is_empty()) {
             break failed;
         }
-        assert!(std::time::Instant::now() < patience, "{failed}");
+        assert!(std::time::Instant::now() < deadline, "{failed}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
     assert_eq!(

@@ -71,6 +71,12 @@ fn every_printed_name_opens_its_page() {
     assert!(timeline.contains("work:people/carol"), "{timeline}");
     let written = home.brain_with(["put", "work:new", "-q"], b"x\n").expect(0).stdout;
     assert_eq!(written, "work:new\n");
+    assert_eq!(home.brain(["mv", "work:new", "newer", "-q"]).expect(0).stdout, "work:newer\n");
+    let moved = home.brain(["mv", "work:newer", "newest"]).expect(0).stdout;
+    assert!(moved.starts_with("renamed work:newer to work:newest\n"), "{moved}");
+    // Without a language model, the prompts of the ideas are printed.
+    let ideas = home.brain(["brainstorm", "zebra bob", "--no-save", "--yes"]).expect(0).stdout;
+    assert!(ideas.contains("work:people/bob"), "{ideas}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use brain_tests::PATIENCE;
+use brain_tests::TEST_TIMEOUT;
 use serde_json::{Value, json};
 
 use crate::web::{CALLBACK, HttpRequest, Site, text};
@@ -75,7 +75,8 @@ fn the_granted_scope_equals_the_requested_scope() {
         (json!({ "name": "a\nb", "scope": "read" }), "invalid_request", "name"),
         (json!({ "name": ["c"], "scope": "read" }), "invalid_request", "\"name\""),
         (
-            json!({ "name": "c", "scope": "read", "grant_types": ["authorization_code"], "redirect_uris": ["http://a.example/"] }),
+            json!({ "name": "c", "scope": "read", "grant_types": ["authorization_code"],
+                "redirect_uris": ["http://a.example/"] }),
             "invalid_request",
             "redirect",
         ),
@@ -92,7 +93,8 @@ fn the_granted_scope_equals_the_requested_scope() {
 fn absent_fields_may_be_null() {
     let site = Site::new();
     let client = site.register(&json!({
-        "name": "c", "scope": "read", "scopes": null, "sources": null, "grant_types": null, "redirect_uris": null,
+        "name": "c", "scope": "read", "scopes": null, "sources": null, "grant_types": null,
+        "redirect_uris": null,
         "token_ttl": null, "public": null,
     }));
     assert_eq!(client["grant_types"], json!(["client_credentials"]));
@@ -280,13 +282,13 @@ fn queue_and_status_are_readable() {
     );
     assert_eq!(site.write_status(&text(&made.expect(201).json(), "token")), 202);
     let get = |path: &str| site.local(&HttpRequest::get(path).bearer(&site.admin));
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let job = loop {
         let job = get("/admin/api/jobs?limit=10").expect(200).json()["jobs"][0].clone();
         if job["status"] == "stored" {
             break job;
         }
-        assert!(Instant::now() < patience, "{job}");
+        assert!(Instant::now() < deadline, "{job}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     };
     let id = text(&job, "job_id");
@@ -330,13 +332,13 @@ fn the_audit_lists_calls_without_their_content() {
         site.local(&HttpRequest::get(&format!("/admin/api/audit{query}")).bearer(&site.admin))
             .expect(200)
     };
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let record = loop {
         let record = get("");
         if record.body.contains("POST /admin/login") {
             break record;
         }
-        assert!(Instant::now() < patience, "{record:?}");
+        assert!(Instant::now() < deadline, "{record:?}");
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
     let calls = record.json()["calls"].as_array().unwrap().clone();

@@ -115,6 +115,42 @@ fn page_and_protocol_do_no_io() {
     }
 }
 
+/// Features on top of the operations on pages: module and service. `open.rs` gives them what they
+/// depend on, and `lib.rs` holds them.
+const FEATURES: [(&str, &str); 6] = [
+    ("ask", "AskService"),
+    ("ideas", "IdeaService"),
+    ("collector", "CollectorService"),
+    ("connect", "ConnectService"),
+    ("tunnel", "TunnelService"),
+    ("voice", "VoiceService"),
+];
+
+#[test]
+fn features_of_core_do_not_name_each_other() {
+    let core = root().join("brain-daemon/crates/core/src");
+    let mut own_files = 0;
+    for path in files(&core) {
+        let file_path = path.strip_prefix(&core).unwrap().to_string_lossy().into_owned();
+        if file_path == "open.rs" || file_path == "lib.rs" {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (module, service) in FEATURES {
+            if file_path == format!("{module}.rs") || file_path.starts_with(&format!("{module}/")) {
+                own_files += 1;
+                continue;
+            }
+            assert!(!text.contains(service), "core/src/{file_path} names {service}");
+            assert!(
+                !text.contains(&format!("crate::{module}::")),
+                "core/src/{file_path} uses {module}"
+            );
+        }
+    }
+    assert!(own_files >= FEATURES.len(), "a feature has no file");
+}
+
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use brain_tests::PATIENCE;
+use brain_tests::TEST_TIMEOUT;
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
 use serde_json::Value;
 
@@ -203,7 +203,7 @@ fn a_disconnecting_client_cancels_the_question() {
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
         assert!(Instant::now() < until, "nobody asks");
         std::thread::sleep(Duration::from_millis(10));

@@ -66,11 +66,13 @@ pub(crate) fn set(home: &mut TestHome, key: &str, value: &str) {
 pub(crate) fn fill(home: &TestHome) {
     home.put(
         "people/ada",
-        "---\ntitle: Ada Lovelace\n---\n# Work\n\nAda wrote the first program for the analytical engine.\n",
+        "---\ntitle: Ada Lovelace\n---\n# Work\n\nAda wrote the first program for the analytical \
+            engine.\n",
     );
     home.put(
         "people/babbage",
-        "---\ntitle: Charles Babbage\n---\nBabbage drew the analytical engine and never built it.\n",
+        "---\ntitle: Charles Babbage\n---\nBabbage drew the analytical engine and never built \
+            it.\n",
     );
     home.put("food/soup", "Leek and potato.\n");
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use brain_protocol::{Origin, PageRef, Put, Reply, Request, Slug};
-use brain_tests::{Client, PATIENCE, Run, TestHome, run, slugs};
+use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, run, slugs};
 use redb::{Database, TableDefinition};
 
 /// Writers that run until they are stopped: writer `w` puts `w<w>/p<n>` and then `w<w>/count` with
@@ -265,24 +265,24 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "x\n");
-    let place = home.outside();
-    let file = place.join("there");
+    let outside = home.outside();
+    let file = outside.join("there");
     fs::write(&file, "somebody's").unwrap();
-    std::os::unix::fs::symlink(place.join("nowhere"), place.join("link")).unwrap();
-    fs::create_dir(place.join("dir")).unwrap();
+    std::os::unix::fs::symlink(outside.join("nowhere"), outside.join("link")).unwrap();
+    fs::create_dir(outside.join("dir")).unwrap();
     let own = home.path().join("brain.redb");
-    for path in [&file, &place.join("link"), &place.join("dir"), &own] {
+    for path in [&file, &outside.join("link"), &outside.join("dir"), &own] {
         let error = home.fault(["backup", path.to_str().unwrap()], 1);
         assert_eq!(error["code"], "conflict", "{error}");
         assert!(error["message"].as_str().unwrap().contains(path.to_str().unwrap()), "{error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "somebody's");
-    assert!(!place.join("nowhere").exists());
-    let error = home.fault(["backup", place.join("no/dir.redb").to_str().unwrap()], 1);
+    assert!(!outside.join("nowhere").exists());
+    let error = home.fault(["backup", outside.join("no/dir.redb").to_str().unwrap()], 1);
     assert!(error["hint"].as_str().unwrap().starts_with("mkdir -p "), "{error}");
-    assert_eq!(names(&place), ["dir", "link", "there"]);
+    assert_eq!(names(&outside), ["dir", "link", "there"]);
     // Two concurrent backups to one path: one is written completely, the other fails.
-    let target = place.join("both.redb");
+    let target = outside.join("both.redb");
     let outcomes: Vec<i32> = std::thread::scope(|scope| {
         let both: Vec<_> = (0..2)
             .map(|_| scope.spawn(|| home.brain(["backup", target.to_str().unwrap()]).code))
@@ -294,32 +294,32 @@ fn an_existing_file_is_never_overwritten_by_a_backup() {
         "{outcomes:?}"
     );
     home.json(["backup", "verify", target.to_str().unwrap()]);
-    assert_eq!(names(&place), ["both.redb", "dir", "link", "there"]);
+    assert_eq!(names(&outside), ["both.redb", "dir", "link", "there"]);
     // A relative path is relative to the client.
     let mut command = home.command("brain");
-    command.args(["backup", "here.redb", "-q"]).current_dir(&place);
+    command.args(["backup", "here.redb", "-q"]).current_dir(&outside);
     assert_eq!(
         run(command, b"").expect(0).stdout,
-        format!("{}\n", place.join("here.redb").display())
+        format!("{}\n", outside.join("here.redb").display())
     );
 }
 
 #[test]
 fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     let mut home = TestHome::new();
-    let place = home.outside().join("disk");
-    if !home.mount(&place, "size=300k") {
+    let disk = home.outside().join("disk");
+    if !home.mount(&disk, "size=300k") {
         return;
     }
     let _daemon = home.daemon();
     for n in 0..20 {
         home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
     }
-    let file = place.join("a.redb");
+    let file = disk.join("a.redb");
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     assert!(error["message"].as_str().unwrap().contains(file.to_str().unwrap()), "{error}");
-    assert_eq!(names(&place), Vec::<String>::new());
+    assert_eq!(names(&disk), Vec::<String>::new());
     assert_eq!(
         home.put("p/0", "writing goes on\n")["status"],
         "updated",
@@ -329,11 +329,11 @@ fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
     let good = home.outside().join("good.redb");
     home.json(["backup", good.to_str().unwrap()]);
     let mut command = home.command("brain-daemon");
-    command.args(["--json", "--restore"]).arg(&good).env("BRAIN_HOME", place.join("home"));
+    command.args(["--json", "--restore"]).arg(&good).env("BRAIN_HOME", disk.join("home"));
     let refused = run(command, b"").expect(1).json();
     assert_eq!(refused["error"]["code"], "disk_full", "{refused}");
     let left: Vec<_> =
-        names(&place.join("home")).into_iter().filter(|name| name.contains("redb")).collect();
+        names(&disk.join("home")).into_iter().filter(|name| name.contains("redb")).collect();
     assert_eq!(left, Vec::<String>::new());
     home.remount("ro");
     let error = home.fault(["backup", file.to_str().unwrap()], 1);
@@ -344,20 +344,20 @@ fn backups_to_full_or_read_only_disks_fail_without_leftovers() {
 #[test]
 fn killing_the_daemon_leaves_no_partial_backup() {
     let home = TestHome::new();
-    let place = home.outside().join("backups");
-    fs::create_dir_all(&place).unwrap();
+    let backups = home.outside().join("backups");
+    fs::create_dir_all(&backups).unwrap();
     let first = home.daemon();
     for n in 0..60 {
         home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
     }
     let began = std::time::Instant::now();
-    home.json(["backup", place.join("whole.redb").to_str().unwrap()]);
+    home.json(["backup", backups.join("whole.redb").to_str().unwrap()]);
     let usual = began.elapsed();
     first.kill();
     let mut killed_in_time = 0;
     for round in 0_u32..8 {
         let daemon = home.daemon();
-        let target = place.join(format!("{round}.redb"));
+        let target = backups.join(format!("{round}.redb"));
         std::thread::scope(|scope| {
             let asked =
                 scope.spawn(|| home.brain(["--no-start", "backup", target.to_str().unwrap()]).code);
@@ -371,7 +371,7 @@ fn killing_the_daemon_leaves_no_partial_backup() {
         } else {
             home.json(["backup", target.to_str().unwrap()]);
         }
-        let left: Vec<_> = names(&place)
+        let left: Vec<_> = names(&backups)
             .into_iter()
             .filter(|name| name.starts_with(&format!(".{round}")))
             .collect();
@@ -391,15 +391,15 @@ fn the_daemon_makes_scheduled_backups() {
     .unwrap();
     let _daemon = home.daemon();
     home.put("a", "walrus\n");
-    let place = home.path().join("kept");
+    let kept = home.path().join("kept");
     // If another job occupies the first minute, the backup is made in a later one.
-    let patience = std::time::Instant::now() + 2 * PATIENCE;
+    let deadline = std::time::Instant::now() + 2 * TEST_TIMEOUT;
     let made = loop {
-        let found = names_if_there(&place).into_iter().find(|name| !name.starts_with('.'));
+        let found = names_if_there(&kept).into_iter().find(|name| !name.starts_with('.'));
         if let Some(name) = found {
-            break place.join(name);
+            break kept.join(name);
         }
-        assert!(std::time::Instant::now() < patience, "no backup is made: {}", home.log());
+        assert!(std::time::Instant::now() < deadline, "no backup is made: {}", home.log());
         std::thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(home.json(["backup", "verify", made.to_str().unwrap()])["pages"], 1);

@@ -22,9 +22,11 @@ fn blocks(text: &str) -> usize {
 fn frontmatter_keeps_its_order_and_comments() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let text = "---\n# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  deep: true\n---\n\nThe body.\n";
+    let text = "---\n# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, \
+        y]\nnested:\n  deep: true\n---\n\nThe body.\n";
     let file = file_of(&captured(&home, text, &[]));
-    let kept = "# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  deep: true\n";
+    let kept = "# who wrote this\nauthor: Ada   # a comment\nzeta: 1\nalpha: [x, y]\nnested:\n  \
+        deep: true\n";
     assert!(file.contains(kept), "{file}");
     assert_eq!(blocks(&file), 2, "one block: {file}");
     assert!(file.ends_with("---\n\nThe body.\n"), "{file}");
@@ -142,7 +144,8 @@ fn crlf_bom_empty_block_and_rules_in_the_body_are_handled() {
 fn unicode_is_stored_unchanged() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let text = "👩‍👩‍👧‍👦 naïve cafe\u{301} 日本語 ไทย العربية \u{1F1E9}\u{1F1EA} \u{200D} z̴͉̊a̷\n\tend  ";
+    let text = "👩‍👩‍👧‍👦 naïve cafe\u{301} 日本語 ไทย العربية \u{1F1E9}\u{1F1EA} \u{200D} \
+        z̴͉̊a̷\n\tend  ";
     let page = captured(&home, text, &[]);
     assert_eq!(home.get(page["slug"].as_str().unwrap())["body"], text);
     assert!(file_of(&page).ends_with(text));

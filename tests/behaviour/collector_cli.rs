@@ -1,5 +1,7 @@
 //! `brain collector …` with the real programs and a fake platform on loopback.
 
+mod setup;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use brain_tests::platform::{
     APP_TOKEN, Fault, Platform, PlatformServer, Time, USER_TOKEN, endpoint,
 };
-use brain_tests::{PATIENCE, Run, TestHome, run};
+use brain_tests::{Run, TEST_TIMEOUT, TestHome, run};
 use serde_json::{Value, json};
 
 use crate::terminal::on_a_terminal;
@@ -93,165 +95,6 @@ fn steps(report: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the message and the hint of the last step, at which the setup stopped.
-fn stuck<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
-    assert_eq!(report["status"], "failed", "{report:#}");
-    let last = report["steps"].as_array().unwrap().last().unwrap();
-    assert_eq!(
-        (last["name"].as_str(), last["status"].as_str()),
-        (Some(at), Some("failed")),
-        "{report:#}"
-    );
-    (last["message"].as_str().unwrap(), last["hint"].as_str().unwrap())
-}
-
-const STEPS: [&str; 7] =
-    ["token", "user", "directories", "collect", "enrichment", "schedule", "heartbeat"];
-
-#[test]
-fn setup_has_seven_steps_and_can_be_repeated() {
-    let fixture = Fixture::new("searches = [\"latency\"]");
-    let _daemon = fixture.home.daemon();
-    let first = fixture.setup(APP_TOKEN, &["--handle", "@Ada"]).expect(0);
-    let report = first.json();
-    assert_eq!(steps(&report), STEPS.map(|name| format!("{name} passed")), "{report:#}");
-    assert_eq!((&report["status"], &report["user_id"]), (&json!("passed"), &json!(fixture.ada)));
-    let seen = report["steps"][0]["message"].as_str().unwrap();
-    assert!(seen.contains("lookup of @Ada was the check"), "{seen}");
-    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
-    for dir in ["tweets/mentions", "tweets/searches", "deletions", "engagement"] {
-        assert!(fixture.home.path().join("collector/data").join(dir).is_dir(), "{dir}");
-    }
-    let beats = fixture.heartbeats();
-    let events: Vec<&Value> = beats.iter().map(|beat| &beat["event"]).collect();
-    assert_eq!(events, ["collect", "setup_complete"], "{beats:#?}");
-    assert_eq!(beats[1]["source_version"], "0.8.1");
-    assert_eq!(
-        (&beats[1]["status"], &beats[1]["details"]),
-        (&json!("ok"), &json!({ "user_id": fixture.ada }))
-    );
-
-    // Everything is stored now, so the second setup needs no input.
-    let second = fixture.home.brain(["collector", "setup"]).expect(0);
-    for name in STEPS {
-        assert!(
-            second.stdout.lines().any(|line| line.starts_with(&format!("ok   {name} "))),
-            "{}",
-            second.stdout
-        );
-    }
-    assert!(second.stdout.ends_with("\npassed: the collector is set up\n"), "{}", second.stdout);
-    assert_eq!(fixture.home.brain(["collector", "setup", "--quiet"]).expect(0).stdout, "passed\n");
-    fixture.assert_no_token(&[&first.stdout, &first.stderr, &second.stdout]);
-}
-
-#[test]
-fn only_accepted_tokens_are_stored() {
-    use std::os::unix::fs::PermissionsExt;
-    let fixture = Fixture::ready("");
-    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), APP_TOKEN);
-    assert_eq!(fs::metadata(fixture.token_file()).unwrap().permissions().mode() & 0o777, 0o600);
-    let wrong = fixture.setup("AAAAwrong-token", &[]).expect(1);
-    let report = wrong.json();
-    let (message, hint) = stuck(&report, "token");
-    assert!(
-        message.contains("does not take the token") && hint.contains("--token-file FILE"),
-        "{report:#}"
-    );
-    assert!(!wrong.stdout.contains("AAAAwrong") && !fixture.home.log().contains("AAAAwrong"));
-    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), APP_TOKEN);
-    fixture.home.brain(["collector", "collect"]).expect(0);
-    // A user token identifies its account.
-    let report = fixture.setup(USER_TOKEN, &[]).expect(0).json();
-    assert!(
-        report["steps"][0]["message"].as_str().unwrap().contains("acts for @ada"),
-        "{report:#}"
-    );
-    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
-    // If the platform does not answer, the stored token is kept.
-    fixture.platform.fault(endpoint::ME, Fault::Server(503), 1);
-    stuck(&fixture.setup(APP_TOKEN, &[]).expect(1).json(), "token");
-    assert_eq!(fs::read_to_string(fixture.token_file()).unwrap().trim(), USER_TOKEN);
-}
-
-#[test]
-fn setup_reports_which_token_is_used() {
-    let mut fixture = Fixture::new("");
-    fixture.home.env.push(("BRAIN_PLATFORM_BEARER_TOKEN".into(), "AAAA-of-the-variable".into()));
-    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
-    assert_eq!(report["steps"][0]["status"], "warned");
-    assert!(
-        report["steps"][0]["hint"].as_str().unwrap().contains("BRAIN_PLATFORM_BEARER_TOKEN"),
-        "{report:#}"
-    );
-    assert!(!report.to_string().contains("AAAA-of"));
-}
-
-#[test]
-fn setup_reports_missing_and_wrong_settings() {
-    let fixture = Fixture::new("");
-    let stopped = |more: &[&str]| {
-        fixture.home.brain(["--json", "collector", "setup"].iter().chain(more)).expect(1).json()
-    };
-    let report = stopped(&["--handle", "ada"]);
-    let (message, hint) = stuck(&report, "token");
-    for place in [
-        "$BRAIN_PLATFORM_BEARER_TOKEN",
-        "collector.token_file",
-        "secrets/platform-bearer-token",
-        "credential",
-    ] {
-        assert!(message.contains(place), "{place}: {message}");
-    }
-    assert!(hint.contains("brain collector setup --token-file FILE"), "{hint}");
-
-    let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
-    assert!(stuck(&report, "token").1.contains("--handle NAME"), "{report:#}");
-    assert!(!fixture.token_file().exists(), "nobody knows yet whether it is good");
-    let report = fixture.setup(APP_TOKEN, &["--handle", "nobody"]).expect(1).json();
-    assert!(stuck(&report, "user").0.contains("@nobody"), "{report:#}");
-
-    assert_eq!(
-        fixture.home.fault(["collector", "setup", "--handle", "no/slash"], 2)["code"],
-        "usage"
-    );
-    fixture.home.fault(["collector", "setup", "--token-file", "/no/such"], 1);
-    assert_eq!(
-        fixture.home.fault_with(["collector", "setup", "--token-file", "-"], b" \n", 2)["code"],
-        "invalid_request"
-    );
-    // There is no option for a token, because every user of the machine can read command lines.
-    fixture.home.fault(["collector", "setup", "--token", "x"], 2);
-    fixture.home.fault(["collector", "setup", "x"], 2);
-}
-
-#[test]
-fn setup_diagnoses_accounts_without_visible_posts() {
-    let fixture = Fixture::new("");
-    fixture.platform.change_account(&fixture.ada, |account| account.protected = true);
-    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
-    let (message, hint) = stuck(&report, "collect");
-    assert!(message.contains("no posts of the own timeline"), "{message}");
-    for cause in [fixture.ada.as_str(), "numeric id", "token valid", "protected"] {
-        assert!(hint.contains(cause), "{cause}: {hint}");
-    }
-    assert!(fixture.heartbeats().iter().all(|beat| beat["event"] == "collect"));
-    // After the account is repaired, setup succeeds.
-    fixture.platform.change_account(&fixture.ada, |account| account.protected = false);
-    fixture.home.brain(["collector", "setup"]).expect(0);
-}
-
-#[test]
-fn configuration_and_command_must_name_one_account() {
-    let fixture = Fixture::new("handle = \"eve\"");
-    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(1).json();
-    assert!(stuck(&report, "user").1.contains("collector.handle"), "{report:#}");
-    let fixture = Fixture::new("handle = \"ada\"\nuser_id = \"17\"");
-    let report = fixture.setup(APP_TOKEN, &[]).expect(1).json();
-    let (message, _) = stuck(&report, "user");
-    assert!(message.contains(&fixture.ada) && message.contains("17"), "{message}");
-}
-
 #[test]
 fn collect_prints_only_event_lines() {
     let fixture = Fixture::ready("");
@@ -291,9 +134,9 @@ fn the_daemon_prints_the_lines_of_every_run() {
     let mut command = fixture.home.command("brain-daemon");
     let mut daemon =
         command.stdout(fs::File::create(&out).unwrap()).stderr(Stdio::null()).spawn().unwrap();
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while fixture.home.connect().is_none() {
-        assert!(Instant::now() < patience, "the daemon does not answer");
+        assert!(Instant::now() < deadline, "the daemon does not answer");
         std::thread::sleep(Duration::from_millis(2));
     }
     let printed = fixture.home.brain(["collector", "collect"]).expect(0).stdout;
@@ -376,29 +219,13 @@ fn runs_fail_if_the_platform_is_unreachable() {
 }
 
 #[test]
-fn setup_continues_if_the_platform_rejects_expansions() {
-    let fixture = Fixture::new("");
-    fixture.platform.fault(endpoint::TIMELINE, Fault::BadRequest, 1);
-    let report = fixture.setup(APP_TOKEN, &["--handle", "ada"]).expect(0).json();
-    let step =
-        report["steps"].as_array().unwrap().iter().find(|step| step["name"] == "collect").unwrap();
-    assert_eq!(step["status"], "warned", "{step}");
-    let hint = step["hint"].as_str().unwrap();
-    assert!(
-        hint.contains("`expansions`") && hint.contains("collector.authors = \"ids\""),
-        "{hint}"
-    );
-    assert_eq!(fs::read_dir(fixture.own()).unwrap().count(), 2);
-}
-
-#[test]
 fn status_shows_a_stored_token_at_once() {
     let fixture = Fixture::new("stream = true");
     let _daemon = fixture.home.daemon();
     let stream = || fixture.home.json(["collector", "status"])["stream"].clone();
-    let patience = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     while stream()["state"] != "off" {
-        assert!(Instant::now() < patience, "{}", stream());
+        assert!(Instant::now() < deadline, "{}", stream());
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(stream()["message"].as_str().unwrap().contains("no bearer token"), "{}", stream());
@@ -589,7 +416,7 @@ fn runs_never_overlap_and_survive_their_client() {
     let mut rest = String::new();
     lines.read_to_string(&mut rest).unwrap();
     assert!(!rest.contains("RUN_COMPLETE"), "{rest}");
-    let patience = Instant::now() + Duration::from_secs(30);
+    let deadline = Instant::now() + Duration::from_secs(30);
     loop {
         let status = fixture.home.json(["collector", "status"]);
         if status["last_run"]["finished_at"] != before.as_str() {
@@ -599,7 +426,7 @@ fn runs_never_overlap_and_survive_their_client() {
             );
             break;
         }
-        assert!(Instant::now() < patience, "the run did not go on");
+        assert!(Instant::now() < deadline, "the run did not go on");
         std::thread::sleep(Duration::from_millis(50));
     }
 }

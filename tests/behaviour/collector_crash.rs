@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use brain_collector::is_velocity_alert;
 use brain_protocol::{CollectorCollect, Reply, Request, encode, write_frame};
 use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, endpoint};
-use brain_tests::{PATIENCE, TestHome};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 use serde_json::{Value, json};
 
 use crate::collector_world::files;
@@ -143,9 +143,9 @@ impl World {
         let mut command = self.home.command("brain-daemon");
         command.stdin(Stdio::null()).stdout(open("lines")).stderr(open("log"));
         let daemon = command.spawn().unwrap();
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.home.connect().is_none() {
-            assert!(Instant::now() < patience, "the daemon does not answer");
+            assert!(Instant::now() < deadline, "the daemon does not answer");
             std::thread::sleep(Duration::from_millis(2));
         }
         daemon

@@ -255,8 +255,8 @@ fn limited_callers_are_rejected() {
 
 /// Stores posts in a home with a running daemon.
 fn fill(home: &TestHome, count: u64, text: &str) {
-    let place = home.path().join("collector");
-    let (data, journal) = (Data::new(&place), Journal::new(&place));
+    let root = home.path().join("collector");
+    let (data, journal) = (Data::new(&root), Journal::new(&root));
     data.prepare().unwrap();
     let now = brain_base::clock::Clock::now(&brain_base::clock::SystemClock);
     for id in 1..=count {

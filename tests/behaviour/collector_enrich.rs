@@ -10,9 +10,10 @@ use brain_protocol::{
 };
 use serde_json::{Value, json};
 
-use crate::collector_fixture::{ANN, BOB, DAY, EVE, Fixture, Who, named, post, tagged};
+use crate::collector_fixture::{ANN, Author, BOB, DAY, EVE, Fixture, named, post, tagged};
 
-const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
+const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows \
+    compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
 
 fn lines(enriched: &CollectorEnrichReply) -> Vec<&str> {
     enriched.pages.iter().flat_map(|page| page.lines.iter().map(String::as_str)).collect()
@@ -117,9 +118,8 @@ fn deletions_are_noted_on_the_authors_page() {
         lines(&enriched).into_iter().filter(|line| line.contains("Deleted")).collect();
     assert_eq!(
         deleted,
-        [
-            "- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected 2026-11-21]"
-        ]
+        ["- 2026-11-21 | Deleted tweet: Words no 1 of mine [Source: X deletion, detected \
+                2026-11-21]"]
     );
     assert!(!fixture.page("people/ann-lee").body.contains("no 3"), "it was redacted");
     assert_eq!(lines(&fixture.enrich()), Vec::<&str>::new());
@@ -140,7 +140,8 @@ fn recurring_topics_are_noted_once_a_week() {
     fixture.put("people/ann-lee", PAGE);
     let note = |count: u32, first: &str, last: &str| {
         format!(
-            "- Posts about Rust again and again: {count} posts from {first} to {last} [Source: X, @ann_lee]"
+            "- Posts about Rust again and again: {count} posts from {first} to {last} [Source: X, \
+                @ann_lee]"
         )
     };
     for id in 1..=2 {
@@ -185,8 +186,8 @@ fn recurring_topics_are_noted_once_a_week() {
 #[test]
 fn only_notable_accounts_get_a_page() {
     let fixture = Fixture::new();
-    let verified: Who = ("44", "kim", "Kim Roe", 5, true);
-    let quiet: Who = ("55", "quiet", "Quiet Star", 2_000_000, true);
+    let verified: Author = ("44", "kim", "Kim Roe", 5, true);
+    let quiet: Author = ("55", "quiet", "Quiet Star", 2_000_000, true);
     for n in 0..3_u32 {
         let id = u64::from(n);
         fixture.collect_written(
@@ -216,7 +217,8 @@ fn only_notable_accounts_get_a_page() {
     assert_eq!(
         page.body,
         "Known from X, as [@bobray](https://x.com/bobray).\n\n## Patterns\n\n\
-- Posts about AI again and again: 3 posts from 2026-11-20 to 2026-11-20 [Source: X, @bobray]\n\n## Timeline\n\n\
+- Posts about AI again and again: 3 posts from 2026-11-20 to 2026-11-20 [Source: X, @bobray]\n\n## \
+Timeline\n\n\
 - 2026-11-20 | Tweeted about AI [Source: X, @bobray, 2026-11-20]\n"
     );
     assert_eq!(page.source_kind.as_deref(), Some("collector"));
@@ -258,9 +260,11 @@ fn pages_of_other_accounts_are_not_changed() {
 #[test]
 fn enrichment_preserves_the_rest_of_the_page() {
     let odd = [
-        "---\n# who she is\ntype:   person   # not a company\nx: 'ann_lee'\nzeta: [b,   a]\nalpha: |\n  two\n    lines\ntitle: \"Ann: Lee\"\n---\n\n\n  Indented.  \n\n<!-- note -->\n",
+        "---\n# who she is\ntype:   person   # not a company\nx: 'ann_lee'\nzeta: [b,   a]\nalpha: \
+            |\n  two\n    lines\ntitle: \"Ann: Lee\"\n---\n\n\n  Indented.  \n\n<!-- note -->\n",
         "---\ntype: person\naliases:\n- \"@ANN_LEE\"\n---\nNo blank line, no end of line",
-        "---\ntype: person\nhandle: https://twitter.com/Ann_Lee?s=20\n---\n## Timeline\n\nwords, not a list\n\n## After\n\nmore\n",
+        "---\ntype: person\nhandle: https://twitter.com/Ann_Lee?s=20\n---\n## Timeline\n\nwords, \
+            not a list\n\n## After\n\nmore\n",
         "---\ntype: person\nx: [other, ann_lee]\n---\n```\n## Timeline\n```\n\ntext\n",
     ];
     for text in odd {
@@ -295,12 +299,12 @@ fn accounts_with_a_pages_name_cannot_change_the_page() {
     fixture.put("people/ann-lee", "---\ntype: person\ntitle: Ann Lee\n---\n\nHello.\n");
     let before = fixture.page("people/ann-lee");
     // A display name proves nothing, even with a verified account and many followers.
-    let impostor: Who = ("66", "ann_1ee", "Ann Lee", 90_000, true);
+    let impostor: Author = ("66", "ann_1ee", "Ann Lee", 90_000, true);
     for n in 0..4 {
         fixture.collect(Stream::Searches, tagged(post(n, impostor, "I am her #scam"), &["scam"]));
     }
     // A handle that equals the last part of the slug proves nothing either.
-    let squatter: Who = ("67", "zoe", "Zed", 90_000, true);
+    let squatter: Author = ("67", "zoe", "Zed", 90_000, true);
     fixture.put("people/zoe", "---\ntype: person\ntitle: Zoe Poe\n---\n\nHello.\n");
     fixture.collect(Stream::Searches, post(10, squatter, "me"));
     fixture.gone(10, "not_found", false);

@@ -19,20 +19,21 @@ use crate::mock_clock::{HOUR, MockClock};
 pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// An account: id, handle, display name, followers, verified.
-pub(crate) type Who = (&'static str, &'static str, &'static str, u64, bool);
+pub(crate) type Author = (&'static str, &'static str, &'static str, u64, bool);
 
-pub(crate) const ANN: Who = ("11", "ann_lee", "Ann Lee", 900, false);
-pub(crate) const BOB: Who = ("22", "bobray", "Bob Ray", 50_000, false);
-pub(crate) const EVE: Who = ("33", "eve", "Eve Stone", 10, false);
+pub(crate) const ANN: Author = ("11", "ann_lee", "Ann Lee", 900, false);
+pub(crate) const BOB: Author = ("22", "bobray", "Bob Ray", 50_000, false);
+pub(crate) const EVE: Author = ("33", "eve", "Eve Stone", 10, false);
 
 /// Returns a post; collecting it sets its time.
-pub(crate) fn post(id: u64, who: Who, text: &str) -> Value {
+pub(crate) fn post(id: u64, who: Author, text: &str) -> Value {
     let (author, username, name, followers, verified) = who;
     json!({
         "id": id.to_string(),
         "text": text,
         "author_id": author,
-        "public_metrics": { "like_count": 3, "retweet_count": 2, "reply_count": 1, "quote_count": 0 },
+        "public_metrics": { "like_count": 3, "retweet_count": 2, "reply_count": 1,
+            "quote_count": 0 },
         "_author": {
             "id": author, "username": username, "name": name, "verified": verified,
             "public_metrics": { "followers_count": followers },
@@ -64,8 +65,8 @@ impl Fixture {
         std::fs::write(dir.path().join("home/config.toml"), config).unwrap();
         let clock = MockClock::at("2026-11-21T12:00:00Z");
         let brain = clock.open(dir.path(), 7);
-        let place = dir.path().join("home/collector");
-        let (data, journal) = (Data::new(&place), Journal::new(&place));
+        let root = dir.path().join("home/collector");
+        let (data, journal) = (Data::new(&root), Journal::new(&root));
         data.prepare().unwrap();
         Self { dir, clock, brain, data, journal }
     }

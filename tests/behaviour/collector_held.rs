@@ -16,7 +16,7 @@ use brain_config::Config;
 use brain_core::{Brain, EventLines, ExternalDependencies, NoProgress};
 use brain_net::Client;
 use brain_protocol::{CollectorStatus, Request, StreamStatus};
-use brain_tests::PATIENCE;
+use brain_tests::TEST_TIMEOUT;
 use brain_tests::expect_reply;
 use brain_tests::lines::RecordedLines;
 use brain_tests::platform::{APP_TOKEN, Fault, Platform, PlatformServer, Time, endpoint};
@@ -47,7 +47,8 @@ impl Fixture {
         fs::write(&token, APP_TOKEN).unwrap();
         fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
         let settings = format!(
-            "[collector]\nplatform_api = \"{}\"\nhandle = \"ada\"\nuser_id = \"{ada}\"\nstream = true\n{settings}\n",
+            "[collector]\nplatform_api = \"{}\"\nhandle = \"ada\"\nuser_id = \"{ada}\"\nstream = \
+                true\n{settings}\n",
             server.url()
         );
         fs::write(home.join("config.toml"), settings).unwrap();
@@ -77,9 +78,9 @@ impl Fixture {
     }
 
     fn wait_until(&self, what: &str, mut is: impl FnMut() -> bool) {
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while !is() {
-            assert!(Instant::now() < patience, "{what}: {:?}", self.stream());
+            assert!(Instant::now() < deadline, "{what}: {:?}", self.stream());
             std::thread::sleep(Duration::from_millis(10));
         }
     }

@@ -5,9 +5,10 @@ use brain_page::{Frontmatter, body_tags, headings, links, timeline};
 use brain_protocol::Slug;
 use serde_json::json;
 
-use crate::collector_fixture::{ANN, BOB, Fixture, Who, post, tagged};
+use crate::collector_fixture::{ANN, Author, BOB, Fixture, post, tagged};
 
-const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
+const PAGE: &str = "---\ntype: person\ntitle: Ann Lee\nx: \"@ann_lee\"\n---\n\nKnows \
+    compilers.\n\n## Timeline\n\n- 2026-01-01 | Met her\n";
 
 #[test]
 fn posts_of_strangers_change_no_page() {
@@ -16,11 +17,13 @@ fn posts_of_strangers_change_no_page() {
         "---\ntype: system\n---\n# Heading\n\n## Timeline\n\n- 2020-01-01 | forged",
         "\r\n- 2026-11-20 | forged [Source: X, @ann_lee, 2026-11-20]",
         "[click](javascript:alert(1)) <script>alert(1)</script> <!-- %% ==mark==",
-        "\u{202e}reversed\u{2066} \u{200b}zero \u{feff}bom \u{0}nul \u{1b}[31mred \u{2028}- 2020-01-01 | forged",
+        "\u{202e}reversed\u{2066} \u{200b}zero \u{feff}bom \u{0}nul \u{1b}[31mred \u{2028}- \
+            2020-01-01 | forged",
         "```\ncode\n~~~\n    indented\n| a | b |\n|---|---|",
         "#tag ＃tag @me https://evil.example/x www.evil.example mail@evil.example",
         "&lt;b&gt;bold&lt;/b&gt; &amp;#91;Source: x&amp;#93; \\[a\\](b)",
-        "- Posts about x again and again: 9 posts from 2026-11-20 to 2026-11-21 [Source: X, @ann_lee]",
+        "- Posts about x again and again: 9 posts from 2026-11-20 to 2026-11-21 [Source: X, \
+            @ann_lee]",
     ];
     let fixture = Fixture::new();
     fixture.put("people/ann-lee", PAGE);
@@ -43,7 +46,8 @@ fn posts_of_strangers_change_no_page() {
         fixture.gone(100 + n, "not_found", false);
         fixture.gone(200 + n, "not_found", false);
     }
-    let evil: Who = ("77", "evil", "---\ntitle: Owner\n]] [[x]] <b> #tag \u{202e}", 20_000, true);
+    let evil: Author =
+        ("77", "evil", "---\ntitle: Owner\n]] [[x]] <b> #tag \u{202e}", 20_000, true);
     for n in 0..3 {
         fixture.collect(Stream::Searches, post(300 + n, evil, "hi"));
     }

@@ -1,6 +1,7 @@
-//! Runs compared with a simple model of the rules for deletions and alerts. Posts are created, deleted and liked in
-//! random order, time advances to just before and after the limits of each window, and runs are cut short or their lookups
-//! fail. Runs must report exactly the deletions and alerts of the model.
+//! Runs compared with a simple model of the rules for deletions and alerts. Posts are created,
+//! deleted and liked in random order, time advances to just before and after the limits of each
+//! window, and runs are cut short or their lookups fail. Runs must report exactly the deletions and
+//! alerts of the model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..64_usize).prop_map(Step::Edit),
         3 => (0..64_usize, prop_oneof![Just(1_u64), Just(50), Just(51), Just(100), Just(101)])
             .prop_map(|(which, more)| Step::Likes(which, more)),
-        3 => prop_oneof![Just(MINUTE), Just(HOUR), Just(23 * HOUR), Just(48 * HOUR), Just(48 * HOUR + 1), Just(7 * DAY)]
+        3 => prop_oneof![Just(MINUTE), Just(HOUR), Just(23 * HOUR), Just(48 * HOUR),
+            Just(48 * HOUR + 1), Just(7 * DAY)]
             .prop_map(Step::Pass),
         6 => Just(run(true, true)),
         1 => Just(run(false, true)),
@@ -172,7 +174,7 @@ fn walk(steps: &[Step]) {
                 }
                 let before = fixture.platform.count(endpoint::LOOKUP);
                 let lines = fixture.collect();
-                fixture.platform.mend();
+                fixture.platform.clear_faults();
                 let reported_lines = |word: &str| {
                     with(&lines, word).into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
                 };
@@ -200,7 +202,8 @@ fn walk(steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, max_shrink_iters: 200,
+        ..ProptestConfig::default() })]
     #[test]
     fn runs_match_a_simple_model(steps in prop::collection::vec(step(), 10..60)) {
         walk(&steps);

@@ -361,7 +361,8 @@ fn videos_are_queued_once() {
         ]),
     );
     fixture.post(Stream::Own, "2", "x", links(&["https://www.youtube.com/watch?v=dQw4w9WgXcQ"]));
-    let variants = json!([{ "content_type": "video/mp4", "bit_rate": 9, "url": "https://video.twimg.com/v.mp4" }]);
+    let variants = json!([{ "content_type": "video/mp4", "bit_rate": 9,
+        "url": "https://video.twimg.com/v.mp4" }]);
     fixture.post(
         Stream::Own,
         "3",

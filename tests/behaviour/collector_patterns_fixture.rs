@@ -133,7 +133,8 @@ impl Fixture {
     /// Stores a new post with additional fields.
     pub(crate) fn post(&self, stream: Stream, id: &str, text: &str, fields: Value) -> Record {
         let now = rfc3339(self.now());
-        let mut post = json!({ "id": id, "text": text, "author_id": "7", "created_at": now, "last_updated": now,
+        let mut post = json!({ "id": id, "text": text, "author_id": "7", "created_at": now,
+            "last_updated": now,
             "_collected_at": now, "_author": { "id": "7", "username": "ann", "name": "Ann" } });
         if let Value::Object(fields) = fields {
             post.as_object_mut().unwrap().extend(fields);
@@ -222,7 +223,8 @@ pub(crate) fn rates(question: &Question) -> ModelResponse {
             _ => 0.0,
         };
         let number = if text.contains("10 for all") { 10.0 } else { 2.5 };
-        json!({ "id": post["id"], "relevance": number, "sentiment": sentiment, "novelty": 3, "actionability": number })
+        json!({ "id": post["id"], "relevance": number, "sentiment": sentiment, "novelty": 3,
+            "actionability": number })
     };
     ModelResponse::Text(
         json!({ "ratings": shown(question).iter().map(rate).collect::<Vec<_>>() }).to_string(),

@@ -32,12 +32,12 @@ fn the_daemon_collects_by_itself_at_the_full_minute() {
         Some(state["last_report"]["started_at"].as_str()?.to_owned())
     };
     // Two minutes, plus the time of a start and two runs on a busy machine.
-    let patience = Instant::now() + Duration::from_secs(180);
+    let deadline = Instant::now() + Duration::from_secs(180);
     let wait = |is: &dyn Fn(&str) -> bool| loop {
         if let Some(at) = begun().filter(|at| is(at)) {
             return at;
         }
-        assert!(Instant::now() < patience, "{:?} {}", begun(), home.log());
+        assert!(Instant::now() < deadline, "{:?} {}", begun(), home.log());
         std::thread::sleep(Duration::from_millis(100));
     };
     // A run is due every minute, so the first is due at the start.

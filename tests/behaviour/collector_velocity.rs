@@ -114,7 +114,8 @@ fn a_snapshot_is_written_when_one_of_four_numbers_changed() {
     assert_eq!(last["timestamp"], json!(fixture.stamp()));
     assert_eq!(
         last["metrics"],
-        json!({"like_count": 4, "retweet_count": 1, "reply_count": 1, "quote_count": 1, "bookmark_count": 1,
+        json!({"like_count": 4, "retweet_count": 1, "reply_count": 1, "quote_count": 1,
+            "bookmark_count": 1,
             "impression_count": 1000})
     );
     assert_eq!(last.as_object().unwrap().len(), 2, "timestamp and metrics, nothing else");

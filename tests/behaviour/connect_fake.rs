@@ -88,7 +88,8 @@ pub(crate) fn write(mut stream: &TcpStream, response: &FakeResponse) {
 
 pub(crate) fn challenge(origin: &str) -> FakeResponse {
     let bearer = format!(
-        "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", scope=\"read write\""
+        "Bearer resource_metadata=\"{origin}/.well-known/oauth-protected-resource/mcp\", \
+            scope=\"read write\""
     );
     FakeResponse::json(401, &json!({ "error": "invalid_token" })).with("WWW-Authenticate", &bearer)
 }
@@ -99,9 +100,11 @@ pub(crate) fn resource(origin: &str) -> Value {
 
 pub(crate) fn server(origin: &str) -> Value {
     json!({
-        "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"), "token_endpoint": format!("{origin}/token"),
+        "issuer": origin, "authorization_endpoint": format!("{origin}/authorize"),
+        "token_endpoint": format!("{origin}/token"),
         "code_challenge_methods_supported": ["S256"], "client_id_metadata_document_supported": true,
-        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"], "scopes_supported": ["read", "write"],
+        "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
+        "scopes_supported": ["read", "write"],
     })
 }
 
@@ -163,7 +166,8 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
                     json!({ "supportedVersions": ["2026-07-28", "2025-11-25"], "serverInfo": info })
                 }
                 "initialize" => {
-                    json!({ "protocolVersion": "2025-11-25", "serverInfo": info, "capabilities": {} })
+                    json!({ "protocolVersion": "2025-11-25", "serverInfo": info,
+                        "capabilities": {} })
                 }
                 "notifications/initialized" => {
                     return FakeResponse { status: 202, headers: Vec::new(), body: String::new() };
@@ -173,8 +177,10 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
                 }
                 "tools/list" => json!({ "tools": [tool("fetch", "id")] }),
                 "tools/call" => {
-                    let found = json!({ "results": [{ "id": "a", "title": "A", "url": "https://a.example/" }] });
-                    json!({ "content": [{ "type": "text", "text": found.to_string() }], "structuredContent": found })
+                    let found = json!({ "results": [{ "id": "a", "title": "A",
+                        "url": "https://a.example/" }] });
+                    json!({ "content": [{ "type": "text", "text": found.to_string() }],
+                        "structuredContent": found })
                 }
                 other => panic!("no client asks {other}"),
             };
@@ -192,7 +198,8 @@ pub(crate) fn correct_response(request: &ReceivedRequest, origin: &str) -> FakeR
 }
 
 pub(crate) fn tool(name: &str, argument: &str) -> Value {
-    json!({ "name": name, "inputSchema": { "type": "object", "properties": { argument: { "type": "string" } } } })
+    json!({ "name": name, "inputSchema": { "type": "object",
+        "properties": { argument: { "type": "string" } } } })
 }
 
 /// A home whose daemon has the fake's token.

@@ -247,7 +247,8 @@ fn invalid_metadata_documents_are_reported() {
         about(RESOURCE, |origin| {
             FakeResponse::json(
                 200,
-                &json!({ "resource": "https://other.example/mcp", "authorization_servers": [origin] }),
+                &json!({ "resource": "https://other.example/mcp",
+                    "authorization_servers": [origin] }),
             )
         }),
     );
@@ -361,7 +362,8 @@ fn token_and_tool_failures_are_reported() {
         rpc("tools/list", |m| {
             FakeResponse::json(
                 200,
-                &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32603, "message": "it broke" } }),
+                &json!({ "jsonrpc": "2.0", "id": m["id"],
+                    "error": { "code": -32603, "message": "it broke" } }),
             )
         }),
     );
@@ -401,7 +403,8 @@ fn token_and_tool_failures_are_reported() {
     let old = Fake::new(rpc("server/discover", |m| {
         FakeResponse::json(
             404,
-            &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32601, "message": "unknown" } }),
+            &json!({ "jsonrpc": "2.0", "id": m["id"],
+                "error": { "code": -32601, "message": "unknown" } }),
         )
     }));
     let report = test_endpoint(&home, &old.url(), 0);
@@ -415,13 +418,15 @@ fn token_and_tool_failures_are_reported() {
     let new = Fake::new(rpc("initialize", |m| {
         FakeResponse::json(
             400,
-            &json!({ "jsonrpc": "2.0", "id": m["id"], "error": { "code": -32022, "message": "too old" } }),
+            &json!({ "jsonrpc": "2.0", "id": m["id"],
+                "error": { "code": -32022, "message": "too old" } }),
         )
     }));
     assert_warns(&test_endpoint(&home, &new.url(), 0), "greet", "initialize");
     let stream = Fake::new(rpc("tools/call", |m| {
         let text = json!({ "results": [{ "id": "a", "title": "", "url": "" }] }).to_string();
-        let reply = json!({ "jsonrpc": "2.0", "id": m["id"], "result": { "content": [{ "type": "text", "text": text }] } });
+        let reply = json!({ "jsonrpc": "2.0", "id": m["id"],
+            "result": { "content": [{ "type": "text", "text": text }] } });
         let body = format!("event: message\ndata: {reply}\n\n");
         FakeResponse {
             status: 200,

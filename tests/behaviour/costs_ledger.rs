@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
-use brain_tests::{PATIENCE, TestHome, texts};
+use brain_tests::{TEST_TIMEOUT, TestHome, texts};
 use serde_json::Value;
 
 use crate::ask_fixture::{fill, home, ledger, set};
@@ -75,7 +75,7 @@ fn killed_calls_count_with_their_maximum_cost() {
         .stderr(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     while model.call_count() == 0 {
         assert!(Instant::now() < until, "nobody asks");
         std::thread::sleep(Duration::from_millis(10));

@@ -123,11 +123,12 @@ fn damaged_pages_are_never_served() {
             "an edit would hide it: {tagged:?}"
         );
         let call = format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"get_page\",\
-             \"arguments\":{{\"slug\":\"{name}\"}}}}}}\n"
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\
+             \"params\":{{\"name\":\"get_page\",\"arguments\":{{\"slug\":\"{name}\"}}}}}}\n"
         );
-        let begin = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\
-                     \"2025-06-18\",\"capabilities\":{},\"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
+        let begin = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\
+                     \"params\":{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\
+                     \"clientInfo\":{\"name\":\"t\",\"version\":\"1\"}}}\n";
         let spoken = home.brain_with(["mcp"], format!("{begin}{call}").as_bytes());
         assert!(spoken.stdout.contains("is damaged in the store"), "{spoken:?}");
         assert!(!spoken.stdout.contains("walrus text"), "{spoken:?}");

@@ -96,7 +96,7 @@ fn inline(prose: &str, found: &mut Vec<Example>) {
 }
 
 /// Asserts that `answer` has the members, types and fixed texts of the example.
-fn assert_shape(shown: &Value, answer: &Value, place: &str) {
+fn assert_shape(shown: &Value, answer: &Value, field: &str) {
     match (shown, answer) {
         (Value::Object(shown), Value::Object(answer)) => {
             let names = |of: &serde_json::Map<String, Value>| {
@@ -104,23 +104,23 @@ fn assert_shape(shown: &Value, answer: &Value, place: &str) {
                 names.sort();
                 names
             };
-            assert_eq!(names(shown), names(answer), "{place}");
+            assert_eq!(names(shown), names(answer), "{field}");
             for (name, value) in shown {
-                assert_shape(value, &answer[name], &format!("{place}.{name}"));
+                assert_shape(value, &answer[name], &format!("{field}.{name}"));
             }
         }
         (Value::String(shown), Value::String(answer)) => match shown.split_once('…') {
             Some((begin, _)) if begin.starts_with("brain_") => {
-                assert!(answer.starts_with(begin), "{place}");
+                assert!(answer.starts_with(begin), "{field}");
             }
-            Some(_) => assert!(!answer.is_empty(), "{place}"),
-            None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{place}"),
-            None => assert_eq!(shown, answer, "{place}"),
+            Some(_) => assert!(!answer.is_empty(), "{field}"),
+            None if shown.starts_with("job_") => assert!(answer.starts_with("job_"), "{field}"),
+            None => assert_eq!(shown, answer, "{field}"),
         },
         _ => assert_eq!(
             std::mem::discriminant(shown),
             std::mem::discriminant(answer),
-            "{place}: {shown} and {answer}"
+            "{field}: {shown} and {answer}"
         ),
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Instant;
 
-use brain_tests::{PATIENCE, TestHome};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 use redb::{Database, TableDefinition};
 use serde_json::Value;
 
@@ -87,7 +87,7 @@ fn unwatchable_sources_are_reported() {
     fs::create_dir_all(&notes).unwrap();
     home.json(["sources", "add", "notes", "--path", notes.to_str().unwrap()]);
     let wait_for = |status: &str| {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         while check(&home, "watcher")["status"] != status {
             assert!(Instant::now() < until, "{}", check(&home, "watcher"));
             std::thread::sleep(std::time::Duration::from_millis(20));

@@ -257,15 +257,15 @@ fn unreadable_pages_are_reported_and_others_exported() {
 #[test]
 fn full_or_read_only_disks_are_reported() {
     let mut home = TestHome::new();
-    let place = home.outside().join("disk");
-    if !home.mount(&place, "size=300k") {
+    let disk = home.outside().join("disk");
+    if !home.mount(&disk, "size=300k") {
         return;
     }
     let _daemon = home.daemon();
     for n in 0..20 {
         home.put(&format!("p/{n}"), &format!("page {n} {}\n", "words ".repeat(5000)));
     }
-    let out = place.join("out");
+    let out = disk.join("out");
     let error = home.fault(["export", text(&out)], 1);
     assert_eq!(error["code"], "disk_full", "{error}");
     let message = error["message"].as_str().unwrap();
@@ -278,7 +278,7 @@ fn full_or_read_only_disks_are_reported() {
         );
     }
     home.remount("ro");
-    let error = home.fault(["export", text(&place.join("other"))], 1);
+    let error = home.fault(["export", text(&disk.join("other"))], 1);
     assert_eq!(error["code"], "read_only", "{error}");
     assert!(error["message"].as_str().unwrap().contains("other"), "{error}");
     assert_eq!(home.put("p/0", "writing goes on\n")["status"], "updated");

@@ -13,8 +13,8 @@ use redb::{Database, ReadableDatabase, TableDefinition};
 pub(crate) fn small_home(size: &str) -> Option<TestHome> {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_STORE_MIN_FREE_MB".into(), "1".into()));
-    let place = home.path();
-    home.mount(&place, &format!("size={size},mode=700")).then_some(home)
+    let path = home.path();
+    home.mount(&path, &format!("size={size},mode=700")).then_some(home)
 }
 
 /// Fills the file system of `dir` until `leave` bytes are free.

@@ -1,8 +1,10 @@
 //! Formats of lists and graphs, parts of lists, hyperlinks, and slugs and passages in terminals.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
-use brain_tests::TestHome;
+use brain_tests::{TEST_TIMEOUT, TestHome, http};
+use serde_json::Value;
 
 use crate::terminal::on_a_terminal;
 
@@ -87,6 +89,53 @@ fn people_turn_pages_by_numbers() {
 }
 
 #[test]
+fn lines_tasks_and_calls_have_parts() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for n in 1..=5 {
+        home.put(&format!("n{n}"), &format!("- [ ] task {n}\n- 2026-01-0{n} | line {n}\n"));
+    }
+    let bearer = format!("Bearer {}", home.token("reader", "read", &[]));
+    for n in 1..=5 {
+        let path = format!("/pages/n{n}");
+        let fields = [("Authorization", bearer.as_str())];
+        let _ = http::call(home.http_local(), "GET", &path, &fields, b"").expect(200);
+    }
+    // A call is recorded just after its answer.
+    let until = Instant::now() + TEST_TIMEOUT;
+    while home.json(["audit"])["calls"].as_array().unwrap().len() < 5 {
+        assert!(Instant::now() < until, "the calls are recorded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    for (list, rows) in [
+        (&["timeline"][..], "entries"),
+        (&["timeline", "n1"], "entries"),
+        (&["todos"], "todos"),
+        (&["orphans"], "pages"),
+        (&["audit"], "calls"),
+    ] {
+        let whole = home.json(list);
+        let mut parts: Vec<Value> = Vec::new();
+        for page in ["1", "2", "3", "4"] {
+            let args = [list, &["--limit", "2", "--page", page]].concat();
+            let part = home.json(&args);
+            let found = part[rows].as_array().unwrap();
+            assert!(found.len() <= 2, "{args:?}: {part}");
+            parts.extend(found.iter().cloned());
+            let is_last = parts.len() == whole[rows].as_array().unwrap().len();
+            assert_eq!(part["truncated"], !is_last, "{args:?}: {part}");
+        }
+        assert_eq!(Value::from(parts), whole[rows], "{list:?}");
+        let beyond = home.brain([list, &["--page", "9"]].concat()).expect(0);
+        assert!(beyond.stderr.contains("the list has no part 9"), "{beyond:?}");
+    }
+    for list in ["timeline", "todos", "orphans", "audit"] {
+        let second = home.brain([list, "--limit", "2", "--page", "2"]).expect(0);
+        assert!(second.stderr.contains("--page 3"), "{second:?}");
+    }
+}
+
+#[test]
 fn a_graph_can_be_drawn() {
     let (home, _daemon) = home_with_pages();
     let graph = |format| home.brain(["graph", "a", "--format", format]).expect(0).stdout;
@@ -118,9 +167,21 @@ fn a_terminal_shows_whole_slugs_plain_passages_and_links() {
     let _daemon = home.daemon();
     let text =
         "Some **bold** words about [the sea](https://example.org/a/long/address). ".repeat(3);
-    home.put(LONG, &format!("---\ntitle: A title that is much too long for this\n---\n{text}The `walrus` [[people/ann|Ann]] saw.\n"));
+    home.put(
+        LONG,
+        &format!(
+            "---\ntitle: A title that is much too long for this\n---\n{text}The \
+        `walrus` [[people/ann|Ann]] saw.\n"
+        ),
+    );
     let plain = [("FORCE_HYPERLINK", "0"), ("NO_COLOR", "1")];
-    for (columns, command) in [(60, &["list"][..]), (60, &["search", "walrus"]), (40, &["list"])] {
+    for (columns, command) in [
+        (60, &["list"][..]),
+        (60, &["search", "walrus"]),
+        (60, &["links", "--broken"]),
+        (40, &["list"]),
+        (40, &["links", "--broken"]),
+    ] {
         let Some((_, shown)) = on_a_terminal(&home, columns, &plain, command) else { return };
         assert!(shown.contains(LONG), "{columns}: {shown}");
         for line in shown.lines() {

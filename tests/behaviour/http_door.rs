@@ -184,7 +184,8 @@ fn ambiguous_requests_are_rejected() {
         (
             "two sources",
             format!(
-                "{plain}X-Brain-Source-Id: default\r\nX-Brain-Source-Id: b\r\nContent-Length: 3\r\n\r\nabc"
+                "{plain}X-Brain-Source-Id: default\r\nX-Brain-Source-Id: b\r\nContent-Length: \
+                    3\r\n\r\nabc"
             ),
         ),
         ("a folded line", format!("{plain}X-A: b\r\n c\r\nContent-Length: 3\r\n\r\nabc")),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use brain_tests::http::{Wire, call, get, ingest, request};
 use brain_tests::mcp::mcp;
-use brain_tests::{Daemon, PATIENCE, TestHome, skip};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
@@ -227,7 +227,10 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
     assert_eq!(ingest(address, &token, "one").expect(202).json()["status"], "duplicate");
     let _ = ingest(address, &token, " ").expect(400);
     let _ = ingest(address, &token, "two").expect(202);
-    let put = |slug: &str| json!({ "name": "put_page", "arguments": { "slug": slug, "content": "text" } });
+    let put = |slug: &str| {
+        json!({ "name": "put_page",
+        "arguments": { "slug": slug, "content": "text" } })
+    };
     let call = |params| {
         client.post(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }))
     };
@@ -259,7 +262,8 @@ fn a_client_has_a_quota_of_pages_and_bytes() {
 fn missing_tokens_always_get_401() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" },
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "t", "version": "1" },
     } });
     let json =
         [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
@@ -278,9 +282,9 @@ fn wrong_tokens_do_not_affect_other_clients() {
     let (home, _daemon) = served(&[("BRAIN_HTTP_PUBLIC", "127.0.0.1:0")]);
     let (local, public) = (home.http_local(), home.http_public());
     let wrong = |address, token: &str| ingest(address, token, "x").status;
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while wrong(public, "brain_pt_wrong-token") != 429 {
-        assert!(Instant::now() < patience, "it is never limited");
+        assert!(Instant::now() < deadline, "it is never limited");
     }
     assert_eq!(
         wrong(public, "brain_pt_ended-token"),

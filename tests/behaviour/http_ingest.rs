@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use brain_tests::http::{Answer, Wire, call, get, ingest, request};
-use brain_tests::{Daemon, PATIENCE, TestHome};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
 struct Sender {
     home: TestHome,
@@ -35,7 +35,7 @@ impl Sender {
     /// Polls `GET /ingest/{id}` with this token until the item is processed.
     fn job(&self, token: &str, id: &str) -> serde_json::Value {
         let bearer = format!("Bearer {token}");
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let path = format!("/ingest/{id}");
             let job =
@@ -45,7 +45,7 @@ impl Sender {
             if !matches!(job["status"].as_str(), Some("queued" | "processing" | "retrying")) {
                 return job;
             }
-            assert!(Instant::now() < patience, "{job}");
+            assert!(Instant::now() < deadline, "{job}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -202,7 +202,8 @@ fn blank_content_is_rejected_in_every_form() {
         }
     }
     let head = format!(
-        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n"
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer \
+            {token}\r\nContent-Type: text/plain\r\n"
     );
     for rest in [
         "\r\n",
@@ -300,7 +301,8 @@ fn bodies_have_a_limit_with_and_without_length() {
     let _ = sender.post(&[PLAIN], &[b'a'; 1000]).expect(202);
     assert_eq!(sender.post(&[PLAIN], &[b'a'; 1001]).expect(413).error(), "too_large");
     let head = format!(
-        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n"
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer \
+            {token}\r\nContent-Type: text/plain\r\n"
     );
     // The response does not wait for the body.
     let mut wire = Wire::open(address);
@@ -375,7 +377,7 @@ fn the_audit_lists_every_call_without_content() {
     let _ = sender.post(&[PLAIN, ("X-Brain-Title", "very private")], b"my secret text").expect(202);
     let _ = get(address, "/health").expect(200);
     let _ = get(address, "/nothing?password=hunter2").expect(404);
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     let calls = loop {
         let request = brain_protocol::AuditList { limit: 100, ..Default::default() };
         match sender.home.connect().unwrap().ask(&brain_protocol::Request::AuditList(request)) {
@@ -383,7 +385,7 @@ fn the_audit_lists_every_call_without_content() {
             Ok(_) => {}
             Err(fault) => panic!("{fault}"),
         }
-        assert!(Instant::now() < patience, "nothing is noted");
+        assert!(Instant::now() < deadline, "nothing is noted");
         std::thread::sleep(Duration::from_millis(50));
     };
     let text = serde_json::to_string(&calls).unwrap();

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use brain_tests::http::{Wire, call, get, ingest, request};
-use brain_tests::{Daemon, PATIENCE, TestHome, skip};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, skip};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
@@ -19,7 +19,8 @@ fn served(pairs: &[(&str, &str)]) -> (TestHome, Daemon) {
 fn head(home: &TestHome, length: usize) -> String {
     let (address, token) = (home.http_local(), home.token("t", "write", &[]));
     format!(
-        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nContent-Type: text/plain\r\n\
+        "POST /ingest HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer \
+         {token}\r\nContent-Type: text/plain\r\n\
          Content-Length: {length}\r\n\r\n"
     )
 }
@@ -34,7 +35,7 @@ fn slow_request_heads_time_out() {
     wire.send("GET /health HTTP/1.1\r\n");
     let mut field = 0;
     while wire.send(format!("X-{field}: a\r\n")) {
-        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
         field += 1;
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -61,7 +62,7 @@ fn stalled_and_slow_bodies_time_out() {
     drips.stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let mut byte = [0; 1];
     while std::io::Read::read(&mut drips.stream, &mut byte).is_err() {
-        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
         drips.send("a");
     }
     assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
@@ -75,7 +76,8 @@ fn small_bodies_time_out_after_one_pause() {
     let large = head(&home, 100_000);
     let chunked = large.replace("Content-Length: 100000", "Transfer-Encoding: chunked");
     let small = format!(
-        "POST /token HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+        "POST /token HTTP/1.1\r\nHost: {address}\r\nContent-Type: \
+            application/x-www-form-urlencoded\r\n"
     );
     for small in [small + "Content-Length: 60000\r\n\r\n", chunked] {
         let (mut dragging, mut large_one) = (Wire::open(address), Wire::open(address));
@@ -87,12 +89,12 @@ fn small_bodies_time_out_after_one_pause() {
         }
         let mut byte = [0; 1];
         while dragging.stream.peek(&mut byte).is_err() {
-            assert!(began.elapsed() < PATIENCE, "it is never given up");
+            assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
             dragging.send("1\r\na\r\n");
             large_one.send("a");
         }
         assert!(large_one.stream.peek(&mut byte).is_err(), "a large one goes on");
-        dragging.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        dragging.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         assert_eq!(dragging.answer().expect(408).error(), "request_timeout");
     }
 }
@@ -171,7 +173,7 @@ fn clients_that_read_no_responses_are_disconnected() {
     let began = Instant::now();
     // Continue until both buffers are full and the daemon closes the connection.
     while connections(&home) > 1 || began.elapsed() < Duration::from_secs(2) {
-        assert!(began.elapsed() < PATIENCE, "it is never given up");
+        assert!(began.elapsed() < TEST_TIMEOUT, "it is never given up");
         wire.send(&many);
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -252,9 +254,9 @@ fn requests_in_progress_are_answered_at_shutdown() {
     assert!(status.success(), "{status}");
     assert!(took < Duration::from_secs(5), "{took:?}");
     let _daemon = home.daemon();
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.search("1234567890").is_empty() {
-        assert!(Instant::now() < patience, "what was accepted became no page");
+        assert!(Instant::now() < deadline, "what was accepted became no page");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -281,9 +283,9 @@ fn socket_activation_loses_no_request_during_a_restart() {
     let socket = || OwnedFd::from(listener.try_clone().unwrap());
     let started = || {
         let daemon = home.activated_by(socket(), "http-local");
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while home.connect().is_none() {
-            assert!(Instant::now() < patience, "{}", home.log());
+            assert!(Instant::now() < deadline, "{}", home.log());
             std::thread::sleep(Duration::from_millis(5));
         }
         daemon
@@ -309,9 +311,9 @@ fn sockets_of_the_wrong_kind_are_rejected_with_a_hint() {
     let path = home.outside().join("x.sock");
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
     let mut daemon = home.activated(&listener, "http-public");
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while daemon.is_running() {
-        assert!(Instant::now() < patience, "{}", home.log());
+        assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(home.log().contains("FileDescriptorName=http-local"), "{}", home.log());
@@ -335,9 +337,9 @@ fn a_busy_address_stops_nothing_but_http() {
     assert!(check["message"].as_str().unwrap().contains("tried again"), "{check}");
     // When the address is free, it is served.
     drop(taken);
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.status().http_local.as_deref() != Some(&*address) {
-        assert!(Instant::now() < patience, "{}", home.log());
+        assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(home.status().degraded.is_empty(), "{:?}", home.status().degraded);
@@ -350,10 +352,10 @@ fn a_busy_address_stops_nothing_but_http() {
     command.env_remove("BRAIN_HTTP_LOCAL").env_remove("BRAIN_HTTP_PUBLIC");
     command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null());
     let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.connect().is_none() {
         assert!(
-            Instant::now() < patience && child.try_wait().unwrap().is_none(),
+            Instant::now() < deadline && child.try_wait().unwrap().is_none(),
             "it does not start"
         );
         std::thread::sleep(Duration::from_millis(5));

@@ -22,7 +22,7 @@ use brain_protocol::{
 };
 use brain_tests::ideas_model::{IdeaQuestion, parse_question, valid_response};
 use brain_tests::model::{FakeModel, ModelOptions, ModelResponse};
-use brain_tests::{HTTP_ON_FREE_PORT, PATIENCE, program, run};
+use brain_tests::{HTTP_ON_FREE_PORT, TEST_TIMEOUT, program, run};
 use serde_json::{Value, json};
 
 use crate::ask_fixture;
@@ -175,8 +175,8 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     let (gate, count) = (Arc::clone(&open), Arc::clone(&started));
     let model = FakeModel::new(ModelOptions::default(), move |question| {
         let number = count.fetch_add(1, SeqCst);
-        let patience = Instant::now() + PATIENCE;
-        while number >= GATE && !gate.load(SeqCst) && Instant::now() < patience {
+        let deadline = Instant::now() + TEST_TIMEOUT;
+        while number >= GATE && !gate.load(SeqCst) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         valid_response(question)
@@ -189,14 +189,14 @@ fn after_a_kill_only_missing_crosses_are_paid() {
     command.args(["--json", "--no-start", "brainstorm", QUESTION]);
     let client = std::thread::spawn(move || brain_tests::run(command, b""));
     let runs = || home.json(["brainstorm", "--list-runs"])["runs"].clone();
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let row = runs()[0].clone();
         if row["crosses_done"].as_u64() == Some(GATE as u64) && started.load(SeqCst) == GATE + 4 {
             assert_eq!(row["status"], "running");
             break;
         }
-        assert!(Instant::now() < patience, "{row}");
+        assert!(Instant::now() < deadline, "{row}");
         std::thread::sleep(Duration::from_millis(5));
     }
     let id = runs()[0]["run_id"].as_str().unwrap().to_owned();
@@ -276,9 +276,12 @@ fn ideas_that_cannot_be_saved_are_shown() {
 fn ctrl_c_on_a_terminal_cancels_before_any_cost() {
     // A shell without job control lets background programs ignore Ctrl-C, and their children
     // inherit that.
-    const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
-        out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, 65536)\nos.write(fd, b'\\x03')\n\
-        status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";
+    const SEND: &str = "import os, pty, signal, sys\npid, fd = pty.fork()\nif pid == 0:\n    \
+        signal.signal(signal.SIGINT, signal.SIG_DFL)\n    os.execv(sys.argv[1], sys.argv[1:])\n\
+        out = b''\nwhile b'Ctrl-C cancels' not in out:\n    out += os.read(fd, \
+        65536)\nos.write(fd, b'\\x03')\n\
+        status = os.waitpid(pid, 0)[1]\nsys.stdout.buffer.write(out)\nsys.exit(128 + \
+        os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status))\n";
     let model = FakeModel::new(ModelOptions::default(), valid_response);
     let home = ask_fixture::home(&model);
     let _daemon = home.daemon();

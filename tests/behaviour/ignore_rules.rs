@@ -37,6 +37,33 @@ fn made_directories_and_ignored_files_are_left_out() {
 }
 
 #[test]
+fn what_git_ignores_for_its_user_is_left_out_of_a_work_tree() {
+    let mut home = TestHome::new();
+    let user = home.outside().join("user");
+    write(&user, ".gitconfig", "[core]\n\texcludesFile = ~/my-ignores\n");
+    write(&user, "my-ignores", "*.tmp.md\n/top.md\n");
+    home.env.push(("HOME".into(), user.display().to_string()));
+    let _daemon = home.daemon();
+    let add = |name: &str, paths: &[&str]| {
+        let dir = home.outside().join(name);
+        for path in paths {
+            write(&dir, path, format!("# {path}\n\nText.\n"));
+        }
+        home.json(["sources", "add", name, dir.to_str().unwrap()]);
+        dir
+    };
+    let paths = ["plan.md", "x.tmp.md", "kept.tmp.md", "top.md", "docs/top.md", "own.md"];
+    let notes = add("notes", &paths);
+    write(&notes, ".git/info/exclude", "own.md\n");
+    write(&notes, ".gitignore", "!kept.tmp.md\n");
+    home.json(["sync", "notes", "--no-pull"]);
+    assert_eq!(listed(&home), ["docs/top", "kept.tmp", "plan"]);
+    // The rules are git's, so they do not apply elsewhere.
+    add("plain", &["x.tmp.md"]);
+    assert_eq!(home.json(["sync", "plain"])["sources"][0]["added"], 1);
+}
+
+#[test]
 fn a_page_whose_file_is_ignored_is_hidden_and_comes_back() {
     let (home, _daemon, notes) = source();
     write(&notes, "a.md", "# A\n\nText.\n");

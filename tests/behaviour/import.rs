@@ -8,9 +8,9 @@ use brain_tests::{TestHome, run, shared_data, texts};
 use serde_json::{Value, json};
 
 fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
-    let place = dir.join(name);
-    fs::create_dir_all(place.parent().unwrap()).unwrap();
-    fs::write(place, content).unwrap();
+    let file_path = dir.join(name);
+    fs::create_dir_all(file_path.parent().unwrap()).unwrap();
+    fs::write(file_path, content).unwrap();
 }
 
 fn counts(reply: &Value) -> [u64; 4] {

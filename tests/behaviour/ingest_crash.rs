@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Get, List, PageRef, Request, Sort};
-use brain_tests::{PATIENCE, TestHome, expect_reply};
+use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply};
 
 use crate::crash::{Run, settle};
 
@@ -21,14 +21,14 @@ const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Waits until every item that was accepted is a page.
 pub(crate) fn process_queue(home: &TestHome) {
     settle(home);
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let jobs = home.status().jobs;
         assert_eq!(jobs.failed, 0, "{}", home.log());
         if jobs.waiting == 0 {
             break;
         }
-        assert!(Instant::now() < patience, "{} items still wait: {}", jobs.waiting, home.log());
+        assert!(Instant::now() < deadline, "{} items still wait: {}", jobs.waiting, home.log());
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -127,7 +127,7 @@ impl Book {
     /// Posts items until the daemon is killed. Returns the number of accepted items.
     fn post_until_killed(&mut self, address: SocketAddr, token: &str) -> usize {
         let Ok(stream) = TcpStream::connect(address) else { return 0 };
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut answers = BufReader::new(stream.try_clone().unwrap());
         let mut stream = stream;

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use brain_base::caller::Visibility;
 use brain_base::caller::{Caller, Scope, Scopes};
-use brain_core::ingest::{Accepted, CHUNK, Item};
+use brain_core::ingest::{CHUNK, IngestReceipt, Item};
 use brain_core::{Brain, NoProgress};
 use brain_page::{MediaType, content_hash};
 use brain_protocol::{
@@ -53,13 +53,13 @@ impl Fixture {
         self.brain().answer(&Caller::local(0), request, &NoProgress)
     }
 
-    pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<Accepted, Fault> {
+    pub(crate) fn send_as(&self, caller: &Caller, item: Item) -> Result<IngestReceipt, Fault> {
         let (tell, hear) = channel();
         self.brain().ingest.ingest(caller, item, move |result| tell.send(result).unwrap());
         hear.recv().unwrap()
     }
 
-    pub(crate) fn send(&self, item: Item) -> Result<Accepted, Fault> {
+    pub(crate) fn send(&self, item: Item) -> Result<IngestReceipt, Fault> {
         self.send_as(&phone(), item)
     }
 
@@ -86,7 +86,11 @@ impl Fixture {
         assert_ne!(written.status, WriteStatus::Unchanged);
     }
 
-    pub(crate) fn show_as(&self, caller: &Caller, of: &Accepted) -> Result<IngestJob, FaultCode> {
+    pub(crate) fn show_as(
+        &self,
+        caller: &Caller,
+        of: &IngestReceipt,
+    ) -> Result<IngestJob, FaultCode> {
         let request = Request::JobShow(JobShow { id: of.job_id });
         match self.brain().answer(caller, request, &NoProgress) {
             Ok(Reply::Job(job)) => Ok(job),
@@ -95,7 +99,7 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn show(&self, of: &Accepted) -> IngestJob {
+    pub(crate) fn show(&self, of: &IngestReceipt) -> IngestJob {
         self.show_as(&phone(), of).unwrap()
     }
 

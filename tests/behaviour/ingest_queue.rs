@@ -1,14 +1,15 @@
 //! The ingest queue: each accepted item becomes one page; duplicates, retries and failures with a
 //! mock clock. The brain is real; HTTP is not used.
 
+mod jobs;
+
 use brain_base::caller::Scope;
-use brain_base::clock::{Clock, rfc3339};
 use brain_core::NoProgress;
-use brain_core::ingest::{Accepted, CHUNK, Item};
+use brain_core::ingest::{CHUNK, IngestReceipt, Item};
 use brain_page::content_hash;
 use brain_protocol::{
-    Backup, FaultCode, JobId, JobList, JobRetry, JobShow, JobState, PageRef, Reply, Request, Slug,
-    SourceRemove, Status,
+    Backup, FaultCode, JobId, JobShow, JobState, PageRef, Reply, Request, Slug, SourceRemove,
+    Status,
 };
 use brain_tests::expect_reply;
 
@@ -64,14 +65,14 @@ fn items_are_stored_first_and_become_pages_with_provenance() {
 #[test]
 fn request_fields_override_the_frontmatter() {
     let fixture = Fixture::new();
-    let wishes = Item {
+    let item = Item {
         slug: Some(Slug::parse("boat/pump").unwrap()),
         title: Some(" The pump ".into()),
         page_type: Some("idea".into()),
         uri: Some("https://example.org/pump".into()),
         ..text("# Something else\n\nIt leaks.")
     };
-    let sent = fixture.send(wishes).unwrap();
+    let sent = fixture.send(item).unwrap();
     fixture.process_queue();
     assert_eq!(fixture.show(&sent).slug.as_deref(), Some("boat/pump"));
     let page = fixture.page("boat/pump");
@@ -79,12 +80,12 @@ fn request_fields_override_the_frontmatter() {
     assert_eq!(page.source_uri.as_deref(), Some("https://example.org/pump"));
     // Other content for a requested slug is a new version of that page.
     fixture
-        .send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is mended.") })
+        .send(Item { slug: Some(Slug::parse("boat/pump").unwrap()), ..text("It is repaired.") })
         .unwrap();
     fixture.process_queue();
     assert_eq!(
         (fixture.page("boat/pump").body.as_str(), fixture.page("boat/pump").version),
-        ("It is mended.", 2)
+        ("It is repaired.", 2)
     );
     let odd = Item { page_type: Some("Two words".into()), ..text("x") };
     assert_eq!(code(fixture.send(odd)), FaultCode::InvalidRequest);
@@ -95,7 +96,7 @@ fn equal_content_is_a_duplicate_for_24_hours() {
     let fixture = Fixture::new();
     let first = fixture.send(text("one thought")).unwrap();
     let again = fixture
-        .send(Item { title: Some("Other wishes".into()), ..text("one thought\r\n") })
+        .send(Item { title: Some("Other options".into()), ..text("one thought\r\n") })
         .unwrap();
     assert_eq!((again.status.as_str(), again.job_id), ("duplicate", first.job_id));
     fixture.process_queue();
@@ -209,27 +210,6 @@ fn items_are_processed_after_the_clock_goes_back() {
 }
 
 #[test]
-fn finished_jobs_are_removed_after_their_retention() {
-    let fixture = Fixture::new();
-    let first = fixture.send(text("first")).unwrap();
-    fixture.process_queue();
-    fixture.clock.advance(24 * HOUR + 10 * 60_000 - 1);
-    assert_eq!(
-        (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
-        (0, (0, 0, 1))
-    );
-    let second = fixture.send(text("first")).unwrap();
-    fixture.clock.advance(1);
-    assert_eq!(
-        (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
-        (1, (1, 0, 0))
-    );
-    assert_eq!(fixture.show_as(&phone(), &first).unwrap_err(), FaultCode::UnknownJob);
-    // The content now leads to the second job.
-    assert_eq!(fixture.send(text("first")).unwrap().job_id, second.job_id);
-}
-
-#[test]
 fn an_idempotency_key_names_one_item_for_24_hours() {
     let fixture = Fixture::new();
     let keyed = |body: &str| Item { idempotency_key: Some("k-1".into()), ..text(body) };
@@ -308,7 +288,7 @@ fn a_body_without_text_is_refused() {
 #[test]
 fn a_full_queue_rejects_only_new_items() {
     let fixture = Fixture::with("[ingest]\nqueue = 3\n");
-    let sent: Vec<Accepted> =
+    let sent: Vec<IngestReceipt> =
         (0..3).map(|n| fixture.send(text(&format!("item {n}"))).unwrap()).collect();
     assert_eq!(code(fixture.send(text("item 3"))), FaultCode::QueueFull);
     assert_eq!(fixture.send(text("item 1")).unwrap().job_id, sent[1].job_id);
@@ -329,141 +309,6 @@ fn slug_collisions_take_the_next_digits() {
 }
 
 #[test]
-fn failing_items_are_tried_three_times() {
-    let mut fixture = Fixture::new();
-    let in_the_way = fixture.occupy_every_slug_of("poison");
-    let before = fixture.send(text("before")).unwrap();
-    let poison = fixture.send(text("poison")).unwrap();
-    // This item fails before it reaches the writer.
-    let long = fixture
-        .send(Item { title: Some("t".repeat(70_000)), ..text("a title without end") })
-        .unwrap();
-    let after = fixture.send(text("after")).unwrap();
-    assert_eq!((fixture.process_queue(), fixture.process_queue()), (4, 0));
-    for good in [&before, &after] {
-        assert_eq!(fixture.show(good).status, JobState::Stored);
-    }
-    let job = fixture.show(&poison);
-    assert_eq!((job.status, job.attempts, job.slug), (JobState::Retrying, 1, None));
-    assert_eq!(job.retry_at.as_deref(), Some("2026-11-21T12:00:01.000Z"));
-    assert_eq!(job.error.unwrap().code, "conflict");
-    assert_eq!(fixture.show(&long).error.unwrap().code, "too_large");
-    assert_eq!(fixture.counts(), (2, 0, 2));
-    // Until its final failure, it is the same item.
-    assert_eq!(fixture.send(text("poison")).unwrap().status, "duplicate");
-    fixture.clock.advance(999);
-    assert_eq!(fixture.process_queue(), 0, "one second has not gone");
-    assert_eq!(fixture.brain().ingest.ms_until_due().unwrap(), Some(1));
-    fixture.clock.advance(1);
-    assert_eq!(fixture.process_queue(), 2);
-    assert_eq!(
-        fixture.show(&poison).retry_at.as_deref(),
-        Some("2026-11-21T12:00:03.000Z"),
-        "twice as long"
-    );
-    fixture.reopen();
-    fixture.clock.advance(2000);
-    assert_eq!(
-        (fixture.process_queue(), fixture.brain().ingest.ms_until_due().unwrap()),
-        (2, None)
-    );
-    let job = fixture.show(&poison);
-    assert_eq!((job.status, job.attempts, job.retry_at), (JobState::Failed, 3, None));
-    assert_eq!(job.finished_at.as_deref(), Some(rfc3339(fixture.clock.now()).as_str()));
-    let (status, message) = fixture.queue_check();
-    assert!(status == "warn" && message.starts_with("2 items failed"), "{status}: {message}");
-    let failed: Vec<_> =
-        fixture.jobs(Some(JobState::Failed)).jobs.into_iter().map(|job| job.job_id).collect();
-    assert_eq!((failed, fixture.counts()), (vec![long.job_id, poison.job_id], (0, 2, 2)));
-    // After its failure, the same content may be sent again.
-    let anew = fixture.send(text("poison")).unwrap();
-    assert_eq!(anew.status, "queued");
-    // Without the cause of the failure, it becomes a page.
-    fixture
-        .ask(Request::Delete(
-            PageRef { source: None, slug: Slug::parse(&in_the_way[2]).unwrap() }.into(),
-        ))
-        .unwrap();
-    fixture.clock.advance(4 * 24 * HOUR);
-    fixture.brain().pages.purge_due().unwrap();
-    assert_eq!((fixture.retry(), fixture.process_queue()), (2, 3));
-    assert_eq!(fixture.show(&poison).slug.as_deref(), Some(in_the_way[2].as_str()));
-    assert_eq!(
-        fixture.show(&anew).slug,
-        fixture.show(&poison).slug,
-        "the same content is one page"
-    );
-    assert_eq!(fixture.page(&in_the_way[2]).version, 1);
-}
-
-#[test]
-fn failed_items_are_kept_for_seven_days() {
-    let fixture = Fixture::new();
-    let long =
-        fixture.send(Item { title: Some("t".repeat(70_000)), ..text("never a page") }).unwrap();
-    for _ in 0..3 {
-        fixture.process_queue();
-        fixture.clock.advance(2000);
-    }
-    fixture.clock.advance(7 * 24 * HOUR - 2001);
-    assert_eq!(
-        (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
-        (0, (0, 1, 0))
-    );
-    fixture.clock.advance(1);
-    assert_eq!(
-        (fixture.brain().ingest.remove_expired_jobs().unwrap(), fixture.counts()),
-        (1, (0, 0, 0))
-    );
-    assert_eq!(fixture.show_as(&phone(), &long).unwrap_err(), FaultCode::UnknownJob);
-    assert_eq!(fixture.queue_check().0, "ok");
-}
-
-#[test]
-fn jobs_are_visible_to_their_sender_and_admins() {
-    let fixture = Fixture::new();
-    let sent = fixture.send(text("mine")).unwrap();
-    assert_eq!(fixture.show(&sent).client, "phone");
-    assert_eq!(
-        fixture.show_as(&granted("tablet", Scope::Write, &[]), &sent).unwrap_err(),
-        FaultCode::UnknownJob
-    );
-    // A later grant with the same name may have fewer sources.
-    let narrower = granted("phone", Scope::Write, &["work"]);
-    assert_eq!(fixture.show_as(&narrower, &sent).unwrap_err(), FaultCode::UnknownJob);
-    assert_eq!(
-        fixture.show_as(&granted("root", Scope::Admin, &[]), &sent).unwrap().job_id,
-        sent.job_id
-    );
-    assert_eq!(
-        code(fixture.ask(Request::JobRetry(JobRetry { id: Some(sent.job_id) }))),
-        FaultCode::Conflict
-    );
-}
-
-#[test]
-fn jobs_are_listed_newest_first_in_pages() {
-    let fixture = Fixture::new();
-    let sent: Vec<_> =
-        (0..5).map(|n| fixture.send(text(&format!("item {n}"))).unwrap().job_id).collect();
-    assert_eq!(fixture.brain().ingest.process_queue(2).unwrap(), 2, "the oldest first");
-    let (mut seen, mut after) = (Vec::new(), None);
-    loop {
-        let list = JobList { state: Some(JobState::Queued), limit: 2, after };
-        let jobs = expect_reply!(fixture.ask(Request::JobList(list)), Jobs);
-        seen.extend(jobs.jobs.iter().map(|job| job.job_id));
-        after = jobs.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    assert_eq!(seen, [sent[4], sent[3], sent[2]]);
-    let stored: Vec<_> =
-        fixture.jobs(Some(JobState::Stored)).jobs.iter().map(|job| job.job_id).collect();
-    assert_eq!(stored, [sent[1], sent[0]]);
-}
-
-#[test]
 fn queued_items_survive_backup_and_restore() {
     let fixture = Fixture::new();
     let done = fixture.send(text("a page already")).unwrap();
@@ -480,7 +325,7 @@ fn queued_items_survive_backup_and_restore() {
     std::fs::copy(&file, fixture.dir.path().join("second/home/brain.redb")).unwrap();
     let brain = fixture.clock.open(&fixture.dir.path().join("second"), 8);
     assert_eq!(brain.ingest.process_queue(CHUNK).unwrap(), 1);
-    let state = |of: &Accepted| match brain.answer(
+    let state = |of: &IngestReceipt| match brain.answer(
         &phone(),
         Request::JobShow(JobShow { id: of.job_id }),
         &NoProgress,
@@ -497,7 +342,7 @@ fn queued_items_survive_backup_and_restore() {
 #[test]
 fn concurrent_senders_get_one_job_per_content() {
     let fixture = Fixture::new();
-    let answers: Vec<Accepted> = std::thread::scope(|scope| {
+    let answers: Vec<IngestReceipt> = std::thread::scope(|scope| {
         let sending: Vec<_> = (0..8)
             .map(|sender| {
                 let fixture = &fixture;

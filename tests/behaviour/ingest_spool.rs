@@ -11,7 +11,7 @@ use brain_page::content_digest;
 use brain_protocol::{Get, JobState, List, PageRef, Request, Sort};
 use brain_store::{Content, JobOptions, JobRecord, Store, StoreError, StoreOptions, verify};
 use brain_tests::http::{call, ingest};
-use brain_tests::{PATIENCE, TestHome, expect_reply, texts};
+use brain_tests::{TEST_TIMEOUT, TestHome, expect_reply, texts};
 
 use crate::faults::{fill, small_home};
 use crate::ingest_crash::process_queue;
@@ -113,10 +113,10 @@ fn is_sound(path: &Path) {
 /// Retries an operation on a store that this process has closed. A program started by another test
 /// may briefly hold copies of the descriptors and their locks.
 fn retry_while_locked<T>(work: impl Fn() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    let patience = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         match work() {
-            Err(StoreError::Locked(_)) if Instant::now() < patience => {
+            Err(StoreError::Locked(_)) if Instant::now() < deadline => {
                 std::thread::sleep(Duration::from_millis(10));
             }
             other => return other,
@@ -132,7 +132,7 @@ fn job(body: &str) -> JobRecord {
         content_hash: content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
-        wishes: JobOptions::default(),
+        options: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: body.into() },
         received_at: 5,
         finished_at: None,
@@ -148,17 +148,17 @@ fn job(body: &str) -> JobRecord {
 #[test]
 fn a_store_that_fills_the_disk_keeps_accepted_items() {
     let mut home = TestHome::new();
-    let place = home.path();
-    if !home.mount(&place, "size=32m,mode=700") {
+    let home_path = home.path();
+    if !home.mount(&home_path, "size=32m,mode=700") {
         return;
     }
-    let path = place.join("brain.redb");
+    let path = home_path.join("brain.redb");
     for (size, burst) in [(100_000, 1), (100_000, 8), (700, 40)] {
-        for entry in fs::read_dir(&place).unwrap() {
+        for entry in fs::read_dir(&home_path).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
         }
         let store = open(&path).unwrap();
-        let filler = fill(&place, 3_500_000);
+        let filler = fill(&home_path, 3_500_000);
         let mut accepted = BTreeMap::new();
         let (mut refused, mut sent, mut in_a_row) = (0, 0, 0);
         while in_a_row < 100 && sent < 20_000 {
@@ -212,10 +212,10 @@ fn a_store_that_fills_the_disk_keeps_accepted_items() {
         // The state that SIGKILL leaves now, copied to a disk with room.
         let elsewhere = home.outside().join(format!("{size}-{burst}"));
         fs::create_dir_all(&elsewhere).unwrap();
-        for entry in fs::read_dir(&place).unwrap() {
+        for entry in fs::read_dir(&home_path).unwrap() {
             let name = entry.unwrap().file_name();
             if name != "filler" {
-                fs::copy(place.join(&name), elsewhere.join(&name)).unwrap();
+                fs::copy(home_path.join(&name), elsewhere.join(&name)).unwrap();
             }
         }
         let killed = open(&elsewhere.join("brain.redb")).unwrap();
@@ -323,7 +323,7 @@ fn items_accepted_before_sigkill_keep_their_id() {
         let job = answer.expect(202).json()["job_id"].as_str().unwrap().to_owned();
         daemon = home.daemon();
         let path = format!("/ingest/{job}");
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             let shown = call(home.http_local(), "GET", &path, &[("Authorization", &bearer)], b"");
             let shown = shown.expect(200).json();
@@ -332,7 +332,7 @@ fn items_accepted_before_sigkill_keep_their_id() {
                 Some("queued" | "processing") => {}
                 _ => panic!("{shown}"),
             }
-            assert!(Instant::now() < patience, "{shown}");
+            assert!(Instant::now() < deadline, "{shown}");
             std::thread::sleep(Duration::from_millis(5));
         }
         accepted.insert(format!("item{n}"), job);

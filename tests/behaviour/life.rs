@@ -140,7 +140,7 @@ fn stop_ends_the_daemon_and_a_second_stop_succeeds() {
     let stopped = home.json(["stop"]);
     assert_eq!((&stopped["status"], &stopped["pid"]), (&"stopped".into(), &daemon.pid().into()));
     // The last threads of the daemon may end a moment after it released its home.
-    let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     while daemon.is_running() {
         assert!(std::time::Instant::now() < deadline, "the daemon does not end");
         std::thread::sleep(std::time::Duration::from_millis(5));
@@ -343,7 +343,7 @@ fn of_daemons_that_create_one_store_at_once_one_serves() {
                 command.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap()
             })
             .collect();
-        let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
+        let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
         let mut ended = 0;
         while ended < 3 {
             assert!(std::time::Instant::now() < deadline, "only {ended} of 4 daemons ended");

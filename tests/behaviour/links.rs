@@ -10,8 +10,10 @@ fn links_of_every_form_are_found_except_in_code() {
     home.put("people/ada", "Ada\n");
     home.put(
         "from",
-        "---\ncompany: \"[[companies/acme]]\"\nattendees: [people/ada]\n---\n[Ada](people/ada) [[people/bob|Bob]] [[people/ada]]\n\
-         ![[media]] [out](https://example.org) `[[code]]`\n\n```\n[[fenced]]\n```\n[file](people/cyd.md)\n",
+        "---\ncompany: \"[[companies/acme]]\"\nattendees: [people/ada]\n---\n[Ada](people/ada) \
+         [[people/bob|Bob]] [[people/ada]]\n\
+         ![[media]] [out](https://example.org) \
+         `[[code]]`\n\n```\n[[fenced]]\n```\n[file](people/cyd.md)\n",
     );
     let links = home.json(["links", "from"]);
     let found: Vec<(String, String, String)> = links["links"]

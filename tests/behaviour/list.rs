@@ -208,8 +208,10 @@ fn the_timeline_lists_each_day_once_with_its_sources() {
     let _daemon = home.daemon();
     home.put(
         "t",
-        "- 2024-02-29 | Leap day [Source: calendar]\n- **2023-05-06** | Bold\n- 2024-02-30 | No such day\n\
-         - 2024-02-29 | Leap day [Source: calendar]\n- 2024-02-29 | Another on that day\n```\n- 2020-01-01 | code\n```\n",
+        "- 2024-02-29 | Leap day [Source: calendar]\n- **2023-05-06** | Bold\n- 2024-02-30 | No \
+         such day\n\
+         - 2024-02-29 | Leap day [Source: calendar]\n- 2024-02-29 | Another on that day\n```\n- \
+         2020-01-01 | code\n```\n",
     );
     home.put("u", "- 2025-01-01 | New year\n");
     let one = home.json(["timeline", "t"]);

@@ -54,11 +54,12 @@ impl ReferenceModel {
         let ids = ids.map(|word| self.words.iter().position(|known| known == word).expect(word));
         let mut tokens: Vec<Vec<f64>> = ids
             .enumerate()
-            .map(|(place, id)| {
+            .map(|(position, id)| {
                 let kind = self.get("embeddings.token_type_embeddings.weight", 0, DIMENSIONS);
-                let place = self.get("embeddings.position_embeddings.weight", place, DIMENSIONS);
+                let position =
+                    self.get("embeddings.position_embeddings.weight", position, DIMENSIONS);
                 let both: Vec<f64> =
-                    kind.iter().zip(place).map(|(kind, place)| kind + place).collect();
+                    kind.iter().zip(position).map(|(kind, position)| kind + position).collect();
                 let word = self.get("embeddings.word_embeddings.weight", id, DIMENSIONS);
                 self.norm("embeddings.LayerNorm", word, &both)
             })
@@ -147,7 +148,8 @@ fn vectors_equal_those_of_the_reference_model() {
     let texts = [
         "the doctor is at the sea",
         "car",
-        "a teacher and a tutor with money in the house , the boat and the storm ; the dog , the bread . the letter !",
+        "a teacher and a tutor with money in the house , the boat and the storm ; the dog , the \
+            bread . the letter !",
         "ship vessel boat",
         "k 2 8 ?",
     ];
@@ -331,8 +333,12 @@ fn assert_refused(file: &str, expected: &str, damage: impl FnOnce(&Path)) {
             "{file}, {expected}: {fault:?}"
         );
         assert!(fault.hint.unwrap().contains("brain model install"));
-        let place = dir.path().to_str().unwrap();
-        assert!(!fault.message.contains(place), "only owners may see the path: {}", fault.message);
+        let dir_path = dir.path().to_str().unwrap();
+        assert!(
+            !fault.message.contains(dir_path),
+            "only owners may see the path: {}",
+            fault.message
+        );
     }
 }
 

@@ -149,9 +149,39 @@ fn tags_are_listed_by_use() {
 }
 
 #[test]
+fn a_page_is_moved_and_its_links_follow() {
+    let fixture = Fixture::new();
+    let Fixture { home, agent, .. } = &fixture;
+    home.put("people/ada", "# Ada Lovelace\n\nMine.\n");
+    home.put("notes/a", "# A\n\nMine, too.\n\nSee [[people/ada]].\n");
+    let moved = agent.call("move_page", json!({ "slug": "people/ada", "to": "persons/ada" }));
+    assert_eq!(moved, json!({ "slug": "persons/ada", "updated_pages": 1 }));
+    assert_eq!(home.get("notes/a")["body"], "# A\n\nMine, too.\n\nSee [[persons/ada]].\n");
+    assert!(home.page_file("persons/ada").exists() && !home.page_file("people/ada").exists());
+    // The page stays the owner's. The line that the move changed is marked.
+    assert_eq!(home.get("persons/ada")["trust"], "owner");
+    let marks = home.get("notes/a")["outside_lines"].clone();
+    assert_eq!(marks.as_array().unwrap().len(), 1, "{marks}");
+    assert!(text(&marks[0], "source_uri").contains("agent"), "{marks}");
+
+    let taken = agent.refused("move_page", json!({ "slug": "notes/a", "to": "persons/ada" }));
+    assert!(taken.starts_with("conflict") && taken.contains("another slug"), "{taken}");
+    std::fs::write(home.page_file("notes/here"), "a file of another program\n").unwrap();
+    let file = agent.refused("move_page", json!({ "slug": "notes/a", "to": "notes/here" }));
+    let path = home.path().display().to_string();
+    assert!(file.contains("notes/here.md") && !file.contains(&path), "no path here: {file}");
+    let other = agent.refused("move_page", json!({ "slug": "default:notes/a", "to": "work:a" }));
+    assert!(other.contains("another source"), "{other}");
+    let short = agent.refused("move_page", json!({ "slug": "persons/a", "to": "b" }));
+    assert!(short.starts_with("not_found"), "{short}");
+    assert_eq!(home.get("notes/a")["version"], 2);
+}
+
+#[test]
 fn detailed_results_have_passages() {
     let fixture = Fixture::new();
-    let page = "---\ntags: [math]\n---\n# Engine\n\nIntroduction.\n\nThe zeppelin is driven by\nan engine.\n";
+    let page = "---\ntags: [math]\n---\n# Engine\n\nIntroduction.\n\nThe zeppelin is driven by\nan \
+        engine.\n";
     fixture.home.put("engine", page);
     let asked = |format: &str| {
         let arguments = json!({ "query": "zeppelin", "format": format });

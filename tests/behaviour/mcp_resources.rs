@@ -161,7 +161,7 @@ fn text_from_outside_is_framed() {
     let taken = site.local(&item);
     assert!([200, 202].contains(&taken.status), "{}", taken.body);
     let mcp = mcp(&site.home, &token);
-    let until = std::time::Instant::now() + brain_tests::PATIENCE;
+    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {
         let answer = mcp.ask("resources/read", json!({ "uri": "brain://page/inbox/evil" }));
         if answer["result"].is_object() {

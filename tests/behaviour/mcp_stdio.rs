@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{PATIENCE, TestHome, capture};
+use brain_tests::{TEST_TIMEOUT, TestHome, capture};
 use serde_json::{Value, json};
 
 /// A request of the newest revision, which repeats the client's details in each request.
@@ -98,7 +98,7 @@ impl McpProcess {
     }
 
     fn wait_for_exit_code(&mut self) -> i32 {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code().unwrap_or(-1);
@@ -202,7 +202,8 @@ fn pending_requests_are_answered_when_the_daemon_dies() {
     std::thread::sleep(Duration::from_millis(300));
     process.send(&search(1, "a"));
     process.send(&search(2, "a"));
-    process.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } }));
+    process.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": 2 } }));
     process.send(&request("last", "tools/list", json!({})));
     // Time for the requests to reach the daemon, which cannot answer.
     std::thread::sleep(Duration::from_millis(300));

@@ -21,8 +21,15 @@ const READING_TOOLS: [&str; 11] = [
     "collector_digest",
     "brain_status",
 ];
-const WRITING_TOOLS: [&str; 6] =
-    ["capture", "put_page", "edit_page", "add_timeline_entry", "delete_page", "restore_page"];
+const WRITING_TOOLS: [&str; 7] = [
+    "capture",
+    "put_page",
+    "edit_page",
+    "add_timeline_entry",
+    "move_page",
+    "delete_page",
+    "restore_page",
+];
 
 fn listed(home: &TestHome, token: &str) -> Vec<Value> {
     mcp(home, token).result("tools/list", json!({}))["tools"].as_array().unwrap().clone()

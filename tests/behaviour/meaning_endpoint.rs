@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use brain_tests::embedding::{Behaviour, FakeEmbedding};
-use brain_tests::{Daemon, PATIENCE, TestHome, slugs};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome, slugs};
 use serde_json::Value;
 
 /// Starts a daemon that uses `endpoint`, and writes three pages.
@@ -25,7 +25,7 @@ fn embed(home: &TestHome) -> Value {
 
 /// Waits until every page has its vectors; returns the output of `brain model list`.
 pub(crate) fn settled(home: &TestHome) -> Value {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     loop {
         let list = home.json(["model", "list"]);
         if list["model"].is_string() && list["missing"] == 0 && list["problem"].is_null() {
@@ -92,7 +92,7 @@ fn search_uses_words_only_when_the_endpoint_stalls() {
         );
     }
     endpoint.set_behaviour(Behaviour::Unordered);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     loop {
         let answer = home.json(["search", "vehicle"]);
         if answer["degraded"].is_null() {
@@ -150,7 +150,7 @@ fn a_rate_limited_request_is_repeated() {
     let (home, _daemon) = home_with_pages(&endpoint, &[]);
     std::thread::scope(|scope| {
         let embedding = scope.spawn(|| embed(&home));
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TEST_TIMEOUT;
         while endpoint.call_count() < 2 {
             assert!(Instant::now() < until, "it is not asked again");
             std::thread::sleep(Duration::from_millis(50));

@@ -241,10 +241,11 @@ fn tokenizer(entries: usize) -> String {
         vocab.push_str(&format!(",\"{n:x}\":{n}"));
     }
     format!(
-        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,\
-         \"pre_tokenizer\":{{\"type\":\"Whitespace\"}},\"post_processor\":null,\"decoder\":null,\
-         \"model\":{{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\"continuing_subword_prefix\":\"##\",\
-         \"max_input_chars_per_word\":100,\"vocab\":{{{vocab}}}}}}}"
+        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\
+         \"normalizer\":null,\"pre_tokenizer\":{{\"type\":\"Whitespace\"}},\"post_processor\":null,\
+         \"decoder\":null,\"model\":{{\"type\":\"WordPiece\",\"unk_token\":\"[UNK]\",\
+         \"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100,\"vocab\":{{{vocab}}\
+         }}}}}"
     )
 }
 
@@ -255,8 +256,8 @@ fn hostile_tokenizer() -> String {
         vocab.push_str(&format!(",[\"{n:x}\",0]"));
     }
     format!(
-        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\"normalizer\":null,\
-         \"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":null,\
+        "{{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,\"added_tokens\":[],\
+         \"normalizer\":null,\"pre_tokenizer\":null,\"post_processor\":null,\"decoder\":null,\
          \"model\":{{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[{vocab}]}}}}"
     )
 }
@@ -334,7 +335,7 @@ fn an_install_ends_when_its_client_disconnects() {
         .spawn()
         .unwrap();
     let tmp = home.path().join("models/tiny.tmp");
-    let deadline = std::time::Instant::now() + brain_tests::PATIENCE;
+    let deadline = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     while !tmp.join("model.safetensors").exists() && client.try_wait().unwrap().is_none() {
         assert!(std::time::Instant::now() < deadline);
         std::thread::sleep(std::time::Duration::from_millis(1));

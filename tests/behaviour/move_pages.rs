@@ -1,4 +1,4 @@
-//! `mv` and `merge`: pages get another slug, and links to them are mended.
+//! `mv` and `merge`: pages get another slug, and links to them are updated.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -48,7 +48,7 @@ fn mv_keeps_versions_and_moves_the_file() {
 }
 
 #[test]
-fn mv_mends_links_in_pages_and_files() {
+fn mv_updates_links_in_pages_and_files() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("people/ada", "# Ada\n\nSee [[people/ada]] and [Bob](bob.md).\n");

@@ -228,8 +228,10 @@ fn over_https_a_signed_in_owner_must_still_consent() {
 #[test]
 fn a_client_registers_itself_where_the_owner_allows_it() {
     let metadata = json!({
-        "client_name": "Self-made", "redirect_uris": ["http://localhost:1/callback"], "application_type": "native",
-        "token_endpoint_auth_method": "none", "grant_types": ["authorization_code", "refresh_token", "urn:x"],
+        "client_name": "Self-made", "redirect_uris": ["http://localhost:1/callback"],
+        "application_type": "native",
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token", "urn:x"],
     });
     let closed = Site::new();
     closed.public(&HttpRequest::json("/register", &metadata)).refused(403, "access_denied");

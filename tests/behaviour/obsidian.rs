@@ -8,9 +8,9 @@ use brain_tests::{TestHome, run, shared_data, slugs, texts};
 use serde_json::{Value, json};
 
 fn write(dir: &Path, name: &str, content: &str) {
-    let place = dir.join(name);
-    fs::create_dir_all(place.parent().unwrap()).unwrap();
-    fs::write(place, content).unwrap();
+    let file_path = dir.join(name);
+    fs::create_dir_all(file_path.parent().unwrap()).unwrap();
+    fs::write(file_path, content).unwrap();
 }
 
 /// Returns a home that imported `files`, and the directory of the files.
@@ -50,11 +50,15 @@ fn links_of_every_form_find_their_pages() {
     let (home, _) = vault(&[
         (
             "Daily Notes/2026-11-21.md",
-            "[[Ann Lee]] [[ann lee|the boss]] [[Projects/Big Idea]] [[Big Idea#Why]] [[Big Idea#^block-1]] [[#Here]] [[Countess]]\n\
-             ![[Café Notes]] ![[chart.png]] ![[Clip.mp4#t=3]] [[report.pdf]] [[Sheet.xlsx]] ![[board.canvas]]\n\
-             [idea](../Projects/Big%20Idea.md) [root](Projects/Big%20Idea.md#Why) [shown](<Projects/Big Idea.md>) [file](files/a%20b.pdf)\n\
+            "[[Ann Lee]] [[ann lee|the boss]] [[Projects/Big Idea]] [[Big Idea#Why]] [[Big \
+             Idea#^block-1]] [[#Here]] [[Countess]]\n\
+             ![[Café Notes]] ![[chart.png]] ![[Clip.mp4#t=3]] [[report.pdf]] [[Sheet.xlsx]] \
+             ![[board.canvas]]\n\
+             [idea](../Projects/Big%20Idea.md) [root](Projects/Big%20Idea.md#Why) \
+             [shown](<Projects/Big Idea.md>) [file](files/a%20b.pdf)\n\
              [by name](Ann%20Lee.md) ![](../Projects/Big%20Idea.md) ![photo](chart.png)\n\
-             [[What's up? (draft)]] [[日本語 メモ]] [[हिन्दी/टिप्पणी]] [[v1.2]] [out](https://example.org/x.md) <https://example.org>\n",
+             [[What's up? (draft)]] [[日本語 メモ]] [[हिन्दी/टिप्पणी]] [[v1.2]] \
+             [out](https://example.org/x.md) <https://example.org>\n",
         ),
         ("People/Ann Lee.md", "---\naliases: [Countess]\n---\nx\n"),
         ("Projects/Big Idea.md", "## Why\n\nbecause ^block-1\n"),
@@ -123,8 +127,10 @@ fn a_name_links_to_the_page_at_the_root_first() {
 
 #[test]
 fn tags_in_the_text_are_tags_of_the_page() {
-    let text = "---\ntags: [Front, both]\n---\n\n# Heading #in-heading\n\nWork on #project/alpha and #both, #日本語. \\#escaped #1984\n\
-         `#code` https://example.org/#frag [[Page#Heading]] %%#hidden%%\n\n> [!note] Called #callout\n";
+    let text = "---\ntags: [Front, both]\n---\n\n# Heading #in-heading\n\nWork on #project/alpha \
+         and #both, #日本語. \\#escaped #1984\n\
+         `#code` https://example.org/#frag [[Page#Heading]] %%#hidden%%\n\n> [!note] Called \
+         #callout\n";
     let (home, dir) = vault(&[("A.md", text)]);
     assert_eq!(
         tags(&home, "a"),
@@ -173,7 +179,8 @@ fn a_tag_in_the_text_cannot_be_removed_by_a_command() {
 fn comments_keep_their_text_and_have_no_links() {
     let (home, _) = vault(&[(
         "A.md",
-        "[[shown]] %%[[hidden]] [x](hidden.md)%% 100%% [[after]]\n\n> [!tip]- Folded [[called]]\n> ![[embedded]]\n\n%%\nzebra [[hidden too]]\n%%\n\n[[last]]\n",
+        "[[shown]] %%[[hidden]] [x](hidden.md)%% 100%% [[after]]\n\n> [!tip]- Folded [[called]]\n> \
+            ![[embedded]]\n\n%%\nzebra [[hidden too]]\n%%\n\n[[last]]\n",
     )]);
     let found: Vec<String> = links(&home, "a").into_keys().collect();
     assert_eq!(found, ["after", "called", "embedded", "last", "shown"]);
@@ -185,7 +192,8 @@ fn the_report_names_missing_and_ambiguous_links() {
     let (home, _) = vault(&[
         (
             "A.md",
-            "---\ncompany: Nowhere Inc\n---\n[[Twin]] [[Missing Page]] [[wrong/Ann]] [[B]] [data](files/data.csv)\n",
+            "---\ncompany: Nowhere Inc\n---\n[[Twin]] [[Missing Page]] [[wrong/Ann]] [[B]] \
+                [data](files/data.csv)\n",
         ),
         ("B.md", "[[gone]]\n"),
         ("One/Twin.md", "x\n"),

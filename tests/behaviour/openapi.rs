@@ -51,7 +51,8 @@ fn bodies_are_as_strict_in_the_document_as_in_the_server() {
         (clients, json!({ "name": "e", "scope": "read", "token_ttl": 59 }), false),
         (
             clients,
-            json!({ "name": "f", "scope": "read", "redirect_uris": vec!["https://a.example/"; 11] }),
+            json!({ "name": "f", "scope": "read",
+                "redirect_uris": vec!["https://a.example/"; 11] }),
             false,
         ),
         ("/admin/login", json!({ "token": site.admin }), true),
@@ -148,7 +149,7 @@ fn answers_have_the_values_of_the_document() {
             .bearer(&site.admin),
     );
     let answer = answer.expect(202).json();
-    let schema = json!({ "$ref": "#/components/schemas/Accepted" });
+    let schema = json!({ "$ref": "#/components/schemas/IngestReceipt" });
     assert!(allows(&document, &schema, &answer), "{answer}");
     for (field, wrong) in [("status", "taken"), ("content_hash", "abc"), ("job_id", "17")] {
         let mut other = answer.clone();

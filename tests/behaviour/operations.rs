@@ -346,7 +346,7 @@ fn completions_and_man_pages_are_installed_in_the_usual_places() {
         command.env("XDG_CONFIG_HOME", home.outside().join("config"));
         run(command, b"")
     };
-    for (shell, place) in [
+    for (shell, file_path) in [
         ("bash", "share/bash-completion/completions/brain"),
         ("zsh", "share/zsh/site-functions/_brain"),
         ("fish", "config/fish/completions/brain.fish"),
@@ -354,7 +354,7 @@ fn completions_and_man_pages_are_installed_in_the_usual_places() {
         // A second installation replaces the first.
         for _ in 0..2 {
             let installed = run(&["completions", shell, "--install", "--json"]).expect(0).json();
-            let path = home.outside().join(place);
+            let path = home.outside().join(file_path);
             assert_eq!(installed["path"], path.to_str().unwrap());
             let script = home.brain(["completions", shell]).expect(0).stdout;
             assert_eq!(std::fs::read_to_string(path).unwrap().trim_end(), script.trim_end());
@@ -379,7 +379,7 @@ fn serve_runs_the_daemon_in_the_foreground() {
         .unwrap();
     let began = std::time::Instant::now();
     while home.connect().is_none() {
-        assert!(began.elapsed() < brain_tests::PATIENCE, "it does not answer");
+        assert!(began.elapsed() < brain_tests::TEST_TIMEOUT, "it does not answer");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     assert_eq!(home.json(["status"])["pid"], child.id(), "it is the daemon, not its parent");

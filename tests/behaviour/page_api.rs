@@ -105,6 +105,31 @@ fn a_token_reads_only_its_sources_and_scopes() {
 }
 
 #[test]
+fn a_page_and_its_append_have_methods_of_their_own() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    home.put("append", "# About the word\n");
+    home.put("notes/append", "# About more words\n");
+    let token = home.token("script", "write", &[]);
+    let bearer = format!("Bearer {token}");
+    let fields = [("Authorization", bearer.as_str()), ("Content-Type", "text/plain")];
+    for (method, path, allow) in [
+        ("GET", "/pages/notes/append", "POST"),
+        ("DELETE", "/pages/notes/append", "POST"),
+        ("POST", "/pages/append", "GET,HEAD"),
+        ("PUT", "/pages/notes", "GET,HEAD"),
+    ] {
+        let refused = call(home.http_local(), method, path, &fields, b"x").expect(405);
+        assert_eq!(refused.error(), "method_not_allowed", "{method} {path}");
+        assert_eq!(refused.header("allow"), Some(allow), "{method} {path}");
+    }
+    // Pages whose slugs end like an append are read.
+    for (path, slug) in [("/pages/append", "append"), ("/pages/notes%2Fappend", "notes/append")] {
+        assert_eq!(read(&home, &token, path, "*/*").expect(200).json()["slug"], slug, "{path}");
+    }
+}
+
+#[test]
 fn reading_has_the_rate_limit_of_the_client() {
     let mut home = TestHome::new();
     home.env.push(("BRAIN_INGEST_RATE".into(), "2/1h".into()));

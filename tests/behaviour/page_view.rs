@@ -96,13 +96,17 @@ fn a_link_from_another_site_asks_once_for_confirmation() {
 #[test]
 fn markup_in_a_page_is_shown_as_text() {
     let site = Site::new();
-    let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> <a href=\"javascript:alert(1)\">x</a>\n\n\
-                [a](javascript:alert(1)) [b](data:text/html,x) [c](//evil.example/x) [d](https://ok.example/?\"><script>)\n\n\
-                ![p](https://evil.example/p.png) ![[evil.png]] [[\"><script>|<b>]]\n\n```\"><script>\n</code><script>\n```\n\n\
+    let evil = "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> <a \
+                href=\"javascript:alert(1)\">x</a>\n\n\
+                [a](javascript:alert(1)) [b](data:text/html,x) [c](//evil.example/x) \
+                [d](https://ok.example/?\"><script>)\n\n\
+                ![p](https://evil.example/p.png) ![[evil.png]] \
+                [[\"><script>|<b>]]\n\n```\"><script>\n</code><script>\n```\n\n\
                 |<script>|\n|-|\n|<script>|\n\n[^\"><script>]\n\n[^\"><script>]: <script>\n\n<style>*{display:none}</style>\n\n\
                 <meta http-equiv=refresh content=0>\n";
     let page = format!(
-        "---\ntitle: \"</title><script>alert(1)</script>\"\ntags: [\"<script>\", \"x\\\" onclick=\\\"y\"]\n---\n{evil}"
+        "---\ntitle: \"</title><script>alert(1)</script>\"\ntags: [\"<script>\", \"x\\\" \
+            onclick=\\\"y\"]\n---\n{evil}"
     );
     site.home.put("evil", &page);
     let mut browser = signed_in(&site, "/page/evil");
@@ -142,7 +146,7 @@ fn text_from_outside_is_marked() {
     let taken = site.local(&item.bearer(&token));
     assert!([200, 202].contains(&taken.status), "{}", taken.body);
     let mut browser = signed_in(&site, "/page/inbox/evil");
-    let until = std::time::Instant::now() + brain_tests::PATIENCE;
+    let until = std::time::Instant::now() + brain_tests::TEST_TIMEOUT;
     let page = loop {
         let page = browser.go(&site.local, HttpRequest::get("/page/inbox/evil"));
         if page.status == 200 {

@@ -9,7 +9,8 @@ use serde_json::json;
 fn a_put_page_is_read_back_whole_and_is_a_file() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    let text = "---\ntype: person\ntitle: Ada Lovelace\ntags: [maths, history]\naliases: [Countess]\nborn: 1815\n---\n\nShe wrote.\n";
+    let text = "---\ntype: person\ntitle: Ada Lovelace\ntags: [maths, history]\naliases: \
+        [Countess]\nborn: 1815\n---\n\nShe wrote.\n";
     let put = home.put("people/ada", text);
     assert_eq!((&put["status"], &put["source_kind"]), (&json!("created"), &json!("put_page")));
     let page = home.get("people/ada");

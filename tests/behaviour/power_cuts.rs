@@ -244,7 +244,8 @@ fn acknowledged_writes_survive_power_cuts() {
         check_everything(&home, &books);
         assert!(written > 0, "no write was acknowledged");
         run.tell(&format!(
-            "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files mended, {:.0?}",
+            "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
+                {:.0?}",
             kind.0,
             run.began.elapsed()
         ));

@@ -119,6 +119,40 @@ fn a_purge_removes_the_file_in_a_directory() {
 }
 
 #[test]
+fn a_purge_finds_the_only_page_with_its_slug() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    for source in ["work", "attic"] {
+        let dir = home.outside().join(source);
+        fs::create_dir_all(&dir).unwrap();
+        home.json(["sources", "add", source, dir.to_str().unwrap()]);
+    }
+    for page in ["shared", "work:shared", "work:plan", "work:both", "attic:both"] {
+        home.brain_with(["put", page], b"x\n").expect(0);
+    }
+    let purge = |page| ["purge", page, "--now", "--yes"];
+    let shown = home.brain(purge("plan")).expect(0).stdout;
+    assert!(shown.starts_with("purged work:plan (1 version)"), "{shown}");
+    // The page of the default source comes first.
+    assert_eq!(home.json(purge("shared"))["source_id"], "default");
+    assert_eq!(home.json(purge("work:shared"))["source_id"], "work");
+    // Nothing is chosen among several pages, and a beginning is not enough.
+    assert_eq!(home.fault(purge("both"), 4)["code"], "ambiguous_slug");
+    home.json(["delete", "attic:both"]);
+    let several = home.fault(purge("both"), 4);
+    assert_eq!(several["code"], "ambiguous_slug");
+    let message = several["message"].as_str().unwrap();
+    assert!(message.contains("work:both") && message.contains("attic:both"), "{message}");
+    home.json(purge("work:both"));
+    assert_eq!(home.json(purge("both"))["source_id"], "attic", "a deleted page is purged, too");
+    home.put("people/ada-lovelace", "x\n");
+    let short = home.fault(purge("people/ada"), 4);
+    assert_eq!(short["code"], "not_found");
+    assert!(short["hint"].as_str().unwrap().contains("people/ada-lovelace"), "{short}");
+    assert_eq!(home.get("people/ada-lovelace")["body"], "x\n");
+}
+
+#[test]
 fn a_purge_asks_first() {
     let home = TestHome::new();
     let _daemon = home.daemon();

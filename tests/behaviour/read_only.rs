@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use brain_tests::{PATIENCE, TestHome};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 use serde_json::Value;
 
 use crate::faults::small_home;
@@ -37,7 +37,7 @@ fn assert_read_only(home: &TestHome, pages: usize) {
 
 /// Waits until a write succeeds.
 fn wait_until_writable(home: &TestHome) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     loop {
         let output = home.brain_with(["put", "after", "--json"], b"written again\n");
         if output.code == 0 {

@@ -8,7 +8,7 @@ use brain_tests::{Run, TestHome};
 
 use crate::backup::{bodies, names, restore, tree};
 
-/// Runs `brain backup restore` with leave to write into the directories of `sources`.
+/// Runs `brain backup restore` and allows it to write into the directories of `sources`.
 fn restore_naming(home: &TestHome, file: &Path, sources: &[&str]) -> Run {
     let mut arguments = vec!["backup", "restore", file.to_str().unwrap(), "--json"];
     sources.iter().for_each(|source| arguments.extend(["--write-source", source]));

@@ -22,7 +22,7 @@ use crate::sync_faults::notes_id;
 const PAGES_PER_METHOD: usize = 4;
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let until = Instant::now() + brain_tests::PATIENCE;
+    let until = Instant::now() + brain_tests::TEST_TIMEOUT;
     while !done() {
         assert!(Instant::now() < until, "{what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -125,26 +125,30 @@ enum SaveMethod {
 }
 
 impl SaveMethod {
-    fn save(self, place: &Path, text: &str, dice: &mut Dice) {
+    fn save(self, file_path: &Path, text: &str, dice: &mut Dice) {
         let mut pause = || std::thread::sleep(Duration::from_micros(dice.below(3000)));
         let half = text.len() / 2;
         match self {
             Self::Truncate => {
-                let mut file = File::create(place).unwrap();
+                let mut file = File::create(file_path).unwrap();
                 pause();
                 file.write_all(&text.as_bytes()[..half]).unwrap();
                 pause();
                 file.write_all(&text.as_bytes()[half..]).unwrap();
             }
             Self::Rename => {
-                let other = place.with_extension("swp");
+                let other = file_path.with_extension("swp");
                 fs::write(&other, text).unwrap();
                 pause();
-                fs::rename(other, place).unwrap();
+                fs::rename(other, file_path).unwrap();
             }
             Self::InPlace => {
-                let mut file =
-                    File::options().write(true).create(true).truncate(false).open(place).unwrap();
+                let mut file = File::options()
+                    .write(true)
+                    .create(true)
+                    .truncate(false)
+                    .open(file_path)
+                    .unwrap();
                 pause();
                 file.write_all(text.as_bytes()).unwrap();
                 pause();
@@ -170,9 +174,9 @@ fn edit(
     let mut last: Vec<Option<String>> = vec![None; PAGES_PER_METHOD];
     while !is_over.load(Ordering::Relaxed) {
         let n = dice.below(PAGES_PER_METHOD as u64) as usize;
-        let place = notes.join(format!("{}.md", method.page(n)));
+        let file_path = notes.join(format!("{}.md", method.page(n)));
         // A save that is no longer in the file was replaced by brain.
-        let on_disk = fs::read_to_string(&place).unwrap_or_default();
+        let on_disk = fs::read_to_string(&file_path).unwrap_or_default();
         expected_saves.extend(
             last[n].take().filter(|save| *save != on_disk).map(|save| (method.page(n), save)),
         );
@@ -181,7 +185,7 @@ fn edit(
             "{method:?} saved number {count}.\n{}\n",
             "Tides and pumps. ".repeat(dice.below(60) as usize)
         );
-        method.save(&place, &text, &mut dice);
+        method.save(&file_path, &text, &mut dice);
         last[n] = Some(text);
         std::thread::sleep(Duration::from_micros(dice.below(4000)));
     }

@@ -6,10 +6,26 @@ use serde_json::Value;
 fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
     let home = TestHome::new();
     let daemon = home.daemon();
-    home.put("notes/latency", "---\ntitle: Latency budgets\ntags: [work, perf]\ntype: note\n---\nEvery service has a latency budget of ten milliseconds.\n");
-    home.put("notes/budget", "---\ntitle: Household money\ntags: [home]\ntype: note\n---\nThe budget for groceries grows every month.\n");
-    home.put("ideas/cache", "---\ntitle: A cache\ntags: [work]\ntype: idea\naliases: [memoisation]\n---\nKeep answers; latency falls. The milliseconds count.\n");
-    home.put("people/ada", "---\ntitle: Ada Lovelace\ntype: person\naliases: [Countess of Lovelace]\n---\nWrote the first program for the analytical engine.\n");
+    home.put(
+        "notes/latency",
+        "---\ntitle: Latency budgets\ntags: [work, perf]\ntype: \
+        note\n---\nEvery service has a latency budget of ten milliseconds.\n",
+    );
+    home.put(
+        "notes/budget",
+        "---\ntitle: Household money\ntags: [home]\ntype: note\n---\nThe \
+        budget for groceries grows every month.\n",
+    );
+    home.put(
+        "ideas/cache",
+        "---\ntitle: A cache\ntags: [work]\ntype: idea\naliases: \
+        [memoisation]\n---\nKeep answers; latency falls. The milliseconds count.\n",
+    );
+    home.put(
+        "people/ada",
+        "---\ntitle: Ada Lovelace\ntype: person\naliases: [Countess of \
+        Lovelace]\n---\nWrote the first program for the analytical engine.\n",
+    );
     (home, daemon)
 }
 
@@ -198,7 +214,8 @@ fn the_exact_title_or_alias_is_first() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     for n in 0..8 {
-        let text = "Mercury Mercury Mercury is the planet; Mercury is the metal; Project Mercury too. Mercury rising.\n";
+        let text = "Mercury Mercury Mercury is the planet; Mercury is the metal; Project Mercury \
+            too. Mercury rising.\n";
         home.put(
             &format!("noise/{n}"),
             &format!("---\ntitle: About Mercury and more {n}\n---\n{text}"),

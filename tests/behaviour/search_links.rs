@@ -9,9 +9,11 @@ fn home_with_company() -> (TestHome, Daemon) {
     let daemon = home.daemon();
     home.put(
         "companies/acme",
-        "---\ntitle: Acme - Robots for Warehouses\ntype: company\ninvestors:\n  - people/ida-holm\n---\n\
-         Acme was founded by [[people/mia-brown]]. The seed round was led by [Chris](/people/chris-lee.md), who invested early. \
-         A portrait was painted by [[people/dan-poe]].\n",
+        "---\ntitle: Acme - Robots for Warehouses\ntype: company\ninvestors:\n  - \
+         people/ida-holm\n---\n\
+         Acme was founded by [[people/mia-brown]]. The seed round was led by \
+         [Chris](/people/chris-lee.md), who invested early. A portrait was painted by \
+         [[people/dan-poe]].\n",
     );
     home.put(
         "companies/beta",
@@ -27,13 +29,17 @@ fn home_with_company() -> (TestHome, Daemon) {
     }
     home.put(
         "meetings/kickoff",
-        "---\ntitle: Kickoff\ntype: meeting\n---\n## Attendees\n\n- [[people/mia-brown]]\n- [[people/dan-poe]]\n\n## Notes\n\nOver lunch \
-         [[people/ida-holm]] was mentioned. It was about [[companies/acme]].\n",
+        "---\ntitle: Kickoff\ntype: meeting\n---\n## Attendees\n\n- [[people/mia-brown]]\n- \
+         [[people/dan-poe]]\n\n## Notes\n\nOver lunch [[people/ida-holm]] was mentioned. It was \
+         about [[companies/acme]].\n",
     );
     for n in 0..30 {
         home.put(
             &format!("notes/{n}"),
-            &format!("---\ntitle: Clip {n}\n---\nWho invested in Acme? Acme investors, people at Acme, who attended the Kickoff {n}.\n"),
+            &format!(
+                "---\ntitle: Clip {n}\n---\nWho invested in Acme? Acme investors, people at \
+                Acme, who attended the Kickoff {n}.\n"
+            ),
         );
     }
     (home, daemon)

@@ -152,7 +152,8 @@ fn names_codes_and_addresses_are_found_as_written() {
     let (home, _daemon) = home_with_pages(&[
         (
             "code",
-            "The error E0499 came from src/lib.rs at v1.2.3, see https://example.org/path and x86_64.\n",
+            "The error E0499 came from src/lib.rs at v1.2.3, see https://example.org/path and \
+                x86_64.\n",
         ),
         ("mail", "Write to grace.hopper@navy.example about C++ and node.js.\n"),
         ("number", "Invoice 4711-2026 over 1,234.56 EUR\n"),

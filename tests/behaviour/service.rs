@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{Client, PATIENCE, Run, TestHome, capture, program, run, skip};
+use brain_tests::{Client, Run, TEST_TIMEOUT, TestHome, capture, program, run, skip};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Creates a socket as systemd would.
@@ -111,7 +111,7 @@ fn sockets_with_unknown_names_are_ignored() {
     drop(daemon);
     // Without a known name, the daemon creates its own socket.
     let _daemon = home.activated(&listener, "other");
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.connect().is_none() {
         assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(5));
@@ -162,7 +162,7 @@ fn a_daemon_ends_when_systemd_replaces_its_socket() {
     // systemd removes an existing socket when it starts a socket unit.
     fs::remove_file(home.socket()).unwrap();
     let listener = UnixListener::bind(home.socket()).unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while by_hand.is_running() {
         assert!(Instant::now() < deadline, "{}", home.log());
         std::thread::sleep(Duration::from_millis(20));
@@ -280,7 +280,7 @@ fn a_group_is_served_if_only_the_group_can_open_the_socket() {
         let mut home = TestHome::new();
         home.env.push(("BRAIN_DAEMON_ALLOW_GROUP".into(), group.into()));
         let mut daemon = home.activated(&listener, "control");
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while daemon.is_running() {
             assert!(Instant::now() < deadline, "the daemon starts although the groups differ");
             std::thread::sleep(Duration::from_millis(5));
@@ -322,7 +322,7 @@ impl ServiceManager {
     }
 
     fn wait(&mut self, wanted: &str) -> String {
-        self.receive(wanted, PATIENCE).unwrap_or_else(|| panic!("no notification {wanted}"))
+        self.receive(wanted, TEST_TIMEOUT).unwrap_or_else(|| panic!("no notification {wanted}"))
     }
 }
 

@@ -17,8 +17,8 @@ impl User {
     /// `manager` is the end of a shell script; `$*` has its arguments.
     fn new(manager: &str) -> Self {
         let user = Self { brain: TestHome::new() };
-        let bin = user.place("bin");
-        let log = user.place("").join("systemctl.log");
+        let bin = user.path("bin");
+        let log = user.path("").join("systemctl.log");
         let script =
             format!("#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\n{manager}\nexit 0\n", log.display());
         fs::write(bin.join("systemctl"), script).unwrap();
@@ -29,7 +29,7 @@ impl User {
         user
     }
 
-    fn place(&self, name: &str) -> PathBuf {
+    fn path(&self, name: &str) -> PathBuf {
         let dir = self.brain.outside().join(name);
         fs::create_dir_all(&dir).unwrap();
         dir
@@ -38,8 +38,8 @@ impl User {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = self.brain.command("brain");
         let path = std::env::var("PATH").unwrap_or_default();
-        command.env("PATH", format!("{}:{path}", self.place("bin").display()));
-        command.env("HOME", self.place("user")).args(args);
+        command.env("PATH", format!("{}:{path}", self.path("bin").display()));
+        command.env("HOME", self.path("user")).args(args);
         command
     }
 
@@ -127,7 +127,7 @@ fn the_written_units_pass_systemds_own_check() {
 #[test]
 fn the_default_home_is_in_no_unit_and_xdg_moves_the_units() {
     let user = User::new("");
-    let config = user.place("xdg");
+    let config = user.path("xdg");
     let mut command = user.command(&["service", "install", "--no-start"]);
     command.env_remove("BRAIN_HOME").env("XDG_CONFIG_HOME", &config);
     run(command, b"").expect(0);
@@ -254,16 +254,17 @@ fn a_refused_uninstall_is_an_error_with_a_hint() {
 fn without_a_home_variable_nothing_is_written() {
     let user = User::new("");
     let mut command = user.command(&["service", "install", "--no-start"]);
-    command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.place("here"));
+    command.env("HOME", "").env_remove("XDG_CONFIG_HOME").current_dir(user.path("here"));
     let refused = run(command, b"").expect(1);
     assert!(refused.stderr.contains("nor HOME is set"), "{refused:?}");
-    assert!(!user.place("here").join(".config").exists());
+    assert!(!user.path("here").join(".config").exists());
 }
 
 #[test]
 fn status_reports_the_service_and_uninstall_removes_it() {
     let states = "case \"$*\" in
-        *show*service*) printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=77\\nStatusText=serving 3 pages\\n';;
+        *show*service*) printf 'ActiveState=active\\nUnitFileState=enabled\\nMainPID=77\\n\
+        StatusText=serving 3 pages\\n';;
         *show*socket*) echo ActiveState=active;;
     esac";
     let user = User::new(states);

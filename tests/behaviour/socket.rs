@@ -10,11 +10,11 @@ use brain_protocol::{
     Answer, FaultCode, Get, HELLO_LEN, Hello, MAX_FRAME, PROTOCOL, PageRef, Reply, Request, Slug,
     Status, decode, encode, read_frame, write_frame,
 };
-use brain_tests::{Client, PATIENCE, TestHome, capture, expect_reply, program, run, skip};
+use brain_tests::{Client, TEST_TIMEOUT, TestHome, capture, expect_reply, program, run, skip};
 
 fn raw(home: &TestHome) -> UnixStream {
     let stream = UnixStream::connect(home.socket()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     stream
 }
 

@@ -1,13 +1,13 @@
 //! `sources`: directories whose slugs are independent of each other.
 
+mod removal;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
-use brain_base::caller::Visibility;
-use brain_base::caller::{Caller, Scope};
+use brain_base::caller::{Caller, Scope, Visibility};
 use brain_base::clock::SystemClock;
 use brain_base::home::Home;
 use brain_config::Config;
@@ -16,7 +16,7 @@ use brain_protocol::{
     BrokenLinks, FaultCode, Origin, PageRef, Put, Request, Slug, SourceAdd, SourceDefault,
     SourceId, SourceList, SourceRemove,
 };
-use brain_tests::{PATIENCE, TestHome, expect_reply, run, slugs, texts};
+use brain_tests::{TestHome, expect_reply, slugs, texts};
 use serde_json::{Value, json};
 
 /// Creates a directory beside the home.
@@ -152,17 +152,76 @@ fn an_invalid_source_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_source_is_added_and_synchronised_by_its_name() {
+    let home = TestHome::new();
+    let _daemon = home.daemon();
+    let work = dir(&home, "work");
+    fs::write(work.join("plan.md"), "# Plan\n").unwrap();
+    let path = text(&work);
+    let added = home.brain(["sources", "add", "work", path]).expect(0);
+    assert!(added.stderr.contains("brain sync work"), "{added:?}");
+    assert_eq!(home.json(["sources", "add", "work", "--path", path])["status"], "unchanged");
+    assert_eq!(home.json(["sync", "work"])["sources"][0]["source_id"], "work");
+    assert_eq!(home.json(["get", "work:plan"])["title"], "Plan");
+
+    for (args, hint) in [
+        (&["sync", path][..], "brain sync work".to_owned()),
+        (&["sync", "./nowhere"], "brain sources add NAME ./nowhere".to_owned()),
+        (&["sources", "add", path], format!("brain sources add work {path}")),
+        (&["sources", "add", "notes"], "brain sources add notes ~/vaults/notes".to_owned()),
+    ] {
+        let fault = home.fault(args, 2);
+        assert_eq!(fault["code"], "usage", "{args:?}");
+        assert!(fault["hint"].as_str().unwrap().contains(&hint), "{args:?}: {fault}");
+    }
+    for args in [
+        &["sync", "work", "--source", "work"][..],
+        &["sync", "work", "--all"],
+        &["sources", "add", "more", path, "--path", path],
+        &["sources", "set", "work", path],
+    ] {
+        assert_eq!(home.fault(args, 2)["code"], "usage", "{args:?}");
+    }
+    assert_eq!(home.fault(["sync", "nothing"], 4)["code"], "unknown_source");
+}
+
+#[test]
+fn the_number_of_pages_follows_every_change() {
+    let (home, work) = home_with_work();
+    let daemon = home.daemon();
+    let pages = || ["default", "work"].map(|id| row(&home, id)["pages"].as_u64().unwrap());
+    assert_eq!(pages(), [0, 0]);
+    home.put("a", "one\n");
+    home.put("a", "two\n");
+    put_in(&home, "work", "b", "three\n");
+    fs::write(work.join("c.md"), "four\n").unwrap();
+    home.json(["sync", "work"]);
+    assert_eq!(pages(), [1, 2]);
+    home.json(["mv", "work:b", "d"]);
+    home.json(["delete", "work:c"]);
+    assert_eq!(pages(), [1, 1]);
+    home.json(["restore", "work:c"]);
+    home.json(["purge", "a", "--now", "--yes"]);
+    assert_eq!(pages(), [0, 2]);
+    drop(daemon);
+    let _daemon = home.daemon();
+    assert_eq!(pages(), [0, 2]);
+}
+
+#[test]
 fn one_slug_in_two_sources_is_two_pages_for_every_command() {
     let (home, work) = home_with_work();
     let here = home.put(
         "people/ann",
-        "---\ntitle: Ann at home\ntags: [home]\n---\nzebra [[notes/here]]\n\n- 2024-01-02 | at home\n",
+        "---\ntitle: Ann at home\ntags: [home]\n---\nzebra [[notes/here]]\n\n- 2024-01-02 | at \
+            home\n",
     );
     let there = put_in(
         &home,
         "work",
         "people/ann",
-        "---\ntitle: Ann at work\ntags: [office]\n---\nzebra [[notes/there]] [[Bob]]\n\n- 2024-01-02 | at work\n",
+        "---\ntitle: Ann at work\ntags: [office]\n---\nzebra [[notes/there]] [[Bob]]\n\n- \
+            2024-01-02 | at work\n",
     );
     put_in(&home, "work", "people/bob", "[[people/ann]] [[default:people/ann]]\n");
     assert_eq!(here["source_id"], "default");
@@ -287,107 +346,6 @@ fn the_configured_source_is_used_when_none_is_named() {
 }
 
 #[test]
-fn removing_a_source_hides_its_pages_and_keeps_its_files() {
-    let (home, work) = home_with_work();
-    put_in(&home, "work", "a", "---\ntags: [t]\n---\nwalrus [[default:home]]\n");
-    put_in(&home, "work", "deep/b", "walrus\n");
-    home.put("home", "[[work:a]]\n");
-    let before = fs::read(work.join("a.md")).unwrap();
-
-    let refusal = home.fault(["sources", "remove", "work"], 5);
-    assert_eq!(refusal["code"], "confirmation_needed");
-    assert!(refusal["message"].as_str().unwrap().contains("2 pages"), "{refusal}");
-    assert!(
-        refusal["hint"].as_str().unwrap().contains("brain sources remove work --yes"),
-        "{refusal}"
-    );
-    assert_eq!(home.search("walrus").len(), 2, "nothing happened");
-
-    let removed = home.json(["sources", "remove", "work", "--yes"]);
-    assert_eq!((&removed["status"], &removed["source"]["pages"]), (&json!("removed"), &json!(2)));
-    assert_eq!(fs::read(work.join("a.md")).unwrap(), before);
-    assert!(work.join("deep/b.md").exists() && !work.join(".trash").exists());
-    assert!(home.search("walrus").is_empty());
-    assert_eq!(slugs(&home.json(["list"])["pages"]), ["home"]);
-    assert_eq!(home.json(["list", "--deleted"])["pages"], json!([]));
-    assert_eq!(home.json(["tags"])["tags"], json!([]));
-    assert_eq!(home.json(["links", "home"])["links"][0]["status"], "missing");
-    assert_eq!(home.json(["backlinks", "home"])["links"], json!([]));
-    for args in
-        [&["get", "a"][..], &["restore", "a"], &["delete", "a"], &["list"], &["capture", "x"]]
-    {
-        let args: Vec<&str> = args.iter().copied().chain(["--source", "work"]).collect();
-        let error = home.fault(&args, 4);
-        assert_eq!(error["code"], "unknown_source", "{args:?}");
-        assert!(
-            error["hint"].as_str().unwrap().contains("brain sources add work --path"),
-            "{error}"
-        );
-    }
-    assert_eq!(home.fault(["sources", "remove", "work", "--yes"], 4)["code"], "unknown_source");
-    assert_eq!(home.json(["doctor"])["health_score"].as_u64().map(|score| score >= 75), Some(true));
-    assert_eq!(home.json(["status"])["outbox"], 0);
-
-    // The pages are kept: after the source is added again, each can be restored with its history.
-    home.json(["sources", "add", "work", "--path", text(&work)]);
-    assert_eq!(slugs(&home.json(["list", "--deleted"])["pages"]).len(), 2);
-    assert_eq!(home.json(["restore", "a", "--source", "work"])["status"], "restored");
-    assert_eq!(home.search("walrus"), ["a"]);
-    assert_eq!(home.json(["links", "home"])["links"][0]["status"], "live");
-    assert_eq!(fs::read(work.join("a.md")).unwrap(), before);
-}
-
-#[test]
-fn a_source_added_again_has_its_pages_after_a_sync() {
-    let (home, work) = home_with_work();
-    put_in(&home, "work", "a", "first\n");
-    put_in(&home, "work", "a", "walrus\n");
-    fs::write(work.join("Own File.md"), "walrus of my own\n").unwrap();
-    home.json(["sync", "--source", "work"]);
-    assert_eq!(row(&home, "work")["pages"], 2);
-    home.json(["sources", "remove", "work", "--yes"]);
-    let elsewhere = dir(&home, "elsewhere").join("moved");
-    fs::rename(&work, &elsewhere).unwrap();
-    home.json(["sources", "add", "work", "--path", text(&elsewhere)]);
-    let synced = home.json(["sync", "--source", "work"]);
-    assert_eq!(synced["sources"][0]["restored"], 2, "{synced}");
-    let mut found = home.search("walrus");
-    found.sort();
-    assert_eq!(found, ["a", "own-file"]);
-    assert!(
-        home.json(["history", "a", "--source", "work"])["versions"].as_array().unwrap().len() >= 2
-    );
-}
-
-#[test]
-fn the_default_source_cannot_be_removed() {
-    let home = TestHome::new();
-    let _daemon = home.daemon();
-    for args in [&["sources", "remove", "default"][..], &["sources", "remove", "default", "--yes"]]
-    {
-        assert_eq!(home.fault(args, 3)["code"], "protected", "{args:?}");
-    }
-}
-
-#[test]
-fn removing_a_source_cancels_its_pending_file_writes() {
-    let (home, work) = home_with_work();
-    put_in(&home, "work", "a", "ours\n");
-    fs::write(work.join("a.md"), "theirs\n").unwrap();
-    assert_eq!(put_in(&home, "work", "a", "ours again\n")["written"], false);
-    assert_ne!(home.json(["status"])["degraded"], json!([]));
-    let refusal = home.fault(["sources", "remove", "work"], 5);
-    assert!(
-        refusal["message"].as_str().unwrap().contains("the files of 1 page were not written"),
-        "{refusal}"
-    );
-    home.json(["sources", "remove", "work", "--yes"]);
-    let status = home.json(["status"]);
-    assert_eq!((&status["outbox"], &status["degraded"]), (&json!(0), &json!([])), "{status}");
-    assert_eq!(fs::read_to_string(work.join("a.md")).unwrap(), "theirs\n");
-}
-
-#[test]
 fn a_missing_directory_is_reported_and_not_created() {
     let (home, work) = home_with_work();
     put_in(&home, "work", "a", "one\n");
@@ -467,33 +425,6 @@ fn sources_survive_a_kill() {
     assert!(home.search("walrus").is_empty());
     assert_eq!(texts(&home.json(["sources"])["sources"], "source_id"), ["default"]);
     assert!(work.join("a.md").exists());
-}
-
-#[test]
-fn an_interrupted_removal_continues_and_touches_no_file() {
-    let home = TestHome::new();
-    let work = dir(&home, "work");
-    let vault = dir(&home, "vault");
-    for n in 0..1200 {
-        fs::write(vault.join(format!("note-{n}.md")), format!("walrus {n}\n")).unwrap();
-    }
-    let daemon = home.daemon();
-    home.json(["sources", "add", "work", "--path", text(&work)]);
-    home.json(["import", text(&vault), "--source", "work"]);
-    let mut command = home.command("brain");
-    command.args(["sources", "remove", "work", "--yes", "--no-start"]);
-    let removing = std::thread::spawn(move || run(command, b""));
-    // Kill the daemon as soon as the first batch is hidden.
-    let deadline = Instant::now() + PATIENCE;
-    while home.json(["status"])["deleted"] == 0 && Instant::now() < deadline {}
-    daemon.kill();
-    let first = removing.join().unwrap();
-    let _daemon = home.daemon();
-    let second = home.brain(["sources", "remove", "work", "--yes"]);
-    assert!(second.code == 0 || (first.code == 0 && second.code == 4), "{first:?} {second:?}");
-    assert_eq!(home.json(["status"])["pages"], 0);
-    assert!(home.search("walrus").is_empty());
-    assert_eq!(fs::read_dir(&work).unwrap().count(), 1200);
 }
 
 /// A caller with a grant for one source, as HTTP clients have.

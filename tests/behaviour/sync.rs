@@ -19,9 +19,9 @@ pub(crate) fn source() -> (TestHome, Daemon, PathBuf) {
 }
 
 pub(crate) fn write(dir: &Path, name: &str, content: impl AsRef<[u8]>) {
-    let place = dir.join(name);
-    fs::create_dir_all(place.parent().unwrap()).unwrap();
-    fs::write(place, content).unwrap();
+    let file_path = dir.join(name);
+    fs::create_dir_all(file_path.parent().unwrap()).unwrap();
+    fs::write(file_path, content).unwrap();
 }
 
 /// Runs `brain sync --source notes` with `flags`; returns the report on the source.
@@ -70,8 +70,8 @@ pub(crate) fn reasons(report: &Value) -> BTreeMap<String, String> {
 /// Returns the files below a directory with their bytes.
 pub(crate) fn bytes_below(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut found, mut left) = (BTreeMap::new(), vec![dir.to_owned()]);
-    while let Some(place) = left.pop() {
-        for entry in fs::read_dir(&place).unwrap() {
+    while let Some(file_path) = left.pop() {
+        for entry in fs::read_dir(&file_path).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 left.push(path);
@@ -242,7 +242,8 @@ fn files_with_unusual_names_keep_their_names() {
 #[test]
 fn a_file_from_another_operating_system_keeps_every_byte() {
     let (home, _daemon, notes) = source();
-    let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one with feldspar.\r\n";
+    let text = "\u{FEFF}---\r\ntitle: Windows\r\ntags: [a]\r\n---\r\n\r\nA line.\r\nAnother one \
+        with feldspar.\r\n";
     write(&notes, "win.md", text);
     let same = |when: &str| {
         assert_eq!(fs::read(notes.join("win.md")).unwrap(), text.as_bytes(), "{when}");

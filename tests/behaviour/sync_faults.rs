@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use brain_protocol::{
     Get, Origin, PageRef, Put, Reply, Request, Slug, SourceId, Sync, SyncedSource,
 };
-use brain_tests::{Client, HTTP_ON_FREE_PORT, PATIENCE, TestHome, program, skip};
+use brain_tests::{Client, HTTP_ON_FREE_PORT, TEST_TIMEOUT, TestHome, program, skip};
 use serde_json::json;
 
 use crate::sync::{assert_changes, get, listed, source, sync, sync_with, write};
@@ -99,7 +99,7 @@ impl UnprivilegedDaemon {
             .spawn()
             .ok()?;
         let mut plain = Self(child);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while home.connect().is_none() {
             if plain.0.try_wait().unwrap().is_some() {
                 return None;

@@ -79,10 +79,10 @@ fn bad_files_are_reported_until_they_are_corrected() {
     for file_name in ["nul.md", "latin1.md", "large.md", "😀.md"] {
         fs::remove_file(notes.join(file_name)).unwrap();
     }
-    let mended = sync(&home);
-    assert_changes(&mended, &[("updated", 2)]);
-    assert_eq!(texts(&mended["conflicts"], "slug"), ["yaml"], "it was put meanwhile");
-    assert_eq!(get(&home, "yaml")["body"], "Mended.\n");
+    let corrected = sync(&home);
+    assert_changes(&corrected, &[("updated", 2)]);
+    assert_eq!(texts(&corrected["conflicts"], "slug"), ["yaml"], "it was put meanwhile");
+    assert_eq!(get(&home, "yaml")["body"], "Corrected.\n");
     assert_eq!(
         home.json(["doctor"])["status"],
         "healthy",

@@ -90,7 +90,11 @@ fn strip_colours(text: &str) -> String {
 
 /// Returns the width of a line: East Asian characters and emoji take two columns.
 fn columns(line: &str) -> usize {
-    let wide = |c: char| matches!(c as u32, 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd);
+    let wide = |c: char| {
+        matches!(c as u32,
+        0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f
+        | 0xff00..=0xff60 | 0x1f300..=0x1faff | 0x20000..=0x3fffd)
+    };
     line.chars().map(|c| if wide(c) { 2 } else { 1 }).sum()
 }
 
@@ -99,9 +103,17 @@ fn home_with_pages() -> (TestHome, brain_tests::Daemon) {
     let daemon = home.daemon();
     let text = "A walrus sat upon the ice and thought about the long winter nights of the north. "
         .repeat(6);
-    home.put("a/first", &format!("---\ntitle: A rather long title that does not fit into forty columns at all\ntags: [work, animals]\n---\n{text}[[a/second]] [[nowhere/at/all/with/a/long/name]]\n\n- 2024-01-02 | {text}\n"));
+    home.put(
+        "a/first",
+        &format!(
+            "---\ntitle: A rather long title that does not fit into forty \
+        columns at all\ntags: [work, animals]\n---\n{text}[[a/second]] \
+        [[nowhere/at/all/with/a/long/name]]\n\n- 2024-01-02 | {text}\n"
+        ),
+    );
     home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章\n");
-    home.put("a/second", "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章 二\n");
+    home.put("a/second",
+        "---\ntitle: 東京タワーへ行った日のとても長い記録とラーメンの感想文について書きました\n---\nwalrus 日本語の文章 二\n");
     (home, daemon)
 }
 
@@ -157,7 +169,11 @@ fn colour_is_for_terminals_and_no_color_is_honoured() {
 fn control_sequences_in_pages_do_not_reach_the_terminal() {
     let home = TestHome::new();
     let _daemon = home.daemon();
-    home.put("evil", "---\ntitle: \"quiet \\e]0;owned\\a walrus\"\n---\nwalrus \u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}31m ice\n");
+    home.put(
+        "evil",
+        "---\ntitle: \"quiet \\e]0;owned\\a walrus\"\n---\nwalrus \
+        \u{1b}[2J\u{1b}]0;owned\u{7} \u{9b}31m ice\n",
+    );
     for args in [&["list"][..], &["search", "walrus"], &["history", "evil"]] {
         let Some((_, screen)) = on_a_terminal(&home, 80, &[("NO_COLOR", "1")], args) else {
             return;
@@ -171,7 +187,10 @@ fn control_characters_are_escaped_in_json_and_text() {
     let (home, _daemon) = home_with_pages();
     let evil = "x\u{1b}[2Jy\u{7f}z\u{9b}31m \u{202e}fdp.exe\u{2066}walrus";
     home.put("evil", &format!("{evil}\n"));
-    let obeyed = |c: &char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let obeyed = |c: &char| {
+        matches!(c,
+        '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     for args in [
         &["get", "evil"][..],
         &["get", "evil", "--json"],

@@ -244,15 +244,15 @@ fn the_purge_leaves_an_edited_file_in_the_trash() {
 #[test]
 fn the_purge_leaves_a_file_that_was_moved_back() {
     let fixture = Fixture::new("2026-11-21T10:00:00Z");
-    let place = fixture.dir.path().join("home/pages/a.md");
+    let file_path = fixture.dir.path().join("home/pages/a.md");
     fixture.put("a", "x\n");
-    let text = fs::read(&place).unwrap();
+    let text = fs::read(&file_path).unwrap();
     fixture.delete("a");
     fixture.brain.as_ref().unwrap().files.flush_outbox().unwrap();
-    fs::write(&place, &text).unwrap();
+    fs::write(&file_path, &text).unwrap();
     fixture.clock.advance(73 * HOUR);
     assert_eq!(fixture.purge(), 1);
-    assert_eq!(fs::read(&place).unwrap(), text, "the file was put there after the delete");
+    assert_eq!(fs::read(&file_path).unwrap(), text, "the file was put there after the delete");
     assert!(!fixture.trash("a").exists());
 }
 
@@ -403,9 +403,9 @@ fn many_removals_in_small_parts_wait_for_a_confirmation() {
     let fixture = Fixture::new("2026-01-10T12:00:00Z");
     let dir = fixture.dir.path().join("notes");
     fs::create_dir_all(&dir).unwrap();
-    let place = |n: usize| dir.join(format!("n{n}.md"));
+    let file_path = |n: usize| dir.join(format!("n{n}.md"));
     for n in 0..60 {
-        fs::write(place(n), format!("note {n}\n")).unwrap();
+        fs::write(file_path(n), format!("note {n}\n")).unwrap();
     }
     let id = SourceId::parse("notes").unwrap();
     let path = dir.to_str().unwrap().to_owned();
@@ -415,9 +415,9 @@ fn many_removals_in_small_parts_wait_for_a_confirmation() {
     let brain = fixture.brain.as_ref().unwrap();
     assert_eq!(brain.sync.sync_paths(&id, std::slice::from_ref(&dir)).unwrap().added, 60);
     let remove = |numbers: std::ops::Range<usize>| {
-        let places: Vec<_> = numbers.map(place).collect();
-        places.iter().for_each(|place| fs::remove_file(place).unwrap());
-        let report = brain.sync.sync_paths(&id, &places).unwrap();
+        let paths: Vec<_> = numbers.map(file_path).collect();
+        paths.iter().for_each(|path| fs::remove_file(path).unwrap());
+        let report = brain.sync.sync_paths(&id, &paths).unwrap();
         (report.removed, report.held_back)
     };
     assert_eq!(remove(0..15), (15, 0));

@@ -44,9 +44,9 @@ const FILES: [(&str, &str, &str, &str); 13] = [
 ];
 
 fn write(dir: &Path, name: &str, content: &str) {
-    let place = dir.join(name);
-    fs::create_dir_all(place.parent().unwrap()).unwrap();
-    fs::write(place, content).unwrap();
+    let file_path = dir.join(name);
+    fs::create_dir_all(file_path.parent().unwrap()).unwrap();
+    fs::write(file_path, content).unwrap();
 }
 
 fn files(home: &TestHome) -> std::path::PathBuf {

@@ -33,23 +33,23 @@ type Damage = (&'static str, fn(&Path));
 
 /// Returns the damages that a power loss can cause.
 fn damages() -> Vec<Damage> {
-    fn cut(place: &Path, len: u64) {
-        File::options().write(true).open(place).unwrap().set_len(len).unwrap();
+    fn cut(file_path: &Path, len: u64) {
+        File::options().write(true).open(file_path).unwrap().set_len(len).unwrap();
     }
-    fn blank(place: &Path, from: usize, to: usize) {
-        let mut bytes = fs::read(place).unwrap();
+    fn blank(file_path: &Path, from: usize, to: usize) {
+        let mut bytes = fs::read(file_path).unwrap();
         bytes[from..to].fill(0);
-        fs::write(place, bytes).unwrap();
+        fs::write(file_path, bytes).unwrap();
     }
     vec![
-        ("cut at a block", |place| cut(place, 4096)),
-        ("cut anywhere", |place| cut(place, 5001)),
-        ("emptied", |place| cut(place, 0)),
-        ("gone", |place| fs::remove_file(place).unwrap()),
-        ("a hole", |place| blank(place, 4096, 8192)),
-        ("all zeros", |place| {
-            let len = fs::metadata(place).unwrap().len() as usize;
-            blank(place, 0, len);
+        ("cut at a block", |file_path| cut(file_path, 4096)),
+        ("cut anywhere", |file_path| cut(file_path, 5001)),
+        ("emptied", |file_path| cut(file_path, 0)),
+        ("gone", |file_path| fs::remove_file(file_path).unwrap()),
+        ("a hole", |file_path| blank(file_path, 4096, 8192)),
+        ("all zeros", |file_path| {
+            let len = fs::metadata(file_path).unwrap().len() as usize;
+            blank(file_path, 0, len);
         }),
     ]
 }

@@ -77,7 +77,7 @@ fn framed_lines(text: &str) -> Vec<&str> {
 const PLAN: &str = "# Plan\n\nBuy teh boat.\n\nPaint it white.\n";
 
 #[test]
-fn an_agent_that_mends_a_typo_marks_one_line() {
+fn an_agent_that_corrects_a_typo_marks_one_line() {
     let fixture = Fixture::new();
     fixture.home.put("plan", PLAN);
     fixture.replace("plan", "teh", "the");
@@ -251,6 +251,10 @@ fn no_edit_by_a_model_washes_text_from_outside() {
     let _ = fixture.agent.call("delete_page", json!({ "slug": "mine" }));
     let _ = fixture.agent.call("restore_page", json!({ "slug": "mine" }));
     check("deleted and restored");
+    for (slug, to) in [("mine", "moved"), ("moved", "mine")] {
+        let _ = fixture.agent.call("move_page", json!({ "slug": slug, "to": to }));
+    }
+    check("moved away and back");
     let _ = fixture.agent.call("restore_page", json!({ "slug": "mine", "version": 2 }));
     check("an earlier version is restored");
     home.json(["tags", "mine", "--add", "seen"]);

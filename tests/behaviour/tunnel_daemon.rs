@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use brain_tests::http::{call, get, ingest};
 use brain_tests::tunnel::{FakeAgent, ngrok_tunnel};
-use brain_tests::{PATIENCE, TestHome, target_dir};
+use brain_tests::{TEST_TIMEOUT, TestHome, target_dir};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while !done() {
         assert!(Instant::now() < deadline, "{what}");
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -169,8 +169,8 @@ fn the_end_of_an_agent_is_reported_within_two_seconds() {
     let agent = agents(&home)[0];
     wait_until("it has ended", || !is_running(agent));
     let ended = Instant::now();
-    let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last output: \
-                lvl=eror msg=\"no route to the edge\"";
+    let expected_line = "agent_down: ngrok does not run: it ended with exit status 3; its last \
+                output: lvl=eror msg=\"no route to the edge\"";
     wait_until("it is reported", || home.log().contains(expected_line));
     assert!(ended.elapsed().as_millis() < 2000, "after {:?}", ended.elapsed());
 }
@@ -178,7 +178,8 @@ fn the_end_of_an_agent_is_reported_within_two_seconds() {
 #[test]
 fn the_agents_own_connection_error_is_shown() {
     let (home, api, _) = home(
-        "echo 'lvl=info msg=\"starting\"'; echo 'lvl=eror msg=\"dial tcp: i/o timeout\"'; exec sleep 600",
+        "echo 'lvl=info msg=\"starting\"'; echo 'lvl=eror msg=\"dial tcp: i/o timeout\"'; exec \
+            sleep 600",
     );
     let _daemon = home.daemon();
     wait_until("it is started", || !agents(&home).is_empty());
@@ -194,7 +195,8 @@ fn the_agents_own_connection_error_is_shown() {
 #[test]
 fn a_refusal_is_reported_with_its_code_and_ends_the_retries() {
     let (home, _api, _) = home(
-        "echo 'ERROR:  authentication failed: Your authtoken: t0ken-of-tunnel ERR_NGROK_107'; exit 1",
+        "echo 'ERROR:  authentication failed: Your authtoken: t0ken-of-tunnel ERR_NGROK_107'; exit \
+            1",
     );
     let _daemon = home.daemon();
     wait_until("it is refused", || {
@@ -373,7 +375,8 @@ fn the_real_ngrok_is_reachable_and_not_connected() {
     fs::write(&config_file, settings).unwrap();
     let agent = home.outside().join("ngrok");
     let script = format!(
-        "#!/bin/sh\n[ \"$1\" = version ] && exec '{ngrok}' version\nshift\nexec env https_proxy=http://127.0.0.1:9 '{ngrok}' http -config='{config_file}' \"$@\"\n",
+        "#!/bin/sh\n[ \"$1\" = version ] && exec '{ngrok}' version\nshift\nexec env \
+            https_proxy=http://127.0.0.1:9 '{ngrok}' http -config='{config_file}' \"$@\"\n",
         ngrok = ngrok.display(),
         config_file = config_file.display()
     );

@@ -44,14 +44,14 @@ fn forward(
     mut outside: rustls::StreamOwned<rustls::ServerConnection, TcpStream>,
     target: SocketAddr,
 ) -> std::io::Result<()> {
-    outside.sock.set_read_timeout(Some(brain_tests::PATIENCE))?;
+    outside.sock.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
     let (mut head, mut byte) = (Vec::new(), [0]);
     while !head.ends_with(b"\r\n\r\n") {
         outside.read_exact(&mut byte)?;
         head.push(byte[0]);
     }
     let mut inside = TcpStream::connect(target)?;
-    inside.set_read_timeout(Some(brain_tests::PATIENCE))?;
+    inside.set_read_timeout(Some(brain_tests::TEST_TIMEOUT))?;
     inside.write_all(&head[..head.len() - 2])?;
     inside.write_all(b"Connection: close\r\n\r\n")?;
     let mut answer = Vec::new();
@@ -66,7 +66,8 @@ fn forward(
 fn home(public: u16) -> TestHome {
     let mut home = TestHome::new();
     let agent = home.outside().join("agent");
-    let script = "#!/bin/sh\nif [ \"$2\" = status ]; then exec cat \"${0%/*}/status.json\"; fi\nexec sleep 600\n";
+    let script = "#!/bin/sh\nif [ \"$2\" = status ]; then exec cat \"${0%/*}/status.json\"; \
+        fi\nexec sleep 600\n";
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tls/root.pem");
@@ -90,11 +91,11 @@ fn an_address_that_leads_here_is_proved_and_reported() {
     let public = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let ours = SocketAddr::from(([127, 0, 0, 1], public));
     let target = Arc::new(Mutex::new(other.http_public()));
-    let place = format!("localhost:{}", remote_end(Arc::clone(&target)));
+    let address = format!("localhost:{}", remote_end(Arc::clone(&target)));
     let home = home(public);
-    let url = format!("https://{place}");
+    let url = format!("https://{address}");
     let site = json!({"Handlers": {"/": {"Proxy": format!("http://127.0.0.1:{public}")}}});
-    let status = json!({"Web": {&place: site}, "AllowFunnel": {&place: true}});
+    let status = json!({"Web": {&address: site}, "AllowFunnel": {&address: true}});
     fs::write(home.outside().join("status.json"), status.to_string()).unwrap();
     let _daemon = home.daemon();
     let expected_line = format!("[watchdog] the public address is {url}");

@@ -1,6 +1,6 @@
 //! A replay ingests the original bytes of an item again, in the name of the original sender.
 
-use brain_core::ingest::{Accepted, Item};
+use brain_core::ingest::{IngestReceipt, Item};
 use brain_page::MediaType;
 use brain_protocol::{
     Fault, FaultCode, JobId, JobState, PageRef, Reply, Request, Slug, TunnelReplay,
@@ -11,7 +11,7 @@ use crate::ingest_fixture::{Fixture, text};
 
 const SENT: &str = "---\nmood: odd\nprotected: true\ntitle: A title\n---\n\npoison";
 
-fn replay(fixture: &Fixture, of: &Accepted) -> Result<TunnelReplayReply, Fault> {
+fn replay(fixture: &Fixture, of: &IngestReceipt) -> Result<TunnelReplayReply, Fault> {
     match fixture.ask(Request::TunnelReplay(TunnelReplay { job_id: of.job_id }))? {
         Reply::TunnelReplay(replayed) => Ok(replayed),
         other => panic!("{other:?}"),
@@ -40,7 +40,7 @@ fn a_failed_item_is_replayed_as_it_was_sent() {
     let again = replay(&fixture, &sent).unwrap();
     assert_eq!(again.status, "queued");
     fixture.process_queue();
-    let anew = Accepted { job_id: again.new_job_id, ..sent.clone() };
+    let anew = IngestReceipt { job_id: again.new_job_id, ..sent.clone() };
     let (first, job) = (fixture.show(&sent), fixture.show(&anew));
     assert_eq!(
         (job.status, &job.client, &job.content_type, job.bytes, &job.source_id),
@@ -64,7 +64,7 @@ fn a_failed_item_is_replayed_as_it_was_sent() {
 fn an_item_of_a_removed_source_is_refused_with_a_hint() {
     let fixture = Fixture::new();
     let sent = fixture.send(text("a thought")).unwrap();
-    let unknown = Accepted { job_id: JobId(999), ..sent };
+    let unknown = IngestReceipt { job_id: JobId(999), ..sent };
     let fault = replay(&fixture, &unknown).unwrap_err();
     assert_eq!((fault.code, fault.hint.is_some()), (FaultCode::UnknownJob, true));
 }

@@ -1,6 +1,8 @@
 //! The tunnel's watchdog with a mock clock. Agents, programs, the public address and the telephony
 //! provider are fakes behind the daemon's own traits.
 
+mod setup;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -21,10 +23,11 @@ use brain_tests::platform::Time;
 use brain_tests::tunnel::{
     FakeNetwork, FakePrograms, PhoneNumber, healthy, impostor, ngrok_tunnel,
 };
-use serde_json::{Value, json};
 
 const API: &str = "http://127.0.0.1:4040/api/tunnels";
+
 const LOCAL: &str = "http://127.0.0.1:8765/health";
+
 const OLD: &str = "https://old.ngrok.app/voice";
 
 struct Fixture {
@@ -126,7 +129,8 @@ impl Fixture {
 fn config_with_number(rest: &str) -> String {
     let (account, number) = (format!("AC{}", "0".repeat(32)), format!("PN{}", "1".repeat(32)));
     format!(
-        "[tunnel]\nprovider = \"ngrok\"\n{rest}\n[voice]\naccount_sid = \"{account}\"\nnumber_sid = \"{number}\"\napi = \"http://127.0.0.1:9\"\n"
+        "[tunnel]\nprovider = \"ngrok\"\n{rest}\n[voice]\naccount_sid = \"{account}\"\nnumber_sid \
+            = \"{number}\"\napi = \"http://127.0.0.1:9\"\n"
     )
 }
 
@@ -177,7 +181,8 @@ fn a_configured_address_is_used_before_the_tunnel_is_up() {
     fixed.check_and_advance();
     assert!(fixed.programs.started()[0].contains("--url https://b.ngrok.app"));
     let own = Fixture::new(
-        "[http]\nbase_url = \"https://brain.example.org\"\n[tunnel]\nprovider = \"ngrok\"\ndomain = \"b.ngrok.app\"\n",
+        "[http]\nbase_url = \"https://brain.example.org\"\n[tunnel]\nprovider = \"ngrok\"\ndomain \
+            = \"b.ngrok.app\"\n",
     );
     assert_eq!(own.brain().tunnel.public_address().as_deref(), Some("https://brain.example.org"));
 }
@@ -319,8 +324,8 @@ fn a_changed_address_is_reported_with_the_clients_that_use_it() {
     fixture.reopen();
     fixture.set_tunnel_up("https://b.ngrok.app");
     let text = log_of(|| assert!(fixture.check_and_advance() > 0));
-    let line = "[watchdog] the public address has changed from https://a.ngrok.app to https://b.ngrok.app; \
-                these clients need the new address: \"claude\"";
+    let line = "[watchdog] the public address has changed from https://a.ngrok.app to \
+                https://b.ngrok.app; these clients need the new address: \"claude\"";
     assert!(text.contains(line), "{text}");
 }
 
@@ -425,100 +430,4 @@ fn the_daemons_end_stops_its_agent_and_starts_none() {
     assert_eq!(fixture.programs.stopped(), 1);
     fixture.check_and_advance();
     assert_eq!(fixture.programs.started().len(), 1);
-}
-
-#[test]
-fn setup_runs_seven_steps_and_starts_the_watchdog() {
-    let fixture = Fixture::new(&config_with_number("domain = \"brain.ngrok-free.app\""));
-    fixture.set_tunnel_up("https://brain.ngrok-free.app");
-    let setup = fixture.setup();
-    assert_eq!(
-        names(&setup.steps),
-        [
-            ("provider", "warned"),
-            ("agent", "passed"),
-            ("authtoken", "passed"),
-            ("start", "passed"),
-            ("reachable", "passed"),
-            ("telephone", "passed"),
-            ("heartbeat", "passed")
-        ],
-        "{setup:#?}"
-    );
-    assert_eq!(setup.status, "passed");
-    assert_eq!(fixture.number_voice_url(), "https://brain.ngrok-free.app/voice");
-    let text =
-        fs::read_to_string(fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl"))
-            .unwrap();
-    let line: Value = serde_json::from_str(text.trim()).unwrap();
-    assert_eq!(
-        line,
-        json!({"ts": "2026-11-21T10:00:00Z", "event": "setup_complete", "source_version": "0.7.0", "status": "ok",
-            "details": {"domain": "brain.ngrok-free.app", "tier": "free"}})
-    );
-}
-
-#[test]
-fn an_unused_token_is_not_reported_as_valid() {
-    let fixture = Fixture::new("[tunnel]\nprovider = \"cloudflared\"\n");
-    fixture.check_and_advance();
-    assert!(fixture.programs.variables().is_empty());
-    let agent = "http://127.0.0.1:20241";
-    fixture.net.answers.put(
-        &format!("{agent}/ready"),
-        200,
-        &json!({"status": 200, "readyConnections": 4}),
-    );
-    fixture.net.answers.put(
-        &format!("{agent}/quicktunnel"),
-        200,
-        &json!({"hostname": "a.trycloudflare.com"}),
-    );
-    fixture.net.answers.put("https://a.trycloudflare.com/health", 200, &healthy());
-    let setup = fixture.setup();
-    let step = setup.steps.iter().find(|step| step.name == "authtoken").unwrap();
-    assert_eq!(step.status, "warned", "{step:?}");
-    assert!(step.message.contains("does not use the token"), "{step:?}");
-    assert_eq!(setup.status, "passed", "{setup:?}");
-}
-
-#[test]
-fn setup_ends_at_the_failed_step_with_a_hint() {
-    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
-    fixture.programs.set_missing(true);
-    let setup = fixture.setup();
-    assert_eq!(names(&setup.steps).last(), Some(&("agent", "failed")));
-    fixture.programs.set_missing(false);
-    fixture.programs.end_at_once(Some((
-        "it ended with exit status 1",
-        &["the token t0ken-of-tunnel is invalid: ERR_NGROK_107"],
-    )));
-    let setup = fixture.setup();
-    assert_eq!(
-        (setup.status.as_str(), names(&setup.steps).last()),
-        ("failed", Some(&("authtoken", "failed")))
-    );
-    let step = setup.steps.last().unwrap();
-    assert!(step.message.contains("ERR_NGROK_107") && step.hint.is_some(), "{step:?}");
-    assert!(!format!("{setup:?}").contains("t0ken-of-tunnel"));
-    fixture.programs.end_at_once(Some(("it ended with exit status 1", &["ERR_NGROK_320"])));
-    let setup = fixture.setup();
-    assert_eq!(names(&setup.steps)[2..], [("authtoken", "warned"), ("start", "failed")]);
-    assert!(setup.steps[2].message.contains("it is unknown whether"), "{:?}", setup.steps[2]);
-    fixture.set_tunnel_up("https://a.ngrok.app");
-    fixture.net.answers.put(LOCAL, 503, &json!({}));
-    assert_eq!(names(&fixture.setup().steps).last(), Some(&("reachable", "failed")));
-    assert!(!fixture.dir.path().join("home/integrations/tunnel/heartbeat.jsonl").exists());
-    let off = Fixture::new("[http]\npublic = \"off\"\n[tunnel]\nprovider = \"ngrok\"\n");
-    assert_eq!(names(&off.setup().steps), [("provider", "failed")]);
-}
-
-#[test]
-fn a_token_that_others_can_read_is_not_used() {
-    let fixture = Fixture::new("[tunnel]\nprovider = \"ngrok\"\n");
-    let path = fixture.dir.path().join("home/secrets/tunnel-authtoken");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(fixture.check_and_advance(), 120_000);
-    assert!(fixture.programs.started().is_empty());
-    assert_eq!(fixture.ask(Request::TunnelStatus(TunnelStatus)).unwrap_err(), FaultCode::Forbidden);
 }

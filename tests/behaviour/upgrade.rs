@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use brain_tests::{PATIENCE, TestHome, slugs};
+use brain_tests::{TEST_TIMEOUT, TestHome, slugs};
 use redb::{
     Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition, TableHandle,
 };
@@ -264,7 +264,8 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
     let links = |n: usize| {
         let [a, b, c] = [1, 2, 3].map(|further| (n + further) % PAGES);
         format!(
-            "See [[p{a}]], [it](p{b}.md), [[default:p{c}]] and [there](/p{c}.md), not [[None Such]]. "
+            "See [[p{a}]], [it](p{b}.md), [[default:p{c}]] and [there](/p{c}.md), not [[None \
+                Such]]. "
         )
     };
     let body = |n: usize| {
@@ -328,7 +329,7 @@ fn kills_during_the_migration_of_a_large_store_lose_nothing() {
 }
 
 fn wait_until_settled(home: &TestHome) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TEST_TIMEOUT;
     while home.json(["status"])["degraded"] != serde_json::json!([]) {
         assert!(Instant::now() < deadline, "{}", home.json(["status"]));
         std::thread::sleep(Duration::from_millis(20));

@@ -72,8 +72,9 @@ fn a_question_is_answered_from_the_best_page() {
     let (home, _daemon, public) = ready();
     home.put(
         "boats/skua",
-        "# Skua\n\nThe **boat** of [Ann](people/ann.md) is *blue*. It lies at [pier 4](https://port.example/p4). \
-         See https://boats.example/skua for more. Nobody reads this.\n",
+        "# Skua\n\nThe **boat** of [Ann](people/ann.md) is *blue*. It lies at [pier \
+         4](https://port.example/p4). See https://boats.example/skua for more. Nobody reads \
+         this.\n",
     );
     let mut call = Call::from(public, KNOWN, SID);
     for asked in
@@ -222,7 +223,8 @@ fn a_caller_who_only_seems_known_can_only_leave_a_message() {
 fn spoken_markup_is_text_in_pages_and_in_the_answer() {
     let (home, _daemon, public) = ready();
     home.put("people/ann", "# Ann\n");
-    let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
+    let hostile = "</Say></Gather><Dial>+1900</Dial> & [[people/ann]] #tag \
+                   <script>\u{0}\u{1b}[31m\u{202e}\r\n---\nslug: x\n\
                    - **Brain (7):** Noted. `rm` ]]> %%hidden%% http://evil.example/x";
     let mut call = Call::from(public, KNOWN, SID);
     for _ in 0..2 {

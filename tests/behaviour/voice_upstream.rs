@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use brain_tests::http::{Wire, request};
 use brain_tests::telephony::{PUBLIC, TOKEN, VoiceResponse, encoded, send, sign};
-use brain_tests::{Daemon, PATIENCE, TestHome};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
 use crate::voice_door::reachable;
 
@@ -41,7 +41,7 @@ impl Agent {
     }
 
     fn asked(&self) -> String {
-        self.asked.recv_timeout(PATIENCE).unwrap()
+        self.asked.recv_timeout(TEST_TIMEOUT).unwrap()
     }
 }
 
@@ -55,7 +55,8 @@ fn daemon_with_agent(agent: SocketAddr) -> (TestHome, Daemon, SocketAddr) {
 
 fn respond(stream: &mut TcpStream, status: &str, body: &str) {
     let text = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nKeep-Alive: timeout=9\r\nX-Agent: 1\r\n\r\n{body}",
+        "HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {}\r\nKeep-Alive: \
+            timeout=9\r\nX-Agent: 1\r\n\r\n{body}",
         body.len()
     );
     let _ = stream.write_all(text.as_bytes());
@@ -140,13 +141,14 @@ fn a_silent_agent_is_disconnected_after_a_time_limit() {
     let received = VoiceResponse::read(&send(public, "/voice", &FORM).expect(200));
     assert!(received.ends && received.text().contains("Sorry"), "{received:?}");
     assert!(home.log().contains("longer than 9 seconds"), "{}", home.log());
-    closed.recv_timeout(PATIENCE).unwrap();
+    closed.recv_timeout(TEST_TIMEOUT).unwrap();
 }
 
 #[test]
 fn a_websocket_is_forwarded_byte_by_byte() {
     let agent = Agent::new(|stream, _| {
-        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
+                     Upgrade\r\n\
                      Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
         stream.write_all(hello.as_bytes()).unwrap();
         let mut echo = stream.try_clone().unwrap();
@@ -219,7 +221,8 @@ fn a_websocket_is_forwarded_byte_by_byte() {
 fn a_websocket_ends_with_either_side() {
     let (closing, closed) = channel();
     let agent = Agent::new(move |stream, _| {
-        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nbye";
+        let hello = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: \
+            Upgrade\r\n\r\nbye";
         stream.write_all(hello.as_bytes()).unwrap();
         // The agent sends no more data and keeps reading.
         stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -244,7 +247,7 @@ fn a_websocket_ends_with_either_side() {
     wire.stream.read_to_end(&mut received).unwrap();
     assert!(received.ends_with(b"\r\n\r\nbye"), "data sent before the end arrives: {received:?}");
     // The agent's connection ends although the provider does not close its side.
-    closed.recv_timeout(PATIENCE).unwrap();
+    closed.recv_timeout(TEST_TIMEOUT).unwrap();
     drop(wire);
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use brain_tests::{Daemon, PATIENCE, TestHome};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Returns a home whose daemon watches its sources, and the directory of the source `notes`.
@@ -22,7 +22,7 @@ fn watched_source() -> (TestHome, Daemon, std::path::PathBuf) {
 
 /// Waits until `query` finds exactly `slugs`.
 pub(crate) fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     loop {
         let mut found = home.search(query);
         found.sort();
@@ -34,41 +34,41 @@ pub(crate) fn wait_for(home: &TestHome, query: &str, slugs: &[&str]) {
     }
 }
 
-fn save_beside_and_rename(place: &Path, text: &str) {
-    let temporary = place.with_extension("md.swp~");
+fn save_beside_and_rename(file_path: &Path, text: &str) {
+    let temporary = file_path.with_extension("md.swp~");
     fs::write(&temporary, text).unwrap();
-    fs::rename(&temporary, place).unwrap();
+    fs::rename(&temporary, file_path).unwrap();
 }
 
 #[test]
 fn every_way_of_saving_is_detected() {
     let (home, _daemon, notes) = watched_source();
-    let place = notes.join("Harbour Plan.md");
+    let file_path = notes.join("Harbour Plan.md");
     // A new file that is written in two steps.
-    fs::write(&place, "").unwrap();
-    fs::write(&place, "# Harbour\n\nThe word is quartz.\n").unwrap();
+    fs::write(&file_path, "").unwrap();
+    fs::write(&file_path, "# Harbour\n\nThe word is quartz.\n").unwrap();
     wait_for(&home, "quartz", &["harbour-plan"]);
     // A file that is overwritten in place.
-    fs::write(&place, "# Harbour\n\nThe word is basalt.\n").unwrap();
+    fs::write(&file_path, "# Harbour\n\nThe word is basalt.\n").unwrap();
     wait_for(&home, "basalt", &["harbour-plan"]);
     wait_for(&home, "quartz", &[]);
     // A temporary file that is renamed.
-    save_beside_and_rename(&place, "# Harbour\n\nThe word is gneiss.\n");
+    save_beside_and_rename(&file_path, "# Harbour\n\nThe word is gneiss.\n");
     wait_for(&home, "gneiss", &["harbour-plan"]);
     // The old file becomes a backup, and a new file replaces it.
-    fs::rename(&place, notes.join("Harbour Plan.md~")).unwrap();
-    fs::write(&place, "# Harbour\n\nThe word is schist.\n").unwrap();
+    fs::rename(&file_path, notes.join("Harbour Plan.md~")).unwrap();
+    fs::write(&file_path, "# Harbour\n\nThe word is schist.\n").unwrap();
     wait_for(&home, "schist", &["harbour-plan"]);
     // The file is removed and written again.
-    fs::remove_file(&place).unwrap();
-    fs::write(&place, "# Harbour\n\nThe word is marl.\n").unwrap();
+    fs::remove_file(&file_path).unwrap();
+    fs::write(&file_path, "# Harbour\n\nThe word is marl.\n").unwrap();
     wait_for(&home, "marl", &["harbour-plan"]);
     // Text is appended.
-    let mut file = fs::File::options().append(true).open(&place).unwrap();
+    let mut file = fs::File::options().append(true).open(&file_path).unwrap();
     std::io::Write::write_all(&mut file, b"And loess.\n").unwrap();
     wait_for(&home, "loess", &["harbour-plan"]);
     // The file is removed.
-    fs::remove_file(&place).unwrap();
+    fs::remove_file(&file_path).unwrap();
     wait_for(&home, "loess", &[]);
     assert_eq!(home.fault(["get", "harbour-plan", "--source", "notes"], 4)["code"], "not_found");
 }
@@ -100,10 +100,10 @@ fn added_moved_and_removed_directories_are_detected() {
 #[test]
 fn a_directory_that_replaces_another_is_watched() {
     let (home, daemon, notes) = watched_source();
-    let place = notes.join("a/deep");
+    let deep = notes.join("a/deep");
     let make = |word: &str| {
-        fs::create_dir_all(&place).unwrap();
-        fs::write(place.join("page.md"), format!("{word}\n")).unwrap();
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("page.md"), format!("{word}\n")).unwrap();
     };
     make("tuff");
     wait_for(&home, "tuff", &["a/deep/page"]);
@@ -118,7 +118,7 @@ fn a_directory_that_replaces_another_is_watched() {
         kill_process(pid, Signal::CONT).unwrap();
         wait_for(&home, word, &["a/deep/page"]);
         let later = format!("{word}later");
-        fs::write(place.join(format!("{later}.md")), format!("{later}\n")).unwrap();
+        fs::write(deep.join(format!("{later}.md")), format!("{later}\n")).unwrap();
         wait_for(&home, &later, &[&format!("a/deep/{later}")]);
     }
 }
@@ -240,11 +240,11 @@ fn the_watcher_is_off_by_default() {
 #[test]
 fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
     let (home, _daemon, notes) = watched_source();
-    let place = |n: usize| notes.join(format!("{n}.md"));
+    let file_path = |n: usize| notes.join(format!("{n}.md"));
     for n in 0..60 {
-        fs::write(place(n), format!("pumice {n}\n")).unwrap();
+        fs::write(file_path(n), format!("pumice {n}\n")).unwrap();
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TEST_TIMEOUT;
     let wait = |what: &str, well: &dyn Fn() -> bool| {
         while !well() {
             assert!(Instant::now() < until, "{what}\n{}", home.log());
@@ -263,14 +263,14 @@ fn an_error_of_the_watcher_is_shown_until_it_is_resolved() {
             .len()
     };
     wait("all are taken in", &|| pages() == 60);
-    let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(place(n)).unwrap()).collect();
-    (0..40).for_each(|n| fs::remove_file(place(n)).unwrap());
+    let kept: Vec<Vec<u8>> = (0..40).map(|n| fs::read(file_path(n)).unwrap()).collect();
+    (0..40).for_each(|n| fs::remove_file(file_path(n)).unwrap());
     wait("the doctor knows what is held back", &|| state() == "warn");
-    kept.iter().enumerate().for_each(|(n, text)| fs::write(place(n), text).unwrap());
+    kept.iter().enumerate().for_each(|(n, text)| fs::write(file_path(n), text).unwrap());
     wait("and that it is well again", &|| state() == "ok");
     assert_eq!(pages(), 60);
-    fs::write(place(7), "---\ntitle: [x\n---\n").unwrap();
+    fs::write(file_path(7), "---\ntitle: [x\n---\n").unwrap();
     wait("a file that failed is seen", &|| state() == "warn");
-    fs::write(place(7), "pumice, mended\n").unwrap();
-    wait("and that it is mended", &|| state() == "ok");
+    fs::write(file_path(7), "pumice, repaired\n").unwrap();
+    wait("and that it is repaired", &|| state() == "ok");
 }

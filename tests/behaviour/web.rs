@@ -38,14 +38,14 @@ impl Site {
         }
         let _daemon = home.daemon();
         let status = home.json(["status"]);
-        let place = |name: &str| {
+        let address = |name: &str| {
             status[name].as_str().unwrap_or_else(|| panic!("no {name} in {status}")).to_owned()
         };
         let admin = std::fs::read_to_string(home.path().join("secrets/admin-token"))
             .unwrap()
             .trim()
             .to_owned();
-        Self { local: place("http_local"), public: place("http_public"), home, _daemon, admin }
+        Self { local: address("http_local"), public: address("http_public"), home, _daemon, admin }
     }
 
     /// Returns the address that clients know.

@@ -136,6 +136,7 @@ fn requests() -> Vec<Request> {
             since: some("2026-01-01"),
             until: None,
             limit: 50,
+            skip: 300,
         }),
         Request::Import(Import {
             path: "/vault".into(),
@@ -196,6 +197,7 @@ fn requests() -> Vec<Request> {
             client: some("brain_cl_x"),
             failed: true,
             limit: 50,
+            skip: 300,
         }),
         Request::JobList(JobList {
             state: Some(JobState::Failed),

@@ -14,8 +14,14 @@ pub(crate) fn requests() -> Vec<Request> {
             page_type: Some("idea".into()),
             tag: Some("t".into()),
         }),
-        Request::Orphans(Orphans { source: work(), limit: 300 }),
-        Request::Todos(Todos { source: None, prefix: Some("p/".into()), done: true, limit: 300 }),
+        Request::Orphans(Orphans { source: work(), limit: 300, skip: 600 }),
+        Request::Todos(Todos {
+            source: None,
+            prefix: Some("p/".into()),
+            done: true,
+            limit: 300,
+            skip: 600,
+        }),
         Request::SourceSet(SourceSet {
             id: SourceId::parse("work").unwrap(),
             settings: SourceSettings {

@@ -112,8 +112,16 @@ fn ideas() -> IdeasReply {
         distance: 0.75,
         judge: Some(Judgement { scores, weighted: 4.25, note: "n".into() }),
         passes: true,
+        close_source_id: SourceId::default(),
+        far_source_id: SourceId::parse("work").unwrap(),
     };
-    let prompt = IdeaPrompt { close_slug: slug("a"), far_slug: slug("b"), text: "p".into() };
+    let prompt = IdeaPrompt {
+        close_slug: slug("a"),
+        far_slug: slug("b"),
+        text: "p".into(),
+        close_source_id: SourceId::parse("work").unwrap(),
+        far_source_id: SourceId::default(),
+    };
     IdeasReply {
         profile: IdeaProfile::Brainstorm,
         run_id: "r".into(),

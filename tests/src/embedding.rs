@@ -148,7 +148,7 @@ fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
         text.to_lowercase().split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2)
     {
         let line = MEANINGS.iter().position(|line| line.contains(&word));
-        let (place, weight) = match line {
+        let (position, weight) = match line {
             Some(line) => (line, 3.0),
             None => {
                 let sum = word
@@ -157,7 +157,7 @@ fn vector(model: &str, text: &str, length: usize) -> Vec<f32> {
                 (MEANINGS.len() + sum % (DIMENSIONS - MEANINGS.len()), 0.5)
             }
         };
-        vector[(place + turn) % length] += weight;
+        vector[(position + turn) % length] += weight;
     }
     vector
 }
@@ -283,8 +283,9 @@ fn parse_request(
 }
 
 fn error_body(why: &str) -> String {
-    json!({ "error": { "message": why, "type": "invalid_request_error", "param": null, "code": null } })
-        .to_string()
+    json!({ "error": { "message": why, "type": "invalid_request_error", "param": null,
+        "code": null } })
+    .to_string()
 }
 
 fn base64_of(numbers: &[f32]) -> String {
@@ -294,9 +295,9 @@ fn base64_of(numbers: &[f32]) -> String {
     for three in bytes.chunks(3) {
         let group = three.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte))
             << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let sign = SIGNS[(group >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { char::from(sign) } else { '=' });
+        for position in 0..4 {
+            let sign = SIGNS[(group >> (18 - 6 * position) & 63) as usize];
+            text.push(if position <= three.len() { char::from(sign) } else { '=' });
         }
     }
     text
@@ -305,7 +306,8 @@ fn base64_of(numbers: &[f32]) -> String {
 fn head(status: u16, length: usize, wait: Option<u64>) -> String {
     let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     format!(
-        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: application/json\r\n{wait}Content-Length: {length}\r\n\r\n"
+        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: \
+            application/json\r\n{wait}Content-Length: {length}\r\n\r\n"
     )
 }
 

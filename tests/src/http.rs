@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
-use crate::PATIENCE;
+use crate::TEST_TIMEOUT;
 
 /// A request to a fake server.
 #[derive(Debug, Clone)]
@@ -114,8 +114,8 @@ impl Wire {
     #[must_use]
     pub fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).expect("it accepts");
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+        stream.set_write_timeout(Some(TEST_TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Self { stream, rest: Vec::new() }
     }

@@ -68,7 +68,8 @@ pub fn parse_question(question: &Question) -> IdeaQuestion {
 /// Returns a verdict on one idea, with `score` on every axis.
 #[must_use]
 pub fn verdict(id: usize, score: f64) -> Value {
-    json!({ "id": id, "originality": score, "resistance": score, "thesis": score, "grounding": score,
+    json!({ "id": id, "originality": score, "resistance": score, "thesis": score,
+        "grounding": score,
         "load_bearing": score, "note": format!("because of {id}") })
 }
 

@@ -4,6 +4,7 @@
 //! This crate panics where others return errors, because a failure here fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc)]
 
+mod client;
 pub mod embedding;
 pub mod http;
 pub mod ideas_model;
@@ -11,55 +12,33 @@ pub mod lines;
 pub mod mcp;
 pub mod model;
 pub mod platform;
+mod process;
 pub mod telephony;
 pub mod tiny_model;
 pub mod tunnel;
 
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use brain_protocol::{
-    Answer, Capture, Fault, HELLO_LEN, Hello, Origin, Reply, Request, Scopes, SourceId, Status,
-    StatusReply, TokenCreate, decode, encode, read_frame, write_frame,
-};
+use brain_protocol::{Reply, Request, Scopes, SourceId, Status, StatusReply, TokenCreate};
 use rustix::process::{Pid, Signal, kill_process};
 
+pub use client::{Client, capture};
+pub use process::{Run, program, run, target_dir};
+
 /// Deadline of every wait. It is generous because the machine may be busy; no test asserts speed.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// HTTP settings of every test daemon. Free ports keep parallel tests and the developer's own
 /// daemon apart.
 pub const HTTP_ON_FREE_PORT: [(&str, &str); 2] =
     [("BRAIN_HTTP_LOCAL", "127.0.0.1:0"), ("BRAIN_HTTP_PUBLIC", "off")];
-
-/// Returns the directory of the built programs.
-#[must_use]
-pub fn target_dir() -> PathBuf {
-    let mut dir = std::env::current_exe().expect("a running test has a path");
-    dir.pop();
-    if dir.ends_with("deps") {
-        dir.pop();
-    }
-    dir
-}
-
-/// Returns the path of a program of the workspace.
-#[must_use]
-pub fn program(name: &str) -> PathBuf {
-    let path = target_dir().join(name);
-    assert!(
-        path.exists(),
-        "{} is not built: run `cargo build --workspace --bins` first",
-        path.display()
-    );
-    path
-}
 
 /// A temporary home. Dropping it kills its daemon.
 pub struct TestHome {
@@ -68,32 +47,6 @@ pub struct TestHome {
     dir: tempfile::TempDir,
     /// Environment variables of every program.
     pub env: Vec<(String, String)>,
-}
-
-/// The result of a finished program.
-#[derive(Debug)]
-pub struct Run {
-    /// Its exit status.
-    pub code: i32,
-    /// Standard output.
-    pub stdout: String,
-    /// Standard error.
-    pub stderr: String,
-}
-
-impl Run {
-    /// Parses standard output as JSON.
-    #[must_use]
-    pub fn json(&self) -> serde_json::Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|e| panic!("not one JSON value ({e}): {self:?}"))
-    }
-
-    /// Asserts that the exit status is `code`.
-    pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "{self:?}");
-        self
-    }
 }
 
 impl Default for TestHome {
@@ -149,7 +102,8 @@ impl TestHome {
             || !mount(&["-o", "loop", &image.display().to_string()], at)
         {
             skip(
-                "an ext4 file system in a file cannot be mounted here (it takes root and e2fsprogs)",
+                "an ext4 file system in a file cannot be mounted here (it takes root and \
+                    e2fsprogs)",
             );
             return false;
         }
@@ -274,12 +228,12 @@ impl TestHome {
         let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let mut daemon = Daemon { child };
-        let patience = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while self.connect().is_none() {
             if let Some(status) = daemon.child.try_wait().unwrap() {
                 panic!("the daemon ended with {status}: {}", self.log());
             }
-            assert!(Instant::now() < patience, "the daemon does not answer: {}", self.log());
+            assert!(Instant::now() < deadline, "the daemon does not answer: {}", self.log());
             std::thread::sleep(Duration::from_millis(2));
         }
         daemon
@@ -366,27 +320,6 @@ impl Drop for TestHome {
     }
 }
 
-/// Runs a program until it exits.
-pub fn run(mut command: Command, stdin: &[u8]) -> Run {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
-    let mut pipe = child.stdin.take().unwrap();
-    let input = stdin.to_vec();
-    // The program may exit without reading all of its input.
-    let feeder = std::thread::spawn(move || drop(pipe.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).expect("output is UTF-8"),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
 /// A daemon that runs as a child process.
 pub struct Daemon {
     child: Child,
@@ -423,47 +356,6 @@ impl Drop for Daemon {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A low-level client of the protocol.
-pub struct Client {
-    /// The raw connection.
-    pub stream: UnixStream,
-    /// The daemon's greeting.
-    pub hello: Hello,
-}
-
-impl Client {
-    /// Connects and exchanges greetings.
-    #[must_use]
-    pub fn connect(socket: &Path) -> Option<Self> {
-        let mut stream = UnixStream::connect(socket).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        stream.write_all(&Hello::ours(std::process::id()).to_bytes()).ok()?;
-        let mut bytes = [0_u8; HELLO_LEN];
-        stream.read_exact(&mut bytes).ok()?;
-        Some(Self { stream, hello: Hello::from_bytes(&bytes).ok()? })
-    }
-
-    /// Sends a request and waits for its reply. Returns `None` if the daemon closes the connection.
-    pub fn try_ask(&mut self, request: &Request) -> Option<Result<Reply, Fault>> {
-        write_frame(&mut self.stream, &encode(request).unwrap()).ok()?;
-        loop {
-            match decode::<Answer>(&read_frame(&mut self.stream).ok()?).unwrap() {
-                Answer::Event(_) => {}
-                Answer::Reply(reply) => return Some(Ok(reply)),
-                Answer::Fault(fault) => return Some(Err(fault)),
-            }
-        }
-    }
-
-    /// Sends a request and returns its reply.
-    ///
-    /// # Errors
-    /// The fault that the daemon returns.
-    pub fn ask(&mut self, request: &Request) -> Result<Reply, Fault> {
-        self.try_ask(request).expect("the daemon answers")
     }
 }
 
@@ -531,18 +423,4 @@ pub fn shared_data(name: &str) -> Option<PathBuf> {
     }
     skip(&format!("{} is not there; set BRAIN_TEST_DATA to the test data", path.display()));
     None
-}
-
-/// Returns the capture request that `brain capture --stdin` sends.
-#[must_use]
-pub fn capture(content: impl Into<Vec<u8>>) -> Request {
-    Request::Capture(Capture {
-        content: content.into(),
-        origin: Origin::Stdin,
-        source: None,
-        slug: None,
-        page_type: None,
-        title: None,
-        tags: Vec::new(),
-    })
 }

@@ -274,7 +274,8 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
     }
     temperature(options, body, 2.0)?;
     if options.new_max_tokens && body.get("max_tokens").is_some() {
-        let why = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+        let why = "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+            'max_completion_tokens' instead.";
         return invalid(why, "max_tokens");
     }
     match (body.get("max_tokens"), body.get("max_completion_tokens")) {
@@ -298,13 +299,13 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
             .unwrap_or(0),
     };
     for message in messages {
-        let place = match message["role"].as_str() {
+        let prompt = match message["role"].as_str() {
             Some("system" | "developer") => &mut question.system,
             Some("user" | "assistant") => &mut question.text,
             _ => return invalid("messages: role is none of system, user, assistant", "messages"),
         };
         match &message["content"] {
-            Value::String(text) => place.push_str(text),
+            Value::String(text) => prompt.push_str(text),
             Value::Array(parts) if !parts.is_empty() => {
                 for part in parts {
                     match (
@@ -312,7 +313,7 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
                         part["text"].as_str(),
                         part["image_url"]["url"].as_str(),
                     ) {
-                        (Some("text"), Some(text), _) => place.push_str(text),
+                        (Some("text"), Some(text), _) => prompt.push_str(text),
                         (Some("image_url"), _, Some(url)) => {
                             question.images.push(picture(options, url)?);
                         }
@@ -328,7 +329,8 @@ fn completion(options: &ModelOptions, body: &Value) -> Result<Question, ApiError
         Some(Some("json_object"))
             if format!("{}{}", question.system, question.text).to_lowercase().contains("json") => {}
         Some(Some("json_object")) => {
-            let why = "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'.";
+            let why = "'messages' must contain the word 'json' in some form, to use \
+                'response_format' of type 'json_object'.";
             return invalid(why, "messages");
         }
         Some(_) => return invalid("response_format.type", "response_format"),
@@ -414,7 +416,8 @@ fn error_response(
     let body = if openai {
         json!({ "error": { "message": message, "type": kind, "param": param, "code": param } })
     } else {
-        json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_1" })
+        json!({ "type": "error", "error": { "type": kind, "message": message },
+            "request_id": "req_1" })
     };
     (*status, body.to_string(), None)
 }

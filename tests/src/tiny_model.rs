@@ -180,7 +180,8 @@ pub fn tokenizer() -> Value {
     let special: Vec<Value> = SPECIAL
         .iter()
         .map(|word| {
-            json!({"id": number(word), "special": true, "content": word, "single_word": false, "lstrip": false,
+            json!({"id": number(word), "special": true, "content": word, "single_word": false,
+                "lstrip": false,
                 "rstrip": false, "normalized": false})
         })
         .collect();
@@ -191,8 +192,10 @@ pub fn tokenizer() -> Value {
     json!({
         "version": "1.0",
         // As in published models. The daemon must override these two settings.
-        "truncation": {"max_length": 16, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
-        "padding": {"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0,
+        "truncation": {"max_length": 16, "strategy": "LongestFirst", "stride": 0,
+            "direction": "Right"},
+        "padding": {"strategy": {"Fixed": 16}, "direction": "Right", "pad_to_multiple_of": null,
+            "pad_id": 0,
             "pad_type_id": 0, "pad_token": "[PAD]"},
         "added_tokens": special,
         "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
@@ -213,10 +216,12 @@ pub fn tokenizer() -> Value {
 #[must_use]
 pub fn config() -> Value {
     json!({
-        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "hidden_size": DIMENSIONS,
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
+        "hidden_size": DIMENSIONS,
         "intermediate_size": INNER, "layer_norm_eps": 1e-12, "max_position_embeddings": POSITIONS,
         "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "pad_token_id": 0,
-        "position_embedding_type": "absolute", "type_vocab_size": 2, "vocab_size": vocabulary().len(),
+        "position_embedding_type": "absolute", "type_vocab_size": 2,
+        "vocab_size": vocabulary().len(),
     })
 }
 

@@ -7,6 +7,7 @@ mod format;
 mod json;
 mod markup;
 mod paint;
+mod part;
 mod passage;
 mod table;
 mod text;
@@ -22,8 +23,9 @@ use serde::Serialize;
 
 pub(crate) use format::{FormatOption, Listing};
 pub(crate) use paint::{Paint, clean, clean_lines};
+pub(crate) use part::{ListOptions, PartOptions};
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{Text, bytes, count, fit, pad, stdout_width, width};
+pub(crate) use text::{Text, bytes, count, fit, pad, page_name, stdout_width, width};
 
 pub(crate) use crate::when::{day, minute, second};
 

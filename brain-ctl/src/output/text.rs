@@ -1,7 +1,11 @@
 //! Formats text for people, with lines that fit the terminal.
 
-use std::io::{self, IsTerminal};
+use std::{
+    fmt::Display,
+    io::{self, IsTerminal},
+};
 
+use brain_protocol::SourceId;
 use supports_hyperlinks::Stream;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -202,6 +206,16 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     let mut padded = text.to_owned();
     padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
     padded
+}
+
+/// Returns the name of a page, which every command takes: its slug, with its source unless that is
+/// `default`. Replies that name the default source use [`brain_protocol::page_name`].
+pub(crate) fn page_name(source: impl Display, slug: impl Display) -> String {
+    let source = source.to_string();
+    match source.as_str() {
+        SourceId::DEFAULT => slug.to_string(),
+        _ => format!("{source}:{slug}"),
+    }
 }
 
 /// Formats a number with its noun: `1 page`, `2 pages`.

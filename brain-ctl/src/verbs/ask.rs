@@ -2,7 +2,7 @@
 
 use std::io;
 
-use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, page_name, usd};
+use brain_protocol::{AskReply, Citation, Exit, Fault, Hits, SourceId, usd};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     fail,
     money::{Cost, millionths},
-    output::{Outcome, Show, Text, clean_lines, stdout_width, width, write_stdout},
+    output::{Outcome, Show, Text, clean_lines, page_name, stdout_width, width, write_stdout},
 };
 
 /// Arguments of `ask`.
@@ -295,7 +295,7 @@ impl AskOutput {
 /// Prints `[1] people/ada  Ada Lovelace`. The slug is never cut, because users copy it.
 fn show_citation(citation: &Citation, t: &mut Text) {
     let mark = format!("[{}]", citation.number);
-    let page = page_name(SourceId::DEFAULT, &citation.source_id, &citation.slug);
+    let page = page_name(&citation.source_id, &citation.slug);
     let used_columns = width(&mark) + width(&page) + 3;
     let title = if t.width.is_none_or(|max_width| used_columns + 6 <= max_width) {
         t.cut(&citation.title, used_columns)

@@ -6,7 +6,9 @@ use clap::Args;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, second},
+    output::{
+        Column, FormatOption, Listing, Outcome, Paint, PartOptions, Show, Table, Text, second,
+    },
     when::Period,
 };
 
@@ -24,14 +26,8 @@ pub(crate) struct Audit {
     #[arg(long)]
     failed: bool,
 
-    /// Number of calls, 1 to 1000, newest first
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 50,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    limit: u32,
+    #[command(flatten)]
+    part: PartOptions,
 
     #[command(flatten)]
     format: FormatOption,
@@ -40,16 +36,18 @@ pub(crate) struct Audit {
 impl Verb for Audit {
     const NAME: &'static str = "audit";
     const GROUP: Group = Group::Access;
-    const ABOUT: &'static str = "List calls over HTTP";
+    const ABOUT: &'static str = "List calls over HTTP, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain audit --failed
   brain audit --since \"last week\" --limit 1000 --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let Self { period, client, failed, limit, format } = self;
+        let Self { period, client, failed, part, format } = self;
         let (since, until) = period.instants();
-        let calls = context.call(AuditList { since, until, client, failed, limit })?;
-        context.list(&calls, &format)
+        let (limit, skip) = (part.limit, part.skip());
+        let calls = context.call(AuditList { since, until, client, failed, limit, skip })?;
+        let truncated = calls.truncated;
+        part.print(context, &format, calls, truncated, "calls")
     }
 }
 
@@ -105,16 +103,6 @@ impl Show for AuditReply {
             t.line(&format!("{} {} {} {}", call.at, call.status, call.client, call.operation));
         }
     }
-
-    fn notes(&self) -> Vec<String> {
-        match (self.calls.last(), self.truncated) {
-            (None, _) => vec!["no calls".into()],
-            (Some(last), true) => {
-                vec![format!("more calls exist: use --limit, or --until \"{}\"", second(&last.at))]
-            }
-            (Some(_), false) => Vec::new(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -122,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_fits_60_columns_and_names_the_next_part() {
+    fn the_list_fits_60_columns() {
         let call = AuditCall {
             at: "2026-11-21T10:30:45.123Z".into(),
             client: format!("brain_cl_{}", "x".repeat(43)),
@@ -140,6 +128,5 @@ mod tests {
             "{}",
             t.as_str()
         );
-        assert!(reply.notes()[0].contains("--until \"2026-11-21 10:30:45\""));
     }
 }

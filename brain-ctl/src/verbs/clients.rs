@@ -10,15 +10,14 @@ use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
+    duration, fail,
     output::{Column, Outcome, Paint, Show, Table, Text, count, day, minute},
-    span,
 };
 
 /// Arguments of `clients`.
 #[derive(Debug, Args)]
 pub(crate) struct Clients {
-    /// Action
+    /// What to do with the clients
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
@@ -81,7 +80,7 @@ enum Action {
 
 /// Parses the lifetime of a token in seconds.
 fn ttl(text: &str) -> Result<u32, String> {
-    let seconds = span::seconds(text)?;
+    let seconds = duration::seconds(text)?;
     u32::try_from(seconds)
         .map_err(|_| format!("\"{text}\" is too long for an access token; the maximum is 30d"))
 }
@@ -233,7 +232,7 @@ impl Show for ClientRegisterReply {
         if !self.redirect_uris.is_empty() {
             t.field("returns", &self.redirect_uris.join(", "));
         }
-        t.field("tokens", &format!("live {}", span::format(self.token_ttl.into())));
+        t.field("tokens", &format!("live {}", duration::format(self.token_ttl.into())));
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -269,7 +268,7 @@ impl Show for ClientReply {
         t.field("id", client_id);
         t.field("scope", scope);
         t.field("sources", &source_list(sources));
-        t.field("tokens", &format!("live {}", span::format((*token_ttl).into())));
+        t.field("tokens", &format!("live {}", duration::format((*token_ttl).into())));
         if let Some(at) = &self.client.revoked_at {
             t.field("revoked", &minute(at));
         }

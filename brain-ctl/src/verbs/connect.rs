@@ -21,7 +21,7 @@ const SECRET_HINT: &str =
 /// Arguments of `connect`.
 #[derive(Debug, Args)]
 pub(crate) struct Connect {
-    /// Action
+    /// The check to make
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 
@@ -147,9 +147,10 @@ mod tests {
             t.as_str(),
             "warn reach      1.2 s  brain.example.org answers, without\n                       \
              encryption\n     tokens can be read on the way, and hosted clients take\n     \
-             https only: use a tunnel\nfail challenge  1.2 s  it answers 403: forbidden_host:\n                       \
-             \u{FFFD}[31mthis service is not at that\n                       address\n     \
-             tell brain its public address: http.base_url =\n     \"http://brain.example.org\"\n\
+             https only: use a tunnel\nfail challenge  1.2 s  it answers 403: \
+             forbidden_host:\n                       \u{FFFD}[31mthis service is not at \
+             that\n                       address\n     tell brain its public address: \
+             http.base_url =\n     \"http://brain.example.org\"\n\
              failed: a client fails at step challenge\n"
         );
         assert!(t.as_str().lines().all(|line| width(line) <= 60));

@@ -1,13 +1,13 @@
 //! `brain delete` and `brain restore`: delete a page and restore it.
 
-use brain_protocol::{DeleteReply, Fault, RestoreReply, SourceId, page_name};
+use brain_protocol::{DeleteReply, Fault, RestoreReply};
 use clap::Args;
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, minute},
+    output::{Outcome, Show, Text, minute, page_name},
 };
 
 /// Arguments of `delete`.
@@ -40,7 +40,7 @@ impl Verb for Delete {
 impl Show for DeleteReply {
     fn text(&self, t: &mut Text) {
         // The hint names the source, so that it is correct with any default source.
-        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let page = page_name(&self.source_id, &self.slug);
         let line = format!("deleted {}", t.paint.cyan(&page));
         t.raw(&line);
         t.line(&format!(
@@ -83,7 +83,7 @@ impl Verb for Restore {
 
 impl Show for RestoreReply {
     fn text(&self, t: &mut Text) {
-        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let page = page_name(&self.source_id, &self.slug);
         let line = format!("restored {}", t.paint.cyan(&page));
         t.raw(&line);
         t.line(&format!("  {}", self.path));

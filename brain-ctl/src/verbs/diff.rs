@@ -7,7 +7,7 @@ use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, count},
+    output::{Outcome, Show, Text, count, page_name},
 };
 
 /// Arguments of `diff`.
@@ -54,9 +54,10 @@ impl Show for DiffReply {
     }
 
     fn notes(&self) -> Vec<String> {
-        let Self { slug, from, to, added, removed, .. } = self;
+        let Self { from, to, added, removed, .. } = self;
+        let page = page_name(&self.source_id, &self.slug);
         vec![match self.diff.is_empty() {
-            true => format!("versions {from} and {to} of {slug} are equal"),
+            true => format!("versions {from} and {to} of {page} are equal"),
             false => format!(
                 "version {from} to {to}: {} added, {} removed",
                 count(*added, "line"),

@@ -56,7 +56,7 @@ impl Verb for Edit {
         };
         let name = format!("{}.md", page.slug.name());
         let file = EditedFile::create(&name, base.as_ref().map_or("", |page| &page.content))?;
-        let edit = Editing { context, page, base, has_marks: false };
+        let edit = EditSession { context, page, base, has_marks: false };
         match edit.save(&file) {
             Ok(reply) => {
                 file.remove();
@@ -68,7 +68,7 @@ impl Verb for Edit {
 }
 
 /// An edit in progress.
-struct Editing<'a> {
+struct EditSession<'a> {
     context: &'a Context,
     page: PageRef,
     /// The page as it was last read; `None` for a new one.
@@ -77,7 +77,7 @@ struct Editing<'a> {
     has_marks: bool,
 }
 
-impl Editing<'_> {
+impl EditSession<'_> {
     /// Opens the editor and stores the text, until it is stored against the version it belongs to.
     fn save(mut self, file: &EditedFile) -> Result<WriteReply, Fault> {
         let first = file.open()?;

@@ -1,7 +1,7 @@
 //! `brain today`, `random`, `orphans` and `todos`: the daily note, a random page, pages without
 //! links, and tasks.
 
-use brain_protocol::{Fault, Get, Page, PageRef, SourceId, TodoRow, TodosReply, WriteStatus};
+use brain_protocol::{Fault, Get, Page, PageRef, TodoRow, TodosReply, WriteStatus};
 use clap::Args;
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text},
+    output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},
     when::{When, today},
 };
 
@@ -41,7 +41,8 @@ impl Verb for Today {
         let verb = if note.status == WriteStatus::Unchanged { None } else { Some("created") };
         let page = PageRef { source: Some(note.source_id), slug: note.slug };
         let page = context.call(Get { page, version: None })?;
-        let notes = verb.map(|verb| format!("{verb} {}", name(&page))).into_iter().collect();
+        let name = page_name(&page.source_id, &page.slug);
+        let notes = verb.map(|verb| format!("{verb} {name}")).into_iter().collect();
         let mut outcome = context.show(&NamedPage { page, notes })?;
         outcome.warnings = note.warnings;
         Ok(outcome)
@@ -76,7 +77,7 @@ impl Verb for Random {
         let Self { page_type, tag, source } = self;
         let source = fail::source(source.as_deref())?;
         let page = context.call(brain_protocol::Random { source, page_type, tag })?;
-        let notes = vec![name(&page)];
+        let notes = vec![page_name(&page.source_id, &page.slug)];
         context.show(&NamedPage { page, notes })
     }
 }
@@ -96,7 +97,7 @@ impl Show for NamedPage {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.line(&name(&self.page));
+        t.line(&page_name(&self.page.source_id, &self.page.slug));
     }
 
     fn notes(&self) -> Vec<String> {
@@ -104,32 +105,11 @@ impl Show for NamedPage {
     }
 }
 
-/// Returns the slug, with its source unless that is `default`.
-fn name(page: &Page) -> String {
-    match page.source_id.as_str() {
-        SourceId::DEFAULT => page.slug.to_string(),
-        source => format!("{source}:{}", page.slug),
-    }
-}
-
 /// Arguments of `orphans`.
 #[derive(Debug, Args)]
 pub(crate) struct Orphans {
-    /// Number of pages, 1 to 1000
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    limit: u32,
-
-    /// Only pages of this source
-    #[arg(long, value_name = "SOURCE")]
-    source: Option<String>,
-
     #[command(flatten)]
-    format: FormatOption,
+    options: ListOptions,
 }
 
 impl Verb for Orphans {
@@ -141,10 +121,12 @@ impl Verb for Orphans {
   brain orphans --source work --format paths";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let source = fail::source(self.source.as_deref())?;
-        let pages = context.call(brain_protocol::Orphans { source, limit: self.limit })?;
-        let more = "more pages exist: use --limit".to_owned();
-        context.list(&PageList { pages, none: "no pages without links".into(), more }, &self.format)
+        let ListOptions { part, source, format } = self.options;
+        let source = fail::source(source.as_deref())?;
+        let (limit, skip) = (part.limit, part.skip());
+        let pages = context.call(brain_protocol::Orphans { source, limit, skip })?;
+        let (none, more) = (part.none("pages without links"), part.more("pages"));
+        context.list(&PageList { pages, none, more }, &format)
     }
 }
 
@@ -159,21 +141,8 @@ pub(crate) struct Todos {
     #[arg(long, value_name = "PREFIX")]
     prefix: Option<String>,
 
-    /// Number of tasks, 1 to 1000
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 100,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    limit: u32,
-
-    /// Only pages of this source
-    #[arg(long, value_name = "SOURCE")]
-    source: Option<String>,
-
     #[command(flatten)]
-    format: FormatOption,
+    options: ListOptions,
 }
 
 impl Verb for Todos {
@@ -185,10 +154,12 @@ impl Verb for Todos {
   brain todos --done --format md";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let source = fail::source(self.source.as_deref())?;
-        let Self { done, prefix, limit, .. } = self;
-        let todos = context.call(brain_protocol::Todos { source, prefix, done, limit })?;
-        context.list(&todos, &self.format)
+        let Self { done, prefix, options: ListOptions { part, source, format } } = self;
+        let source = fail::source(source.as_deref())?;
+        let (limit, skip) = (part.limit, part.skip());
+        let todos = context.call(brain_protocol::Todos { source, prefix, done, limit, skip })?;
+        let truncated = todos.truncated;
+        part.print(context, &format, todos, truncated, "tasks")
     }
 }
 
@@ -223,7 +194,8 @@ impl Show for TodosReply {
     fn text(&self, t: &mut Text) {
         let mut table = Table::new(COLUMNS);
         for todo in &self.todos {
-            let cells = [&todo_page(todo), &*todo.line.to_string(), &*todo.text];
+            let page = page_name(&todo.source_id, &todo.slug);
+            let cells = [&*page, &*todo.line.to_string(), &*todo.text];
             table.linked_row(todo.path.as_deref(), cells);
         }
         table.write(t);
@@ -231,22 +203,8 @@ impl Show for TodosReply {
 
     fn quiet(&self, t: &mut Text) {
         for todo in &self.todos {
-            t.line(&format!("{}:{}: {}", todo_page(todo), todo.line, todo.text));
+            let page = page_name(&todo.source_id, &todo.slug);
+            t.line(&format!("{page}:{}: {}", todo.line, todo.text));
         }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        if self.todos.is_empty() {
-            return vec!["no tasks".into()];
-        }
-        self.truncated.then(|| "more tasks exist: use --limit".to_owned()).into_iter().collect()
-    }
-}
-
-/// Returns the page of a task, with its source unless that is `default`.
-fn todo_page(todo: &TodoRow) -> String {
-    match todo.source_id.as_str() {
-        SourceId::DEFAULT => todo.slug.to_string(),
-        source => format!("{source}:{}", todo.slug),
     }
 }

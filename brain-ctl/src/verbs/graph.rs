@@ -1,13 +1,13 @@
 //! `brain graph`: lists pages linked with a page.
 
-use brain_protocol::{Fault, GraphNode, GraphReply, SourceId, page_name};
+use brain_protocol::{Fault, GraphNode, GraphReply};
 use clap::{Args, ValueEnum};
 
 use super::page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, Outcome, Paint, Show, Table, Text, clean},
+    output::{Column, Outcome, Paint, Show, Table, Text, clean, page_name},
 };
 
 /// Arguments of `graph`.
@@ -130,7 +130,7 @@ const EDGES: &[Column] = &[
 ];
 
 fn full_name(node: &GraphNode) -> String {
-    page_name(SourceId::DEFAULT, &node.source_id, &node.slug)
+    page_name(&node.source_id, &node.slug)
 }
 
 impl Show for GraphReply {

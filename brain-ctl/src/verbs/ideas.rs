@@ -34,11 +34,11 @@ struct IdeasArgs {
     )]
     question: Vec<String>,
 
-    /// Show the best N ideas, 1 to 200 [default: all that pass; all with --json]
+    /// Show the best N ideas, 1 to 200; by default, all ideas that pass, or all with --json
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=200))]
     limit: Option<u32>,
 
-    /// Save the result as a page [default for brainstorm]
+    /// Save the result as a page; brainstorm does so by default
     #[arg(long, conflicts_with = "no_save")]
     save: bool,
 
@@ -62,7 +62,7 @@ struct IdeasArgs {
     #[arg(long, value_name = "NAME")]
     judge_model: Option<String>,
 
-    /// Number of pages close to the question, 1 to 12 [default: 4; lsd: 2]
+    /// Number of pages close to the question, 1 to 12; by default, brainstorm uses 4 and lsd 2
     #[arg(
         long,
         value_name = "N",
@@ -71,7 +71,7 @@ struct IdeasArgs {
     )]
     close: Option<u32>,
 
-    /// Number of distant pages, 1 to 24 [default: 6; lsd: 12]
+    /// Number of distant pages, 1 to 24; by default, brainstorm uses 6 and lsd 12
     #[arg(
         long,
         value_name = "N",
@@ -108,10 +108,10 @@ impl Verb for Brainstorm {
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Generate ideas from pairs of pages";
     const EXAMPLES: &'static str =
-        "Combines pages close to the question with distant pages: 4 x 6 pairs, 3 ideas each.
-A model judges each idea on five axes; ideas with a score of at least 4.0 of 5 pass.
-The result is saved as a page, except with --no-save. The estimated cost is printed before
-the run. Without a language model, the prompts are printed.
+        "Combines 4 pages close to the question with 6 distant pages, and asks a model for 3 ideas
+from each of the 24 pairs. A model then judges each idea on five axes. Ideas with a score of
+at least 4.0 of 5 pass. The result is saved as a page unless you give --no-save. The estimated
+cost is printed before the run. Without a language model, the prompts are printed.
 
 Examples:
   brain brainstorm \"How could we halve the time to first answer?\" --max-cost 0.50
@@ -127,10 +127,10 @@ impl Verb for Lsd {
     const GROUP: Group = Group::Reading;
     const ABOUT: &'static str = "Generate surprising ideas";
     const EXAMPLES: &'static str =
-        "Like brainstorm, with fewer close and more distant pages: 2 x 12 pairs, 4 ideas each.
-Distant pages that were unchanged for longest come first. Each idea reverses an assumption of
-the question. Ideas with a score of at least 3.5 of 5 pass, except obvious ones.
-The result is saved as a page only with --save.
+        "Works like brainstorm, but combines 2 pages close to the question with 12 distant pages,
+and asks for 4 ideas from each of the 24 pairs. It prefers distant pages that have not changed
+for a long time. Each idea reverses an assumption of the question. Ideas with a score of at
+least 3.5 of 5 pass, except obvious ones. The result is saved as a page only with --save.
 
 Examples:
   brain lsd \"Why do we hold meetings?\" --limit 5

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, LeftOut};
+use brain_protocol::{Exit, Fault, FaultCode, ImportFailure, ImportReply, SkippedFiles};
 use clap::Args;
 
 use crate::{
@@ -79,7 +79,7 @@ impl Show for ImportReply {
                 t.line(&format!("  {n:>8} {what}"));
             }
         }
-        if let Some(line) = left_out(&self.left_out) {
+        if let Some(line) = skipped_files_line(&self.left_out) {
             t.line(&line);
         }
     }
@@ -99,11 +99,11 @@ impl Show for ImportReply {
     }
 }
 
-/// Maximum number of left-out paths to show.
-const MAX_LEFT_OUT: usize = 3;
+/// Maximum number of skipped paths to show.
+const MAX_PATHS: usize = 3;
 
 /// Returns the line about files that rules left out, if there are any.
-pub(super) fn left_out(left_out: &LeftOut) -> Option<String> {
+pub(super) fn skipped_files_line(left_out: &SkippedFiles) -> Option<String> {
     let all = left_out.files + left_out.directories;
     let parts = [
         (left_out.files > 0).then(|| count(left_out.files, "file")),
@@ -115,7 +115,7 @@ pub(super) fn left_out(left_out: &LeftOut) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let paths: Vec<String> =
-        left_out.paths.iter().take(MAX_LEFT_OUT).map(|path| clean(path)).collect();
+        left_out.paths.iter().take(MAX_PATHS).map(|path| clean(path)).collect();
     let more = if all > paths.len() as u64 { ", …" } else { "" };
     (all > 0).then(|| {
         format!("  {all:>8} left out: {} ({}{more})", parts.join(" and "), paths.join(", "))

@@ -1,8 +1,7 @@
 //! `brain jobs`: lists and retries jobs of items received over HTTP.
 
 use brain_protocol::{
-    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState,
-    Jobs as JobsReply, SourceId,
+    Fault, IngestJob, JobId, JobList, JobRetry, JobRetryReply, JobShow, JobState, Jobs as JobsReply,
 };
 use clap::{Args, ValueEnum};
 
@@ -11,13 +10,13 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count, minute},
+    output::{Column, Outcome, Paint, Show, Table, Text, bytes, count, minute, page_name},
 };
 
 /// Arguments of `jobs`.
 #[derive(Debug, Args)]
 pub(crate) struct Jobs {
-    /// Action
+    /// What to do with the jobs
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
@@ -130,11 +129,7 @@ const COLUMNS: &[Column] = &[
 
 /// Returns the name of a job's page, which every command takes.
 fn page_of(job: &IngestJob) -> Option<String> {
-    let slug = job.slug.as_ref()?;
-    Some(match job.source_id.as_str() {
-        SourceId::DEFAULT => slug.clone(),
-        source => format!("{source}:{slug}"),
-    })
+    job.slug.as_ref().map(|slug| page_name(&job.source_id, slug))
 }
 
 impl Show for JobsReply {

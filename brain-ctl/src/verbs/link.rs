@@ -2,7 +2,6 @@
 
 use brain_protocol::{
     BrokenLink, BrokenLinks, BrokenLinksReply, Fault, LinkReply, LinkRow, LinksReply, Slug,
-    SourceId, page_name,
 };
 use clap::Args;
 
@@ -11,7 +10,7 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count},
+    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text, count, page_name},
 };
 
 /// Arguments of `link`.
@@ -225,16 +224,16 @@ impl Show for LinksReply {
 /// Returns the page at the other end of a link, or the link's target if there is none.
 fn linked_name(link: &LinkRow) -> String {
     match (&link.slug, &link.source_id) {
-        (Some(slug), Some(source)) => page_name(SourceId::DEFAULT, source, slug),
+        (Some(slug), Some(source)) => page_name(source, slug),
         (Some(slug), None) => slug.to_string(),
         (None, _) => link.target.clone(),
     }
 }
 
 const BROKEN: &[Column] = &[
-    Column::flexible("PAGE", 14).painted(Paint::cyan),
-    Column::flexible("LINK", 14),
+    Column::whole("PAGE").painted(Paint::cyan),
     Column::fixed("STATUS"),
+    Column::flexible("LINK", 14),
     Column::flexible("MAY MEAN", 12).optional(1),
 ];
 
@@ -262,23 +261,15 @@ impl Show for BrokenLinksReply {
         let mut table = Table::new(BROKEN);
         for link in &self.links {
             let candidates: Vec<&str> = link.candidates.iter().map(Slug::as_str).collect();
-            table.row([
-                &page_name(SourceId::DEFAULT, &link.source_id, &link.slug),
-                &link.target,
-                &link.status,
-                &candidates.join(", "),
-            ]);
+            let page = page_name(&link.source_id, &link.slug);
+            table.row([&page, &link.status, &link.target, &candidates.join(", ")]);
         }
         table.write(t);
     }
 
     fn quiet(&self, t: &mut Text) {
         for link in &self.links {
-            t.line(&format!(
-                "{} {}",
-                page_name(SourceId::DEFAULT, &link.source_id, &link.slug),
-                link.target
-            ));
+            t.line(&format!("{} {}", page_name(&link.source_id, &link.slug), link.target));
         }
     }
 
@@ -304,23 +295,30 @@ impl Show for BrokenLinksReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brain_protocol::{NameError, SourceId};
 
     #[test]
-    fn broken_links_fit_in_60_columns() -> Result<(), brain_protocol::NameError> {
-        let link = BrokenLink {
-            slug: Slug::parse("meetings/2026/11/a-long-name-of-a-meeting")?,
-            source_id: SourceId::parse("work")?,
-            target: "People/Somebody With A Long Name".into(),
-            kind: "mentions".into(),
-            status: "ambiguous".into(),
-            candidates: vec![Slug::parse("people/somebody")?, Slug::parse("old/somebody")?],
+    fn the_target_of_a_broken_link_gives_way_to_the_page() -> Result<(), NameError> {
+        let link = |slug: &str| {
+            Ok::<_, NameError>(BrokenLink {
+                slug: Slug::parse(slug)?,
+                source_id: SourceId::parse("work")?,
+                target: "People/Somebody With A Long Name".into(),
+                kind: "mentions".into(),
+                status: "ambiguous".into(),
+                candidates: vec![Slug::parse("people/somebody")?, Slug::parse("old/somebody")?],
+            })
         };
-        let reply =
-            BrokenLinksReply { links: vec![link], missing: 0, ambiguous: 1, truncated: false };
+        let slugs = ["meetings/2026/11/a-long-name-of-a-meeting", "meetings/2026/11/kickoff"];
+        let links = vec![link(slugs[0])?, link(slugs[1])?];
+        let reply = BrokenLinksReply { links, missing: 0, ambiguous: 2, truncated: false };
         let mut t = Text::plain(Some(60));
         reply.text(&mut t);
-        assert!(t.as_str().lines().all(|line| line.chars().count() <= 60), "{}", t.as_str());
-        assert!(t.as_str().contains("ambiguous"), "{}", t.as_str());
+        let text = t.as_str();
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(slugs.iter().all(|slug| text.contains(&format!("work:{slug}  "))), "{text}");
+        assert_eq!(text.matches("ambiguous").count(), 2, "{text}");
+        assert!(text.contains("  People/S") && text.contains('…'), "{text}");
         Ok(())
     }
 }

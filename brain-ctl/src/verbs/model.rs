@@ -17,7 +17,7 @@ use crate::{
 /// Arguments of `model`.
 #[derive(Debug, Args)]
 pub(crate) struct Model {
-    /// Action
+    /// What to do with the models
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 

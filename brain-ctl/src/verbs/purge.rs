@@ -10,13 +10,13 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     fail,
-    output::{Outcome, Show, Text, clean, count},
+    output::{Outcome, Show, Text, clean, count, page_name},
 };
 
 /// Arguments of `purge`.
 #[derive(Debug, Args)]
 pub(crate) struct Purge {
-    /// The page's slug; the page can be deleted already
+    /// The page's whole slug; the page can be deleted already
     #[arg(value_name = "SLUG")]
     slug: String,
 
@@ -55,8 +55,8 @@ impl Verb for Purge {
         }
         if !self.yes {
             let what = match self.version {
-                Some(version) => format!("version {version} of {}", page.slug),
-                None => format!("{} with all its versions", page.slug),
+                Some(version) => format!("version {version} of {page}"),
+                None => format!("{page} with all its versions"),
             };
             confirm(&what)?;
         }
@@ -90,7 +90,7 @@ fn confirm(what: &str) -> Result<(), Fault> {
 
 impl Show for PurgeReply {
     fn text(&self, t: &mut Text) {
-        let slug = t.paint.cyan(self.slug.as_str());
+        let slug = t.paint.cyan(&page_name(&self.source_id, &self.slug));
         let line = match self.version {
             Some(version) => format!("purged version {version} of {slug}"),
             None => format!("purged {slug} ({})", count(self.versions, "version")),

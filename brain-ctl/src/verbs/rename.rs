@@ -1,13 +1,13 @@
 //! `brain mv` and `brain merge`: give a page another slug, and join two pages.
 
-use brain_protocol::{Fault, MoveReply};
+use brain_protocol::{Fault, MoveReply, Slug};
 use clap::Args;
 
 use super::two_pages;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Outcome, Show, Text, clean, count, minute},
+    output::{Outcome, Show, Text, clean, count, minute, page_name},
 };
 
 /// Arguments of `mv`.
@@ -60,7 +60,7 @@ pub(crate) struct Merge {
 impl Verb for Merge {
     const NAME: &'static str = "merge";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Append a page to another and mend links";
+    const ABOUT: &'static str = "Append a page to another and update its links";
     const EXAMPLES: &'static str = "Examples:
   brain merge inbox/2026-11-21-1a2b3c4d projects/engine
   brain merge people/ada-l people/ada --source work";
@@ -73,7 +73,8 @@ impl Verb for Merge {
 
 impl Show for MoveReply {
     fn text(&self, t: &mut Text) {
-        let (from, slug) = (t.paint.cyan(self.from.as_str()), t.paint.cyan(self.slug.as_str()));
+        let name = |slug: &Slug| page_name(&self.source_id, slug);
+        let (from, slug) = (t.paint.cyan(&name(&self.from)), t.paint.cyan(&name(&self.slug)));
         let word = if self.status == "merged" { "into" } else { "to" };
         let line = format!("{} {from} {word} {slug}", t.paint.green(&self.status));
         t.raw(&line);
@@ -83,16 +84,16 @@ impl Show for MoveReply {
         }
         if !self.pages.is_empty() {
             let pages = count(self.pages.len() as u64, "page");
-            t.line(&format!("  links mended in {pages}"));
+            t.line(&format!("  links updated in {pages}"));
         }
         if let Some(until) = &self.recoverable_until {
-            let (from, until) = (&self.from, minute(until));
+            let (from, until) = (name(&self.from), minute(until));
             t.line(&format!("  {from} can be restored until {until}: brain restore {from}"));
         }
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(self.slug.as_str());
+        t.raw(&page_name(&self.source_id, &self.slug));
     }
 
     fn warnings(&self) -> &[String] {
@@ -100,6 +101,6 @@ impl Show for MoveReply {
     }
 
     fn failures(&self) -> Vec<String> {
-        self.left.iter().map(|link| format!("this link was not mended: {link}")).collect()
+        self.left.iter().map(|link| format!("this link could not be updated: {link}")).collect()
     }
 }

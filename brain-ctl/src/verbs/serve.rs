@@ -46,7 +46,7 @@ impl Verb for Serve {
 /// Arguments of `config`.
 #[derive(Debug, Args)]
 pub(crate) struct Config {
-    /// Action
+    /// What to do with the configuration
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 

@@ -30,7 +30,7 @@ use crate::{
 /// Arguments of `service`.
 #[derive(Debug, Args)]
 pub(crate) struct Service {
-    /// Action
+    /// What to do with the systemd units
     #[arg(value_enum, value_name = "ACTION")]
     action: Action,
 

@@ -19,7 +19,7 @@ use crate::{
 /// Arguments of `skill`.
 #[derive(Debug, Args)]
 pub(crate) struct Skill {
-    /// Action
+    /// Whether to print or install the skill
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Show)]
     action: Action,
 
@@ -35,9 +35,9 @@ pub(crate) struct Skill {
 /// What to do with the skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Action {
-    /// Print it
+    /// Print the skill
     Show,
-    /// Write it to the directory of an agent's skills
+    /// Write the skill to the directory of an agent's skills
     Install,
 }
 

@@ -1,6 +1,6 @@
 //! `brain sources`: manages the directories of pages.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use brain_protocol::{
     Fault, FaultCode, SourceAdd, SourceDefault, SourceId, SourceList, SourceRemove, SourceReply,
@@ -18,7 +18,7 @@ use crate::{
 /// Arguments of `sources`.
 #[derive(Debug, Args)]
 pub(crate) struct Sources {
-    /// Action
+    /// What to do with the sources
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
@@ -30,8 +30,12 @@ pub(crate) struct Sources {
     name: Option<String>,
 
     /// Directory of the source (add)
-    #[arg(long, value_name = "PATH", required_if_eq("action", "add"))]
+    #[arg(value_name = "PATH", conflicts_with = "path_option")]
     path: Option<PathBuf>,
+
+    /// The same as PATH
+    #[arg(long = "path", value_name = "PATH")]
+    path_option: Option<PathBuf>,
 
     /// Only files that match become pages (add, set); repeatable, "" for all files
     #[arg(long, value_name = "PATTERN")]
@@ -77,7 +81,7 @@ impl Verb for Sources {
     const GROUP: Group = Group::Organising;
     const ABOUT: &'static str = "List, add, change, remove and choose sources";
     const EXAMPLES: &'static str = "Examples:
-  brain sources add work --path ~/vaults/work --exclude drafts/
+  brain sources add work ~/vaults/work --exclude drafts/
   brain sources default work";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
@@ -85,8 +89,9 @@ impl Verb for Sources {
             fail::usage(format!("{flag} belongs to `brain sources {action}`"))
                 .hint("see: brain sources --help")
         };
-        if self.path.is_some() && self.action != Action::Add {
-            return Err(misplaced("--path", "add"));
+        let path = self.path.or(self.path_option);
+        if path.is_some() && self.action != Action::Add {
+            return Err(misplaced("a path", "add"));
         }
         if self.yes && self.action != Action::Remove {
             return Err(misplaced("--yes", "remove"));
@@ -100,13 +105,16 @@ impl Verb for Sources {
         if has_settings && !matches!(self.action, Action::Add | Action::Set) {
             return Err(misplaced("this setting", "add` or `brain sources set"));
         }
+        if let (Action::Add, Some(name), None) = (self.action, &self.name, &path) {
+            return Err(missing_path(name));
+        }
         let id = fail::source(self.name.as_deref())?;
         match (self.action, id) {
             (Action::List, None) => context.run(SourceList),
             (Action::List, Some(id)) => Err(fail::usage("`brain sources list` takes no name")
                 .hint(format!("list the pages of a source: brain list --source {id}"))),
             (Action::Add, Some(id)) => {
-                let path = absolute(&self.path.unwrap_or_default())?;
+                let path = absolute(&path.unwrap_or_default())?;
                 context.run(SourceAdd { id, path, settings })
             }
             (Action::Set, Some(_)) if !has_settings => Err(fail::usage("there is nothing to set")
@@ -127,8 +135,26 @@ fn patterns(texts: Vec<String>) -> Option<Vec<String>> {
     (!texts.is_empty()).then(|| texts.into_iter().filter(|text| !text.is_empty()).collect())
 }
 
+/// Returns whether a text is a path rather than the name of a source.
+pub(super) fn is_path(text: &str) -> bool {
+    text.contains('/') || text.starts_with(['.', '~'])
+}
+
+/// Returns the fault of a source that is added without a path, or without a name.
+fn missing_path(name: &str) -> Fault {
+    if !is_path(name) {
+        return fail::usage("the directory of the source is missing")
+            .hint(format!("for example: brain sources add {name} ~/vaults/{name}"));
+    }
+    let last = Path::new(name).file_name().and_then(|last| last.to_str()).unwrap_or_default();
+    let id = SourceId::parse(last.to_lowercase()).ok().filter(|id| *id != SourceId::default());
+    let id = id.map_or_else(|| "notes".to_owned(), |id| id.to_string());
+    fail::usage("the source needs a name before its directory")
+        .hint(format!("for example: brain sources add {id} {name}"))
+}
+
 /// Makes the path absolute, because the daemon has another working directory.
-fn absolute(path: &std::path::Path) -> Result<String, Fault> {
+pub(super) fn absolute(path: &Path) -> Result<String, Fault> {
     let path = std::path::absolute(path).map_err(|e| fail::file("read", path, &e))?;
     path.to_str().map(str::to_owned).ok_or_else(|| {
         Fault::new(FaultCode::Io, format!("the path {} is not UTF-8", path.display()))
@@ -218,12 +244,11 @@ impl Show for SourceReply {
 
     fn notes(&self) -> Vec<String> {
         match self.status.as_str() {
-            "changed" => vec![format!(
-                "apply it to the files: brain sync --source {}",
-                self.source.source_id
-            )],
+            "changed" => {
+                vec![format!("apply it to the files: brain sync {}", self.source.source_id)]
+            }
             "added" => {
-                vec![format!("store its files: brain sync --source {}", self.source.source_id)]
+                vec![format!("store its files: brain sync {}", self.source.source_id)]
             }
             "removed" => vec![undo_hint(&self.source.source_id, &self.source.path)],
             _ => Vec::new(),
@@ -233,7 +258,7 @@ impl Show for SourceReply {
 
 /// Returns the commands that undo a removal.
 fn undo_hint(id: &SourceId, path: &str) -> String {
-    format!("to undo: brain sources add {id} --path {path}; brain sync --source {id}")
+    format!("to undo: brain sources add {id} {path}; brain sync {id}")
 }
 
 #[cfg(test)]

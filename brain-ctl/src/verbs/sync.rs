@@ -1,9 +1,14 @@
 //! `brain sync`: updates pages from the files of their sources.
 
-use brain_protocol::{Exit, Fault, SyncReply, SyncedSource};
+use std::path::Path;
+
+use brain_protocol::{Exit, Fault, SourceList, SyncReply, SyncedSource};
 use clap::Args;
 
-use super::import::{failure_lines, left_out};
+use super::{
+    import::{failure_lines, skipped_files_line},
+    sources::{absolute, is_path},
+};
 use crate::{
     args::{Group, Verb},
     context::Context,
@@ -15,6 +20,10 @@ use crate::{
 #[derive(Debug, Args)]
 pub(crate) struct Sync {
     /// Source to synchronise [default: `brain sources default`]
+    #[arg(value_name = "SOURCE", conflicts_with_all = ["source", "all"])]
+    name: Option<String>,
+
+    /// The same as SOURCE
     #[arg(long, value_name = "SOURCE", conflicts_with = "all")]
     source: Option<String>,
 
@@ -49,11 +58,14 @@ impl Verb for Sync {
     const ABOUT: &'static str = "Update pages from a source's files";
     const EXAMPLES: &'static str = "Examples:
   brain sync --all
-  brain sync --source notes --dry-run --json";
+  brain sync notes --dry-run --json";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
+        if let Some(path) = self.name.as_deref().filter(|name| is_path(name)) {
+            return Err(path_fault(context, path));
+        }
         let request = brain_protocol::Sync {
-            source: fail::source(self.source.as_deref())?,
+            source: fail::source(self.name.or(self.source).as_deref())?,
             all: self.all,
             pull: !self.no_pull,
             embed: !self.no_embed,
@@ -62,6 +74,24 @@ impl Verb for Sync {
             yes: self.yes,
         };
         context.run(request)
+    }
+}
+
+/// Returns the fault of a path in the place of a source's name. Its hint has the name of the source
+/// at the path, if there is one.
+fn path_fault(context: &Context, given: &str) -> Fault {
+    let fault = fail::usage(format!("\"{given}\" is a path, but sync takes the name of a source"));
+    let path = absolute(Path::new(given)).unwrap_or_default();
+    // Without the list, the other hint is still correct.
+    let sources = context.call(SourceList).map(|reply| reply.sources).unwrap_or_default();
+    match sources.iter().find(|source| Path::new(&source.path) == Path::new(&path)) {
+        Some(source) => {
+            fault.hint(format!("use the name of its source: brain sync {}", source.source_id))
+        }
+        None => fault.hint(format!(
+            "list the sources: brain sources list; add this directory: brain sources add NAME \
+             {given}; copy its files into brain once: brain import {given}"
+        )),
     }
 }
 
@@ -164,7 +194,7 @@ fn summary(t: &mut Text, source: &SyncedSource, dry_run: bool) {
             t.line(&format!("  {n:>8} {label}"));
         }
     }
-    if let Some(line) = left_out(&source.left_out) {
+    if let Some(line) = skipped_files_line(&source.left_out) {
         t.line(&line);
     }
 }

@@ -1,13 +1,13 @@
 //! `brain timeline`: lists dated lines of one page or of all.
 
-use brain_protocol::{Fault, SourceId, TimelineReply, TimelineRow, page_name};
+use brain_protocol::{Fault, TimelineReply, TimelineRow};
 use clap::Args;
 
 use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FormatOption, Listing, Outcome, Paint, Show, Table, Text},
+    output::{Column, ListOptions, Listing, Outcome, Paint, Show, Table, Text, page_name},
     when::Period,
 };
 
@@ -21,21 +21,8 @@ pub(crate) struct Timeline {
     #[command(flatten)]
     period: Period,
 
-    /// Number of entries, 1 to 1000
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 50,
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    limit: u32,
-
-    /// Only this source
-    #[arg(long, value_name = "SOURCE")]
-    source: Option<String>,
-
     #[command(flatten)]
-    format: FormatOption,
+    options: ListOptions,
 }
 
 impl Verb for Timeline {
@@ -47,10 +34,14 @@ impl Verb for Timeline {
   brain timeline --since 2026-01 --until \"last month\"";
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
-        let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
+        let ListOptions { part, source, format } = self.options;
+        let (source, slug) = optional_page(self.slug.as_deref(), source.as_deref())?;
         let (since, until) = self.period.days();
-        let request = brain_protocol::Timeline { source, slug, since, until, limit: self.limit };
-        context.list(&context.call(request)?, &self.format)
+        let (limit, skip) = (part.limit, part.skip());
+        let request = brain_protocol::Timeline { source, slug, since, until, limit, skip };
+        let lines = context.call(request)?;
+        let truncated = lines.truncated;
+        part.print(context, &format, lines, truncated, "dated lines")
     }
 }
 
@@ -89,7 +80,7 @@ impl Show for TimelineReply {
                 Some(source) => format!("{} [{source}]", entry.text),
                 None => entry.text.clone(),
             };
-            let page = page_name(SourceId::DEFAULT, &entry.source_id, &entry.slug);
+            let page = page_name(&entry.source_id, &entry.slug);
             table.linked_row(entry.path.as_deref(), [&entry.date, &page, &text]);
         }
         table.write(t);
@@ -99,14 +90,5 @@ impl Show for TimelineReply {
         for entry in &self.entries {
             t.line(&format!("{} {}", entry.date, entry.text));
         }
-    }
-
-    fn notes(&self) -> Vec<String> {
-        if self.entries.is_empty() {
-            return vec!["no dated lines".into()];
-        }
-        let more =
-            self.truncated.then(|| "more lines exist; --limit or --until shows them".to_owned());
-        more.into_iter().collect()
     }
 }

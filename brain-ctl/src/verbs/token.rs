@@ -12,16 +12,15 @@ use super::access::{check_flags, scopes, source_list, sources};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    fail,
+    duration, fail,
     home::Home,
     output::{Column, Outcome, Paint, Show, Table, Text, day, minute},
-    span,
 };
 
 /// Arguments of `token`.
 #[derive(Debug, Args)]
 pub(crate) struct Token {
-    /// Action
+    /// What to do with the tokens
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::List)]
     action: Action,
 
@@ -108,7 +107,7 @@ impl Verb for Token {
 
 /// Parses a lifetime in seconds; 0 means that the token never expires.
 fn lifetime(text: &str) -> Result<u64, String> {
-    if text == "never" { Ok(0) } else { span::seconds(text) }
+    if text == "never" { Ok(0) } else { duration::seconds(text) }
 }
 
 impl Token {

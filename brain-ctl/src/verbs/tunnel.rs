@@ -22,7 +22,7 @@ const LABEL: usize = 10;
 /// Arguments of `tunnel`.
 #[derive(Debug, Args)]
 pub(crate) struct Tunnel {
-    /// Action
+    /// What to do with the tunnel
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
     action: Action,
 

@@ -1,8 +1,8 @@
 //! Prints the result of a write: `capture`, `put`, `revert`.
 
-use brain_protocol::{SourceId, WriteReply, WriteStatus, page_name};
+use brain_protocol::{WriteReply, WriteStatus};
 
-use crate::output::{Show, Text, clean};
+use crate::output::{Show, Text, clean, page_name};
 
 impl Show for WriteReply {
     fn text(&self, t: &mut Text) {
@@ -13,7 +13,7 @@ impl Show for WriteReply {
             WriteStatus::Restored => t.paint.green("restored"),
         };
         // The slug is never cut, because users copy it.
-        let page = page_name(SourceId::DEFAULT, &self.source_id, &self.slug);
+        let page = page_name(&self.source_id, &self.slug);
         let line = format!("{status} {}", t.paint.cyan(&page));
         t.raw(&line);
         if self.written {
@@ -23,7 +23,7 @@ impl Show for WriteReply {
     }
 
     fn quiet(&self, t: &mut Text) {
-        t.raw(&page_name(SourceId::DEFAULT, &self.source_id, &self.slug));
+        t.raw(&page_name(&self.source_id, &self.slug));
     }
 
     fn warnings(&self) -> &[String] {

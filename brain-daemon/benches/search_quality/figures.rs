@@ -1,13 +1,13 @@
-//! Asks the questions of a set and counts how well they were answered.
+//! Runs the questions of a set and measures the quality of the answers.
 
 use std::time::Instant;
 
 use brain_protocol::{Reply, Request, Search};
 
-use crate::house::{House, Open};
+use crate::brain_home::{BrainHome, OpenBrain};
 use crate::set::{Set, source};
 
-/// Means over the questions of a set.
+/// Mean values over the questions of a set.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Figures {
     pub(crate) questions: usize,
@@ -15,13 +15,12 @@ pub(crate) struct Figures {
     pub(crate) recall5: f64,
     pub(crate) recall10: f64,
     pub(crate) mrr10: f64,
-    /// The median of one search with its passages, in microseconds.
+    /// Median time of a search with passages, in microseconds.
     pub(crate) median_us: u128,
 }
 
-/// The figures of `set`, asked of `open`. Tells on standard error which answers were missed, when
-/// that is wanted.
-pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figures {
+/// Measures `set` in the brain `open`. Prints missed answers on standard error on request.
+pub(crate) fn ask(set: &Set, home: &BrainHome, open: &OpenBrain, misses: bool) -> Figures {
     let mut sum = Figures::default();
     let mut times = Vec::new();
     for query in &set.queries {
@@ -36,7 +35,7 @@ pub(crate) fn ask(set: &Set, house: &House, open: &Open, misses: bool) -> Figure
         let Reply::Hits(found) = open.ask(request) else { panic!("no hits") };
         times.push(begin.elapsed().as_micros());
         assert_eq!(found.degraded, None, "nothing is missing");
-        let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| house.id(hit)).collect();
+        let ids: Vec<&str> = found.hits.iter().take(10).map(|hit| home.id(hit)).collect();
         let grades: Vec<f64> =
             ids.iter().map(|id| answers.get(*id).copied().unwrap_or(0.0)).collect();
         let mut ideal: Vec<f64> = answers.values().copied().collect();

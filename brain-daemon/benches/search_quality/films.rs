@@ -1,6 +1,6 @@
-//! A linked corpus of its own, always the same: films, artists, bands, albums, festivals, and
-//! cookery courses in German. Its sentences, kinds of pages and forms of questions have nothing in
-//! common with those of the set that the rule for links was written with.
+//! A generated corpus with links: films, artists, bands, albums, festivals, and cookery courses in
+//! German. It is always the same. Its sentences, types of pages and forms of questions differ from
+//! those of the set with which the ranking by links was developed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -83,7 +83,7 @@ const DISHES: [&str; 12] = [
     "Pflaumenmus",
 ];
 
-/// Numbers that look random and are always the same.
+/// A random generator with a fixed seed.
 struct Dice(u64);
 
 impl Dice {
@@ -109,7 +109,7 @@ struct Corpus {
     plain: Vec<(String, Vec<String>)>,
 }
 
-/// A page's id and its title.
+/// The id and title of a page.
 #[derive(Clone)]
 struct Page(String, String);
 
@@ -127,21 +127,10 @@ impl Page {
     }
 }
 
-/// The two sets over the same pages.
+/// Returns the two sets of questions over the same pages.
 pub(crate) fn sets() -> [Set; 2] {
     let corpus = corpus();
-    let docs = || {
-        corpus
-            .docs
-            .iter()
-            .map(|d| Doc {
-                id: d.id.clone(),
-                title: d.title.clone(),
-                text: d.text.clone(),
-                frontmatter: d.frontmatter.clone(),
-            })
-            .collect::<Vec<_>>()
-    };
+    let docs = || corpus.docs.clone();
     [set("films-relational", docs(), &corpus.related), set("films-plain", docs(), &corpus.plain)]
 }
 
@@ -281,7 +270,8 @@ fn corpus() -> Corpus {
             "album",
             "",
             format!(
-                "Recorded by {} in a barn. {} produced it and played the organ. The cover shows {}.",
+                "Recorded by {} in a barn. {} produced it and played the organ. The cover shows \
+                    {}.",
                 band.wiki(),
                 people[producer].wiki(),
                 people[dice.up_to(people.len())].wiki()
@@ -321,7 +311,7 @@ fn corpus() -> Corpus {
     all
 }
 
-/// Cookery courses, in German.
+/// Adds cookery courses in German.
 fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
     let recipes: Vec<Page> = DISHES.iter().map(|dish| Page::new("küche", dish)).collect();
     let mut from: HashMap<usize, Vec<String>> = HashMap::new();
@@ -330,7 +320,8 @@ fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
         from.entry(cook).or_default().push(recipe.0.clone());
         let guest = &people[dice.up_to(people.len())];
         let text = format!(
-            "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, die es nie gewogen hat. {} mochte es nicht.",
+            "Ein Gericht für kalte Tage, das lange auf dem Herd steht. Das Rezept stammt von {}, \
+                die es nie gewogen hat. {} mochte es nicht.",
             people[cook].wiki(),
             guest.wiki()
         );
@@ -340,7 +331,8 @@ fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
         let who = dice.some(5, people.len());
         let names: Vec<String> = who.iter().map(|&p| people[p].wiki()).collect();
         let text = format!(
-            "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
+            "Ein Abend in der Lehrküche am Hafen, mit viel Dampf und wenig Platz. Teilgenommen \
+                haben {}. Gekocht wurde {}. Die Rechnung ging an {}.",
             names.join(", "),
             recipe.wiki(),
             people[dice.up_to(people.len())].wiki()
@@ -358,6 +350,7 @@ fn courses(all: &mut Corpus, dice: &mut Dice, people: &[Page]) {
 impl Corpus {
     fn page(&mut self, page: &Page, kind: &str, frontmatter: &str, text: String) {
         let frontmatter = format!("type: {kind}\n{frontmatter}");
-        self.docs.push(Doc { id: page.0.clone(), title: page.1.clone(), text, frontmatter });
+        let (id, title) = (page.0.clone(), page.1.clone());
+        self.docs.push(Doc { id, title, text, frontmatter, file: None });
     }
 }

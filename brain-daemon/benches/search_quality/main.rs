@@ -1,9 +1,9 @@
-//! How well search ranks: known questions with known answers, asked of a real brain (store, index,
+//! Measures the quality of ranking with known questions and answers in a real brain (store, index,
 //! links, vectors).
 //!
 //! `cargo bench -p brain-daemon --bench search_quality -- --write docs/search-quality.md`
 //!
-//! | variable | what |
+//! | variable | meaning |
 //! |---|---|
 //! | `BRAIN_RETRIEVAL_DATA` | the directory of the sets |
 //! | `BRAIN_TEST_MODEL` | the directory of a local embedding model; without it the columns with vectors stay empty |
@@ -17,20 +17,21 @@
     clippy::print_stderr
 )]
 
+mod brain_home;
 mod figures;
 mod films;
-mod house;
+mod obsidian;
 mod report;
 mod set;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use brain_home::BrainHome;
 use figures::Figures;
-use house::House;
 use set::Set;
 
-/// What one set gave.
+/// The figures of a set.
 pub(crate) struct Row {
     name: String,
     docs: usize,
@@ -41,7 +42,7 @@ pub(crate) struct Row {
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    // `cargo test` runs benchmarks too, and asks for nothing.
+    // `cargo test` also runs benchmarks, without arguments.
     if args.iter().any(|a| a == "--test" || a == "--list") {
         return;
     }
@@ -55,7 +56,7 @@ fn main() {
             let mut dirs: Vec<PathBuf> = found.filter_map(|e| Some(e.ok()?.path())).collect();
             dirs.retain(|dir| dir.join("qrels.tsv").exists());
             dirs.sort();
-            sets.extend(dirs.iter().map(|dir| set::read(dir)));
+            sets = obsidian::with_obsidian_forms(dirs.iter().map(|dir| set::read(dir)).collect());
         }
         Err(_) => eprintln!("SKIPPED: there is no {}; set BRAIN_RETRIEVAL_DATA", data.display()),
     }
@@ -74,22 +75,22 @@ fn main() {
     let page = report::page(&rows, model.is_some());
     print!("{page}");
     if let Some(path) = after("--write").map(PathBuf::from) {
-        // Relative to the workspace, wherever cargo runs this.
+        // Relative to the workspace, not to the current directory.
         let path = if path.is_absolute() { path } else { root.join(path) };
         fs::write(&path, page).expect("write the page");
     }
 }
 
 fn measure(set: &Set, model: Option<&Path>, verbose: bool) -> Row {
-    let house = House::with(set);
-    let open = house.open(None);
-    let links = house.links(&open);
-    let without = figures::ask(set, &house, &open, verbose);
+    let home = BrainHome::with(set);
+    let open = home.open(None);
+    let links = home.links(&open);
+    let without = figures::ask(set, &home, &open, verbose);
     drop(open);
     let with = model.map(|model| {
-        let open = house.open(Some(model));
-        house.embed(&open);
-        figures::ask(set, &house, &open, verbose)
+        let open = home.open(Some(model));
+        home.embed(&open);
+        figures::ask(set, &home, &open, verbose)
     });
     Row { name: set.name.clone(), docs: set.docs.len(), links, without, with }
 }

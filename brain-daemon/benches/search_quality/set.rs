@@ -8,7 +8,7 @@ use brain_protocol::SourceId;
 use serde::Deserialize;
 
 /// A page.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Doc {
     pub(crate) id: String,
     pub(crate) title: String,
@@ -16,34 +16,45 @@ pub(crate) struct Doc {
     /// Lines of frontmatter besides the title.
     #[serde(default)]
     pub(crate) frontmatter: String,
+    /// Its file, if it is not generated from the other fields.
+    #[serde(skip)]
+    pub(crate) file: Option<NoteFile>,
+}
+
+/// The file of a page.
+#[derive(Clone)]
+pub(crate) struct NoteFile {
+    /// Its path without `.md`.
+    pub(crate) path: String,
+    pub(crate) content: String,
 }
 
 /// A question.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Query {
     pub(crate) id: String,
     pub(crate) text: String,
-    /// Only pages whose id begins so.
+    /// The prefix of the ids to search in.
     pub(crate) scope: Option<String>,
 }
 
-/// Pages, questions, answers.
+/// Pages, questions and answers.
 pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) docs: Vec<Doc>,
     pub(crate) queries: Vec<Query>,
-    /// Question → document → how well it answers.
+    /// Question → document → relevance.
     pub(crate) wanted: HashMap<String, HashMap<String, f64>>,
 }
 
 impl Set {
-    /// Whether its documents are in sources of their own.
+    /// Whether each scope is a source.
     pub(crate) fn scoped(&self) -> bool {
         self.queries.iter().any(|query| query.scope.is_some())
     }
 }
 
-/// The source that a scope is.
+/// Returns the source of a scope.
 pub(crate) fn source(scope: &str) -> SourceId {
     SourceId::parse(scope.to_lowercase()).expect("a scope that is a source")
 }

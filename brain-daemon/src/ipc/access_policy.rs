@@ -92,8 +92,8 @@ impl Group {
         if meta.gid() != self.id {
             return Err(format!("{path} belongs to group {}", meta.gid()));
         }
-        // The file's owner can open it without being a member, so only root and the daemon's user may
-        // own it.
+        // The file's owner can open it without being a member, so only root and the daemon's user
+        // may own it.
         if ![0, rustix::process::geteuid().as_raw()].contains(&meta.uid()) {
             return Err(format!(
                 "{path} belongs to user {}, who need not be a member (no SocketUser=)",
@@ -122,7 +122,8 @@ fn group_id(name: &str) -> Result<u32, Fault> {
             format!("daemon.allow_group: there is no group \"{name}\" in {GROUPS}"),
         )
         .hint(format!(
-            "create it: groupadd --system {name}; or set the number of a group that is not in that file"
+            "create it: groupadd --system {name}; or set the number of a group that is not in that \
+                file"
         ))
     })
 }

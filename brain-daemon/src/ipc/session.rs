@@ -218,8 +218,10 @@ async fn execute(
         Ok(Ok(reply)) => Answer::Reply(reply),
         Ok(Err(fault)) => Answer::Fault(fault),
         Err(_) => Answer::Fault(
-            Fault::new(FaultCode::Internal, "a defect in brain ended this request")
-                .hint("`brain doctor` checks the store; the daemon's log has the details; please report them"),
+            Fault::new(FaultCode::Internal, "a defect in brain ended this request").hint(
+                "`brain doctor` checks the store; the daemon's log has the details; please \
+                    report them",
+            ),
         ),
     })
 }

@@ -192,13 +192,13 @@ mod tests {
     use brain_base::clock::SystemClock;
 
     /// A worker that does what a test says in each round, counted over all restarts.
-    struct Scripted {
+    struct ScriptedWorker {
         rounds: Arc<AtomicUsize>,
         script: fn(usize) -> Next,
         event: Arc<Notify>,
     }
 
-    impl Worker for Scripted {
+    impl Worker for ScriptedWorker {
         fn round(&mut self) -> Next {
             (self.script)(self.rounds.fetch_add(1, Ordering::SeqCst) + 1)
         }
@@ -228,7 +228,7 @@ mod tests {
                 event: Arc::default(),
             };
             let (rounds, event) = (Arc::clone(&fixture.rounds), Arc::clone(&fixture.event));
-            fixture.runner.start("scripted", true, move || Scripted {
+            fixture.runner.start("scripted", true, move || ScriptedWorker {
                 rounds: Arc::clone(&rounds),
                 script,
                 event: Arc::clone(&event),
@@ -349,7 +349,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_that_is_not_configured_does_not_run() {
         let fixture = Fixture::new(|_| LONG_WAIT);
-        let make = || -> Scripted { panic!("it is not configured") };
+        let make = || -> ScriptedWorker { panic!("it is not configured") };
         fixture.runner.start("other", false, make);
         fixture.pass(SECOND).await;
         let other = fixture.runner.states.list().remove(1);

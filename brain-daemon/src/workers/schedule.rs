@@ -4,8 +4,8 @@
 //! that is made up, use free minutes. tokio-cron-scheduler only wakes a worker; the job computes
 //! from the time and its state whether it is due. So an extra, late or lost wake-up does no harm.
 //!
-//! A worker also checks every half minute, because the scheduler wakes nobody after the clock is set
-//! back (`the_scheduler_waits_for_the_former_time`).
+//! A worker also checks every half minute, because the scheduler wakes nobody after the clock is
+//! set back (`the_scheduler_waits_for_the_former_time`).
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

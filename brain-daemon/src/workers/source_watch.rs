@@ -244,5 +244,6 @@ impl SourceWatch {
 /// Returns whether a directory is unreadable. Then a sync sees no page in it, and a change of its
 /// mode is an event.
 fn is_forbidden(error: &notify::Error) -> bool {
-    matches!(&error.kind, notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
+    matches!(&error.kind,
+        notify::ErrorKind::Io(e) if e.kind() == std::io::ErrorKind::PermissionDenied)
 }

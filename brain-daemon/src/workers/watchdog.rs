@@ -55,8 +55,8 @@ impl Watchdog {
         Self { period, has_limit: limit.is_some(), probe, notify, reported: String::new() }
     }
 
-    /// Asks for the status on one of the threads that serve requests. Logs a warning each period until
-    /// the answer arrives.
+    /// Asks for the status on one of the threads that serve requests. Logs a warning each period
+    /// until the answer arrives.
     async fn answer(&self) -> Result<Result<StatusReply, Fault>, JoinError> {
         let probe = Arc::clone(&self.probe);
         let mut probing = spawn_blocking(move || probe());

@@ -22,7 +22,8 @@ const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 pub(super) struct Watcher {
     brain: Arc<Brain>,
     sources_changed: Receiver<()>,
-    /// The watch of the current sources; `None` before the first round, and after a change of sources.
+    /// The watch of the current sources; `None` before the first round, and after a change of
+    /// sources.
     watch: Option<SourceWatch>,
 }
 

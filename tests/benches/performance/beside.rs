@@ -11,14 +11,14 @@ use crate::process::rest;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// How long there is between two searches.
+/// Interval of the searches.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long an import may take at the most.
+/// Maximum duration of an import.
 const LONGEST: Duration = Duration::from_secs(1200);
 
 impl Bench {
-    /// A search every 20 ms beside an import of few notes, of many, and a first sync of many; the
-    /// floor is the same search when the daemon is quiet again.
+    /// Searches every 20 ms during an import of few notes, an import of many, and a first sync of
+    /// many. The minimum is the same search on an idle daemon.
     pub(crate) fn beside(&mut self, [few, many]: [&Path; 2]) {
         self.step("searches beside imports");
         for (n, (what, dir, is_sync)) in [

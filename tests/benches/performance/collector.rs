@@ -1,6 +1,6 @@
-//! The collector: what a run costs our own processor when nothing is new, with few and with very
-//! many posts stored, and what stays in memory. The platform is the tests' own, in this process, so
-//! its work is not counted.
+//! Measures the collector: processor time of runs without new posts, with few and with many stored
+//! posts, and the memory that remains in use. The platform is a fake in this process, so its work
+//! is not counted.
 
 use std::fs;
 use std::path::Path;
@@ -8,27 +8,27 @@ use std::time::{Duration, Instant};
 
 use brain_protocol::{CollectorCollect, Reply, Request};
 use brain_tests::platform::{APP_TOKEN, Platform, PlatformServer, Time, endpoint};
-use brain_tests::{Client, PATIENCE, TestHome};
+use brain_tests::{Client, TEST_TIMEOUT, TestHome};
 
 use crate::Bench;
 use crate::process::{TICKS, memory, ticks};
 use crate::report::{Goal, Row, Samples, short};
 
-/// Searches that are configured.
+/// Number of configured searches.
 const SEARCHES: usize = 10;
-/// Posts that each of them finds.
+/// Number of posts that each search finds.
 const FOUND: usize = 80;
-/// Posts of the own timeline, and mentions.
+/// Number of own posts, and of mentions.
 const EACH: usize = 100;
-/// Posts in all.
+/// Number of all posts.
 const KNOWN: usize = 2 * EACH + SEARCHES * FOUND;
-/// Posts that are stored besides, from former times.
+/// Number of stored posts that no stream returns any more.
 const STORED: usize = 100_000;
-/// Runs that are measured together: the system counts processor time in hundredths of a second.
+/// Runs in one measurement. The system counts processor time in hundredths of a second.
 const RUNS: u32 = 10;
 
 impl Bench {
-    /// Runs over three streams, with ten searches and a thousand known posts.
+    /// Measures runs over three streams, with ten searches and a thousand known posts.
     pub(crate) fn collector(&mut self) {
         let platform = Platform::new(Time::System);
         let own = platform.account("owner");
@@ -42,7 +42,7 @@ impl Bench {
                 platform.post(&other, &text(n, &word(search)));
             }
         }
-        // Runs come faster here than every 30 minutes.
+        // Here, runs start more often than every 30 minutes.
         for endpoint in [endpoint::TIMELINE, endpoint::MENTIONS, endpoint::SEARCH] {
             platform.limit(endpoint, 1_000_000);
         }
@@ -61,7 +61,7 @@ impl Bench {
         let daemon = home.daemon();
         let pid = daemon.pid();
         let mut client = home.connect().unwrap();
-        client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        client.stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         let before = memory(pid, "RssAnon");
         collect(&mut client, KNOWN);
         collect(&mut client, KNOWN);
@@ -88,7 +88,8 @@ impl Bench {
         self.table.add(Row {
             place: 120,
             what: format!(
-                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known posts: processor time"
+                "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known \
+                    posts: processor time"
             ),
             goal: Goal::Below(100.0, "ms"),
             value: few.median(),
@@ -114,7 +115,7 @@ impl Bench {
         });
     }
 
-    /// Puts posts into the stream of searches that no run sees any more.
+    /// Writes old posts of searches that no run finds any more.
     fn store_old_posts(&self, data: &Path) -> usize {
         let stored = if self.scale.few < 1000 { 1000 } else { STORED };
         let dir = data.join("tweets/searches");
@@ -135,14 +136,15 @@ fn word(search: usize) -> String {
     format!("topic{search}")
 }
 
-/// A post as long as posts are.
+/// Returns a post of average length.
 fn text(n: usize, about: &str) -> String {
     format!(
-        "{about}, the {n}th time, with all the words that people use when they have something to say and room for it #n{n}"
+        "{about}, the {n}th time, with all the words that people use when they have something to \
+            say and room for it #n{n}"
     )
 }
 
-/// A run that finds `known` posts.
+/// Runs the collector, which finds `known` posts.
 fn collect(client: &mut Client, known: usize) {
     let Ok(Reply::CollectorRun(run)) = client.ask(&Request::CollectorCollect(CollectorCollect))
     else {
@@ -151,7 +153,7 @@ fn collect(client: &mut Client, known: usize) {
     assert_eq!((run.status.as_str(), run.tweets_stored), ("complete", known as u64), "{run:?}");
 }
 
-/// Milliseconds of processor time that a run costs the daemon.
+/// Returns the processor time of a run in the daemon, in milliseconds.
 fn cost(pid: u32, client: &mut Client) -> f64 {
     let before = ticks(pid);
     for _ in 0..RUNS {
@@ -160,8 +162,8 @@ fn cost(pid: u32, client: &mut Client) -> f64 {
     (ticks(pid) - before) / TICKS * 1e3 / f64::from(RUNS)
 }
 
-/// Milliseconds that it takes to read as many files as a run does, and to write half of them anew,
-/// with nothing else done.
+/// Returns the milliseconds for reading as many files as a run does, and writing half of them
+/// again.
 fn rewriting(data: &Path, scratch: &Path) -> f64 {
     let dir = scratch.join("rewriting");
     fs::create_dir_all(&dir).unwrap();

@@ -1,4 +1,4 @@
-//! What things cost at the least: the disk, a socket, redb and tantivy, each alone.
+//! Minimum costs: the disk, a socket, redb and tantivy, each without brain.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -22,7 +22,7 @@ const TABLE: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("notes"
 const DUE: TableDefinition<'static, (u64, u64), ()> = TableDefinition::new("due");
 const COUNTS: TableDefinition<'static, &str, u64> = TableDefinition::new("counts");
 
-/// Writes a block to a file of the same disk and waits for the disk.
+/// Writes a block to a file on the same disk and flushes it.
 pub(crate) struct Disk(File);
 
 impl Disk {
@@ -42,7 +42,7 @@ impl Disk {
     }
 }
 
-/// A thread that sends back what it gets.
+/// A thread that sends back what it receives.
 pub(crate) struct Echo(UnixStream);
 
 impl Echo {
@@ -64,7 +64,7 @@ impl Echo {
     }
 }
 
-/// redb with one table and nothing else.
+/// A redb database with one table.
 pub(crate) struct Redb(Database);
 
 impl Redb {
@@ -72,7 +72,7 @@ impl Redb {
         Self(Database::builder().set_cache_size(16_000_000).create(dir.join(name)).unwrap())
     }
 
-    /// Commits these values, as safely as brain does.
+    /// Commits these values, as durably as brain does.
     pub(crate) fn commit(&self, values: &[(u64, &[u8])]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();
@@ -87,8 +87,8 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Commits what a durable queue needs at the least for such items: each one's text, when it is
-    /// due, and how many there are.
+    /// Commits the minimum of a durable queue for such items: the text of each, its due time, and
+    /// their number.
     pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
         let began = Instant::now();
         let mut txn = self.0.begin_write().unwrap();
@@ -106,7 +106,7 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Stores these notes, 500 a commit.
+    /// Stores these notes, 500 in each commit.
     pub(crate) fn fill(&self, notes: &Notes, count: usize) -> Duration {
         let texts: Vec<Vec<u8>> =
             (0..count).map(|n| notes.note(n).content().into_bytes()).collect();
@@ -115,7 +115,7 @@ impl Redb {
     }
 }
 
-/// How long opening a store takes, and nothing else.
+/// Returns the time for opening a store.
 pub(crate) fn reopen(store: &Path) -> Duration {
     let began = Instant::now();
     let db = Database::builder().set_cache_size(16_000_000).open(store).unwrap();
@@ -124,13 +124,13 @@ pub(crate) fn reopen(store: &Path) -> Duration {
     took
 }
 
-/// tantivy with titles and bodies, and nothing else.
+/// A tantivy index of titles and bodies.
 pub(crate) struct Tantivy {
     fields: [Field; 3],
     writer: RefCell<IndexWriter>,
     reader: IndexReader,
     parser: QueryParser,
-    /// How long indexing took.
+    /// Duration of indexing.
     pub(crate) built: Duration,
 }
 
@@ -150,8 +150,8 @@ impl Tantivy {
         let mut writer = index.writer_with_num_threads::<TantivyDocument>(2, 100_000_000).unwrap();
         let fields = [slug, title, body];
         for part in 0..count.div_ceil(10_000) {
-            // Making the notes is not what is measured; up to ten thousand nothing is indexed
-            // meanwhile.
+            // The time for generating notes does not count; below ten thousand notes, nothing is
+            // indexed in the background.
             let range = part * 10_000..((part + 1) * 10_000).min(count);
             let made: Vec<_> = range.map(|n| notes.note(n)).collect();
             let began = Instant::now();
@@ -170,7 +170,7 @@ impl Tantivy {
         Self { fields, writer, reader, parser, built }
     }
 
-    /// Makes one note searchable.
+    /// Adds a note and commits.
     pub(crate) fn commit(&self, note: &Note) -> Duration {
         let mut writer = self.writer.borrow_mut();
         let began = Instant::now();

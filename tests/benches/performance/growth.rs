@@ -1,5 +1,5 @@
-//! What should not grow with the brain, or hardly: listings, tags, links, phrases, a sync that
-//! finds nothing new.
+//! Measures operations whose time should hardly grow with the brain: listings, tags, links,
+//! phrases, and a sync without changes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::process::{forget_peak, memory, rest};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// How often each is asked.
+/// Repetitions of each operation.
 const ROUNDS: usize = 30;
-/// How often a sync is asked for.
+/// Repetitions of a sync.
 const SYNCS: usize = 5;
-/// How long the first sync may take.
+/// Maximum duration of the first sync.
 const LONGEST: Duration = Duration::from_secs(7200);
 
 impl Bench {
-    /// Fills a source with `count` notes and asks. `shown` is their number for people, `phrases`
-    /// what a phrase may take, in milliseconds.
+    /// Fills a source with `count` notes and measures the operations. `shown` is the number in the
+    /// table; `phrases` is the goal for a phrase in milliseconds.
     pub(crate) fn growth(&mut self, dir: &Path, count: usize, shown: &str, phrases: f64) {
         self.step(&format!("what grows: {shown} pages"));
         let home = TestHome::new();
@@ -35,7 +35,7 @@ impl Bench {
         synced(&mut client, &sync, count);
         eprintln!("  the first sync took {:.1?}", began.elapsed());
         rest(&daemon, &home);
-        // Files that were read in the moment they were written are read once more.
+        // Files that were read while they were written are read once more.
         synced(&mut client, &sync, count);
         rest(&daemon, &home);
 
@@ -56,16 +56,16 @@ impl Bench {
                 Goal::Below(5.0, "ms"),
             ),
         ];
-        for (place, (what, request, goal)) in (110..).zip(asked) {
+        for (order, (what, request, goal)) in (110..).zip(asked) {
             let mut samples = Samples::default();
             for _ in 0..ROUNDS {
                 let began = Instant::now();
                 client.ask(&request).unwrap();
                 samples.time(began.elapsed());
             }
-            self.add_grown(place, what, shown, goal, &samples);
+            self.add_grown(order, what, shown, goal, &samples);
         }
-        for (place, what, question, goal) in [
+        for (order, what, question, goal) in [
             (
                 115,
                 "a search for a phrase of common words",
@@ -80,7 +80,7 @@ impl Bench {
                 assert!(!search(&mut client, question).is_empty(), "{question}");
                 samples.time(began.elapsed());
             }
-            self.add_grown(place, what, shown, goal, &samples);
+            self.add_grown(order, what, shown, goal, &samples);
         }
 
         let [mut again, mut walk] = std::array::from_fn(|_| Samples::default());
@@ -94,7 +94,7 @@ impl Bench {
         }
         let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
         self.table.add(Row {
-            place: 117,
+            order: 117,
             what: format!(
                 "a sync of {shown} files, nothing changed, as a multiple of looking at each file"
             ),
@@ -107,7 +107,7 @@ impl Bench {
             )),
         });
         self.table.add(Row {
-            place: 118,
+            order: 118,
             what: format!("the daemon's peak memory during that, {shown} files (VmHWM)"),
             goal: Goal::Below(100.0, "MB"),
             value: peak,
@@ -116,9 +116,9 @@ impl Bench {
         });
     }
 
-    fn add_grown(&mut self, place: u8, what: &str, shown: &str, goal: Goal, samples: &Samples) {
+    fn add_grown(&mut self, order: u8, what: &str, shown: &str, goal: Goal, samples: &Samples) {
         self.table.add(Row {
-            place,
+            order,
             what: format!("{what}, {shown} pages, over the socket"),
             goal,
             value: samples.median(),

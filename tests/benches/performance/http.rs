@@ -1,6 +1,6 @@
-//! HTTP: what is taken in a second, beside an endpoint that only reads the body; and whether memory
-//! comes back after a million items. The load is `wrk`'s; without it these rows are left out,
-//! loudly.
+//! Measures HTTP: accepted items a second, compared with an endpoint that only reads the body, and
+//! memory after a million items. `wrk` generates the load. Without it, these rows are skipped with
+//! a message.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -16,20 +16,20 @@ use crate::floors::Redb;
 use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 
-/// Takes turns this often.
+/// Rounds of alternating measurements.
 const ROUNDS: usize = 3;
-/// For what has been taken in to become pages.
+/// Time limit for turning queued items into pages.
 const CATCHING_UP: Duration = Duration::from_secs(900);
 
-/// A daemon to post to: no limit of calls, room for everybody.
-struct Posted {
+/// A daemon that accepts items without rate limit and quota.
+struct PostTarget {
     daemon: Daemon,
     home: TestHome,
     address: String,
     token: String,
 }
 
-impl Posted {
+impl PostTarget {
     fn new() -> Self {
         let mut home = TestHome::new();
         for (name, value) in [
@@ -58,18 +58,18 @@ impl Posted {
         Self { daemon, home, address, token: made.token.expose().to_owned() }
     }
 
-    /// Waits until everything that was taken in is a page; how many a second were made.
+    /// Waits until all queued items are pages. Returns the pages a second.
     fn caught_up(&self) -> f64 {
         let mut client = self.home.connect().unwrap();
         let (began, before) = (Instant::now(), status(&mut client).jobs.waiting);
-        let patience = began + CATCHING_UP;
+        let deadline = began + CATCHING_UP;
         loop {
             let jobs = status(&mut client).jobs;
             if jobs.waiting == 0 {
                 assert_eq!(jobs.failed, 0, "items failed");
                 return before as f64 / began.elapsed().as_secs_f64();
             }
-            assert!(Instant::now() < patience, "{} items still wait", jobs.waiting);
+            assert!(Instant::now() < deadline, "{} items still wait", jobs.waiting);
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -82,7 +82,7 @@ pub(crate) fn status(client: &mut Client) -> StatusReply {
     }
 }
 
-/// The endpoint that only reads the body.
+/// A server whose endpoint only reads the body.
 struct Bare {
     child: Child,
     address: String,
@@ -104,17 +104,17 @@ impl Drop for Bare {
     }
 }
 
-/// One run of `wrk`.
+/// The result of a run of `wrk`.
 pub(crate) struct Load {
-    /// Answers a second.
+    /// Responses a second.
     pub(crate) rate: f64,
-    /// Median time of an answer, in milliseconds.
+    /// Median latency in milliseconds.
     median: f64,
-    /// Answers in all.
+    /// Number of responses.
     pub(crate) answers: u64,
 }
 
-/// Writes what `wrk` is to send: `POST` of texts that are all different, of `bytes` bytes each.
+/// Writes the script of `wrk`: `POST` of different texts of `bytes` bytes each.
 fn script(dir: &Path, token: &str, bytes: usize, run: usize) -> PathBuf {
     let mut filler = String::new();
     for n in 0.. {
@@ -142,7 +142,7 @@ end
     path
 }
 
-/// Lets `wrk` call `url` over so many connections for this long.
+/// Runs `wrk` against `url` with this number of connections and this duration.
 pub(crate) fn wrk(url: &str, connections: usize, time: Duration, script: Option<&Path>) -> Load {
     let mut command = Command::new("wrk");
     command.args(["--latency", "--timeout", "30s", "-c", &connections.to_string()]);
@@ -175,7 +175,7 @@ pub(crate) fn wrk(url: &str, connections: usize, time: Duration, script: Option<
     }
 }
 
-/// What `wrk` means by `410.00us`, `1.23ms`, `2.00s`.
+/// Parses a duration of `wrk`, such as `410.00us`, `1.23ms`, `2.00s`, as milliseconds.
 fn milliseconds(text: &str) -> f64 {
     let (number, factor) = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)]
         .into_iter()
@@ -185,13 +185,13 @@ fn milliseconds(text: &str) -> f64 {
 }
 
 impl Bench {
-    /// Rates of `POST /ingest` and `GET /health` beside those of the bare endpoint, taking turns.
+    /// Measures the rates of `POST /ingest` and `GET /health`, alternating with the bare endpoint.
     pub(crate) fn http(&mut self) {
         if Command::new("wrk").arg("-v").output().is_err() {
             eprintln!("SKIPPED: HTTP, because `wrk` is not installed");
             return;
         }
-        let (posted, bare) = (Posted::new(), Bare::new());
+        let (posted, bare) = (PostTarget::new(), Bare::new());
         let redb = Redb::new(self.dir.path(), "queue-commits.redb");
         let (ours, theirs) =
             (format!("http://{}", posted.address), format!("http://{}", bare.address));
@@ -288,13 +288,13 @@ impl Bench {
         });
     }
 
-    /// Memory before and after very many items of 1 KB.
+    /// Measures memory before and after very many items of 1 KB.
     pub(crate) fn soak(&mut self) {
         if Command::new("wrk").arg("-v").output().is_err() {
             eprintln!("SKIPPED: the soak, because `wrk` is not installed");
             return;
         }
-        let posted = Posted::new();
+        let posted = PostTarget::new();
         let url = format!("http://{}/ingest", posted.address);
         let pid = posted.daemon.pid();
         let (mut sent, mut run, began) = (0, 0, Instant::now());
@@ -312,18 +312,22 @@ impl Bench {
                 began.elapsed()
             );
         }
-        // What is in caches and in the index's overlay goes when nothing comes in for a while.
+        // An idle daemon empties its caches and the index's overlay.
         std::thread::sleep(self.scale.soak_rest);
         let (end, mapped) = (memory(pid, "RssAnon"), memory(pid, "VmRSS"));
         let peak = memory(pid, "VmHWM");
         let tenth = resting.first();
         self.table.add(Row {
             place: 105,
-            what: format!("memory after {sent} items of 1 KB, all different, after each became a page, without mapped files"),
+            what: format!(
+                "memory after {sent} items of 1 KB, all different, after each became a \
+                page, without mapped files"
+            ),
             goal: Goal::None,
             value: end,
             measured: format!(
-                "{} MB ({} MB after the first {} of them; peak {} MB and now {} MB with mapped files)",
+                "{} MB ({} MB after the first {} of them; peak {} MB and now {} MB with mapped \
+                    files)",
                 short(end),
                 short(tenth),
                 sent / run as u64,

@@ -1,5 +1,5 @@
-//! Imports of few notes and of many, in turns: how fast, how much memory, what they leave for a
-//! quiet moment.
+//! Measures alternating imports of few and many notes: speed, memory, and the work that is left for
+//! later.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,34 +11,34 @@ use crate::process::{memory, rest};
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// How often many notes are imported.
+/// Number of imports of many notes.
 const ROUNDS: usize = 3;
 
-/// A home with notes in it, and a daemon.
-pub(crate) struct Filled {
+/// A home with imported notes, and its daemon.
+pub(crate) struct FilledHome {
     pub(crate) daemon: Daemon,
     pub(crate) home: TestHome,
     pub(crate) reply: ImportReply,
-    /// From the request until the last note was found.
+    /// From the request until a search finds the last note.
     pub(crate) took: Duration,
     pub(crate) peak_mb: f64,
-    /// Seconds of processor time for what it did when it was left alone after that.
+    /// Processor time in seconds for background work after that.
     pub(crate) left: f64,
 }
 
-impl Filled {
+impl FilledHome {
     pub(crate) fn client(&self) -> Client {
         self.home.connect().unwrap()
     }
 
-    /// Notes a second, and the peak of the daemon's memory in MB.
+    /// Returns notes a second, and the daemon's peak memory in MB.
     fn figures(&self) -> (f64, f64) {
         (self.reply.files as f64 / self.took.as_secs_f64(), self.peak_mb)
     }
 }
 
-/// Two imports of few notes before each of many and two at the end: rates in notes a second and
-/// peaks in MB.
+/// Rates in notes a second and peaks in MB. Two imports of few notes precede each import of many,
+/// and two end the measurement.
 #[derive(Default)]
 struct Imports {
     few: Vec<[(f64, f64); 2]>,
@@ -46,20 +46,20 @@ struct Imports {
 }
 
 impl Bench {
-    /// Imports `few` and `many` notes in turns; `alone` is what tantivy and redb take for few, if
-    /// that is known. Three homes: of few, of many, of few. The others are left in `homes`, to be
-    /// removed after the last import: ext4 without a journal passes over the inodes of files that
-    /// were removed in the last minutes, one by one, and making files takes several times as long.
+    /// Imports `few` and `many` notes alternately. `alone` is the time of tantivy and redb for few
+    /// notes, if known. Returns three homes: few, many, few. The others stay in `homes` until the
+    /// last import, because ext4 without a journal creates files several times more slowly for some
+    /// minutes after many were removed.
     pub(crate) fn imports(
         &mut self,
         [few, many]: [&Path; 2],
         alone: Option<Duration>,
         homes: &mut Vec<TestHome>,
-    ) -> [Filled; 3] {
+    ) -> [FilledHome; 3] {
         self.step("importing");
         let mut runs = Imports::default();
-        // A rate is worth something beside the other rate of the same minute; of few notes it
-        // differs by half from one import to the next.
+        // Only rates of the same minute are comparable: between imports of few notes, they differ
+        // by half.
         let two = |runs: &mut Imports, homes: &mut Vec<TestHome>| {
             let [one, other] = [few, few].map(|dir| self.import(dir, self.scale.few));
             runs.few.push([one.figures(), other.figures()]);
@@ -89,9 +89,9 @@ impl Bench {
         [small, large, last]
     }
 
-    pub(crate) fn import(&self, dir: &Path, count: usize) -> Filled {
+    pub(crate) fn import(&self, dir: &Path, count: usize) -> FilledHome {
         let mut home = TestHome::new();
-        // Clients of `/mcp` are measured here, not limited.
+        // Measurements of `/mcp` must not reach the rate limit.
         home.env.push(("BRAIN_INGEST_RATE".into(), "off".into()));
         let daemon = home.daemon();
         let mut client = home.connect().unwrap();
@@ -102,7 +102,7 @@ impl Bench {
             dry_run: false,
         });
         let last = self.notes.note(count - 1);
-        // What was written before is not to be written back meanwhile.
+        // Earlier writes must not be written back during the measurement.
         rustix::fs::sync();
         let began = Instant::now();
         let Ok(Reply::Import(reply)) = client.ask(&request) else { panic!("no import") };
@@ -115,15 +115,17 @@ impl Bench {
             last.slug()
         );
         let peak_mb = memory(daemon.pid(), "VmHWM");
-        // What is left for a quiet moment is not to disturb what comes next.
+        // Background work must not disturb the next measurement.
         let left = rest(&daemon, &home);
         eprintln!(
-            "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time later"
+            "  {count} notes in {took:.2?}, peak {peak_mb:.0} MB; {left:.1} s of processor time \
+                later"
         );
-        Filled { daemon, home, reply, took, peak_mb, left }
+        FilledHome { daemon, home, reply, took, peak_mb, left }
     }
 
-    /// Times and peaks of few notes; the rate of many beside that of the few around them.
+    /// Adds times and peaks of few notes, and the rate of many compared with the imports of few
+    /// around them.
     fn report_import(&mut self, runs: &Imports, alone: Option<Duration>) {
         let [mut seconds, mut peaks, mut few, mut many, mut ratio] =
             std::array::from_fn(|_| Samples::default());
@@ -164,8 +166,8 @@ impl Bench {
         });
         self.table.add(Row {
             place: 62,
-            what: "import of 100,000: its rate as a part of the rate of 10,000, the two imports before it and the two \
-                   after"
+            what: "import of 100,000: its rate as a part of the rate of 10,000, the two imports \
+                   before it and the two after"
                 .into(),
             goal: Goal::AtLeast(0.8, "times"),
             value: ratio.median(),

@@ -1,6 +1,6 @@
-//! `/mcp`: a search through the tool endpoint beside the same search over the socket, many clients
-//! at once, and memory over very many calls. Many clients are `wrk`'s; without it these rows are
-//! left out, loudly.
+//! Measures `/mcp`: a search by a tool compared with the same search over the socket, many
+//! concurrent clients, and memory over very many calls. `wrk` acts as the clients. Without it,
+//! these rows are skipped with a message.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,19 +10,19 @@ use brain_protocol::{Reply, Request, Scope, TokenCreate};
 use brain_tests::http::{Wire, request};
 
 use crate::http::{status, wrk};
-use crate::imports::Filled;
+use crate::imports::FilledHome;
 use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 use crate::{Bench, search};
 
-/// Takes turns this often.
+/// Rounds of alternating measurements.
 const ROUNDS: usize = 3;
-/// Questions that clients take turns with.
+/// Number of different questions.
 const QUESTIONS: usize = 200;
 
 impl Bench {
-    /// Searches by `tools/call` on 10,000 pages.
-    pub(crate) fn mcp(&mut self, filled: &Filled) {
+    /// Measures searches by `tools/call` on 10,000 pages.
+    pub(crate) fn mcp(&mut self, filled: &FilledHome) {
         let mut client = filled.client();
         let address = status(&mut client).http_local.expect("HTTP is served").parse().unwrap();
         let made = client.ask(&Request::TokenCreate(TokenCreate {
@@ -56,7 +56,8 @@ impl Bench {
         }
         self.table.add(Row {
             place: 110,
-            what: "`tools/call search` over HTTP, 10,000 pages, in addition to the same search over the socket"
+            what: "`tools/call search` over HTTP, 10,000 pages, in addition to the same search \
+                over the socket"
                 .into(),
             goal: Goal::Below(2.0, "ms"),
             value: over_http.median() - over_socket.median(),
@@ -84,7 +85,8 @@ impl Bench {
         self.table.add(Row {
             place: 111,
             what: format!(
-                "the same by 16 clients at once, as a multiple of one client's rate, on {cores} cores"
+                "the same by 16 clients at once, as a multiple of one client's rate, on {cores} \
+                    cores"
             ),
             goal: Goal::AtLeast(0.8 * cores as f64, "times"),
             value: many.median() / one.median(),
@@ -98,7 +100,7 @@ impl Bench {
         });
 
         let pid = filled.daemon.pid();
-        // An allocator gives back what it likes when it likes: of some looks the median.
+        // The allocator returns memory at any time, so the median of several readings counts.
         let (mut called, mut looks) = (0, Vec::new());
         while called < self.scale.calls {
             called += wrk(&url, 16, self.scale.posting, Some(&script)).answers;
@@ -114,7 +116,8 @@ impl Bench {
         self.table.add(Row {
             place: 112,
             what: format!(
-                "growth of memory over {called} of these calls, from the first third of them to the last"
+                "growth of memory over {called} of these calls, from the first third of them to \
+                    the last"
             ),
             goal: Goal::Below(2.0, "MB"),
             value: end - first,
@@ -123,7 +126,7 @@ impl Bench {
         });
     }
 
-    /// What `wrk` is to send: searches, one question after the other.
+    /// Writes the script of `wrk`: searches with alternating questions.
     fn script(&self, token: &str) -> PathBuf {
         let bodies: String = (0..QUESTIONS)
             .map(|n| format!("  [==[{}]==],\n", call(&self.notes.question(n))))
@@ -131,7 +134,11 @@ impl Bench {
         let text = format!(
             r#"local bodies = {{
 {bodies}}}
-local head = {{ ["Authorization"] = "Bearer {token}", ["Content-Type"] = "application/json", ["Accept"] = "application/json, text/event-stream" }}
+local head = {{
+  ["Authorization"] = "Bearer {token}",
+  ["Content-Type"] = "application/json",
+  ["Accept"] = "application/json, text/event-stream",
+}}
 local n = 0
 function request()
   n = n + 1
@@ -145,7 +152,7 @@ end
     }
 }
 
-/// A search as a client sends it.
+/// Returns the JSON of a search call.
 fn call(question: &str) -> String {
     serde_json::json!({
         "jsonrpc": "2.0",

@@ -1,5 +1,5 @@
-//! Search by words and meaning together, with a real local model; without one these rows are left
-//! out, loudly.
+//! Measures search by words and meaning with a real local model. Without one, these rows are
+//! skipped with a message.
 
 use std::time::Instant;
 
@@ -11,8 +11,8 @@ use crate::process::memory;
 use crate::report::{Goal, Row, Samples, short};
 
 impl Bench {
-    /// Hybrid searches over the socket, each with a question that was not asked before, and the
-    /// memory that the model takes.
+    /// Measures hybrid searches over the socket, each with a new question, and the memory of the
+    /// model.
     pub(crate) fn meaning(&mut self) {
         let Some(model) = std::env::var("BRAIN_TEST_MODEL").ok().filter(|model| !model.is_empty())
         else {
@@ -38,7 +38,7 @@ impl Bench {
                 panic!("no hits")
             };
             took.time(began.elapsed());
-            // What the words mean may be nothing, as they are made up; but the vectors were asked.
+            // Generated words may mean nothing to the model, but the search uses the vectors.
             assert_eq!(found.degraded, None, "{question}");
             assert!(!found.hits.is_empty(), "{question}");
         }

@@ -1,67 +1,76 @@
-//! Notes that look like notes: a few thousand word forms in the frequencies of natural text, names
-//! that nobody else has, frontmatter, links. The same number gives the same note on every machine.
+//! Generates notes with a few thousand word forms in the frequencies of natural text, unique names,
+//! frontmatter and links. The same number gives the same note on every machine.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The most frequent words, in their order.
-const COMMON: &str = "the of and to a in is that for it was on as with be by at this are from or have not an they \
-    which one you were all her she there would their we him been has when who will no more if out so up said what its \
-    about than into them can only other time new some could these two may first then do any like my now over such our \
-    man me even most made after also did many before must through years where much your way down should because long \
-    each just state those people too mr how little good world make very year still see own work men day get here old \
-    between both life being under three never know same last another while us off might great go come since against";
+/// The most frequent words, by frequency.
+const COMMON: &str = "the of and to a in is that for it was on as with be by at this are from or \
+    have not an they which one you were all her she there would their we him been has when who \
+    will no more if out so up said what its about than into them can only other time new some \
+    could these two may first then do any like my now over such our man me even most made after \
+    also did many before must through years where much your way down should because long each just \
+    state those people too mr how little good world make very year still see own work men day get \
+    here old between both life being under three never know same last another while us off might \
+    great go come since against";
 
 /// Words that take endings.
-const STEMS: &str = "account act affirm agent align alter amount anchor answer appoint approach argument arrange assign \
-    attempt audit author balance bank barrel basin batch beacon bench board border bottom branch bridge budget buffer \
-    build bundle cabin cable calendar canal candle carbon cargo carpet center chain chair channel chapter charter chart \
-    check circuit claim class clear client climb cluster coast collect color column comfort comment commit compass \
-    concern concert conduct confirm connect consider contact content contest contract control convert copper corner \
-    cost cotton council count counter court cover craft crew crop cross crowd culture current curtain custom cycle \
-    dealer debt decision deck defend deliver demand depart deposit depth desert design desk detail develop device \
-    direct discover display distance district doctor domain door doubt draft dream drift drill drive duty earn \
-    earth edge edit effect effort elder elect element employ enter equal escort event exam exchange exhibit expand \
-    expect expert explain export extend fabric factor farm father favor feature field filter final finger finish \
-    fiscal flag floor flow focus folder follow forest form fortune forward found frame fresh front fuel fund \
-    garden garment gather general ghost glass govern grade grain grant graph gravel green ground group grow guard \
-    guest guide habit hammer handle harbor harvest head health heart heat height herald history hollow honor host \
-    house human hunt ice image import income index inform insect insist inspect install invent invest iron island \
-    issue item jacket join journal judge jump junior kernel kettle key kind kitchen knock label labor ladder lake \
-    lamp land lantern latch launch law layer lead leaf learn ledger legal lesson letter level library lift light \
-    limit line link list listen load loan lobby lock logic loop lumber machine mail manner manual map margin mark \
-    market master matter meadow measure meet member memo mental mention merchant metal meter method middle mill \
-    mind mineral minister mirror mission model modern moment monitor month moral motion motor mountain move museum \
-    music narrow nation nature neighbor network night north note notice number object observ offer office open \
-    operat opinion option orbit order organ origin outlet output packet paint panel paper parcel parent park \
-    partner pass patent path pattern pay pension perform permit person phase phone pilot plan planet plant \
-    plaster plate platform point poison policy pool portion position poster powder power prefer present press \
-    print prison process produc profit program project promis proof proper protect protest provid pump quarter \
-    question quick radio rail rain ranch record reform regard region register relat remain remark remind render \
-    rent repair repeat report request research reserv resist respond rest result return reveal reward ridge river \
-    road rocket roof room root rough round route sail salmon sand scale scatter school science screen search \
-    season second section sector select sell senior sentence sequence serv session settle shadow shape share \
-    shelter shift shop shore signal silver sister site sketch social soft soil solar sort sound source south \
-    space spark special spell spirit spring square staff stage stand start station steel step stock stone storm \
-    story stream street stretch strike struct student studio subject submit summer supply support surface surround \
-    survey switch symbol system table target task teach temper term test theater thread tower town track trade \
-    traffic train transfer travel treat trend trial trust turn union unit update valley value vector vendor \
-    venture vessel victor village vision visit voice volume vote wage walk wall warn watch water wave weather \
-    weight west wheel wind window winter wonder wood worker yard yield";
+const STEMS: &str = "account act affirm agent align alter amount anchor answer appoint approach \
+    argument arrange assign attempt audit author balance bank barrel basin batch beacon bench \
+    board border bottom branch bridge budget buffer build bundle cabin cable calendar canal candle \
+    carbon cargo carpet center chain chair channel chapter charter chart check circuit claim class \
+    clear client climb cluster coast collect color column comfort comment commit compass concern \
+    concert conduct confirm connect consider contact content contest contract control convert \
+    copper corner cost cotton council count counter court cover craft crew crop cross crowd \
+    culture current curtain custom cycle dealer debt decision deck defend deliver demand depart \
+    deposit depth desert design desk detail develop device direct discover display distance \
+    district doctor domain door doubt draft dream drift drill drive duty earn earth edge edit \
+    effect effort elder elect element employ enter equal escort event exam exchange exhibit expand \
+    expect expert explain export extend fabric factor farm father favor feature field filter final \
+    finger finish fiscal flag floor flow focus folder follow forest form fortune forward found \
+    frame fresh front fuel fund garden garment gather general ghost glass govern grade grain grant \
+    graph gravel green ground group grow guard guest guide habit hammer handle harbor harvest head \
+    health heart heat height herald history hollow honor host house human hunt ice image import \
+    income index inform insect insist inspect install invent invest iron island issue item jacket \
+    join journal judge jump junior kernel kettle key kind kitchen knock label labor ladder lake \
+    lamp land lantern latch launch law layer lead leaf learn ledger legal lesson letter level \
+    library lift light limit line link list listen load loan lobby lock logic loop lumber machine \
+    mail manner manual map margin mark market master matter meadow measure meet member memo mental \
+    mention merchant metal meter method middle mill mind mineral minister mirror mission model \
+    modern moment monitor month moral motion motor mountain move museum music narrow nation nature \
+    neighbor network night north note notice number object observ offer office open operat opinion \
+    option orbit order organ origin outlet output packet paint panel paper parcel parent park \
+    partner pass patent path pattern pay pension perform permit person phase phone pilot plan \
+    planet plant plaster plate platform point poison policy pool portion position poster powder \
+    power prefer present press print prison process produc profit program project promis proof \
+    proper protect protest provid pump quarter question quick radio rail rain ranch record reform \
+    regard region register relat remain remark remind render rent repair repeat report request \
+    research reserv resist respond rest result return reveal reward ridge river road rocket roof \
+    room root rough round route sail salmon sand scale scatter school science screen search season \
+    second section sector select sell senior sentence sequence serv session settle shadow shape \
+    share shelter shift shop shore signal silver sister site sketch social soft soil solar sort \
+    sound source south space spark special spell spirit spring square staff stage stand start \
+    station steel step stock stone storm story stream street stretch strike struct student studio \
+    subject submit summer supply support surface surround survey switch symbol system table target \
+    task teach temper term test theater thread tower town track trade traffic train transfer \
+    travel treat trend trial trust turn union unit update valley value vector vendor venture \
+    vessel victor village vision visit voice volume vote wage walk wall warn watch water wave \
+    weather weight west wheel wind window winter wonder wood worker yard yield";
 
 const ENDINGS: &[&str] = &["", "s", "ed", "ing", "er", "ers", "able", "ment", "ful", "ly"];
 
-const TAGS: &str = "work home idea reading meeting project money health travel music people code garden food history \
-    design research review draft later urgent family books science law sports photo recipe learning writing energy";
+const TAGS: &str = "work home idea reading meeting project money health travel music people code \
+    garden food history design research review draft later urgent family books science law sports \
+    photo recipe learning writing energy";
 
-/// A note's place and text.
+/// The path and text of a note.
 pub(crate) struct Note {
-    /// Relative to the directory, with its ending.
+    /// The path relative to the directory, with its extension.
     pub(crate) path: String,
     pub(crate) title: String,
     pub(crate) frontmatter: String,
     pub(crate) body: String,
-    /// A word that only this note has.
+    /// A word that occurs in no other note.
     pub(crate) name: String,
 }
 
@@ -75,7 +84,7 @@ impl Note {
     }
 }
 
-/// Makes notes.
+/// Generates notes.
 pub(crate) struct Notes {
     common: usize,
     words: Vec<String>,
@@ -89,7 +98,7 @@ impl Notes {
         for ending in ENDINGS {
             words.extend(STEMS.split_whitespace().map(|stem| format!("{stem}{ending}")));
         }
-        // Which forms are frequent is a matter of chance, the same for everybody.
+        // The frequent forms are random, but equal on every machine.
         let mut dice = Dice(17);
         for i in (common + 1..words.len()).rev() {
             words.swap(i, common + dice.below(i - common + 1));
@@ -97,7 +106,7 @@ impl Notes {
         Self { common, words, tags: TAGS.split_whitespace().collect() }
     }
 
-    /// How many word forms there are, beside the names.
+    /// Returns the number of word forms without names.
     pub(crate) fn forms(&self) -> usize {
         self.words.len()
     }
@@ -177,19 +186,19 @@ impl Notes {
         body.push('.');
     }
 
-    /// A word that says what something is about.
+    /// Returns a word with a meaning, not one of the most frequent.
     fn topic(&self, dice: &mut Dice) -> &str {
         &self.words[self.common + dice.zipf(self.words.len() - self.common)]
     }
 
-    /// A question of two or three words, as people ask them.
+    /// Returns a question of two or three words.
     pub(crate) fn question(&self, n: usize) -> String {
         let mut dice = Dice(n as u64 ^ 0x51_7E57);
         let words: Vec<&str> = (0..2 + dice.below(2)).map(|_| self.topic(&mut dice)).collect();
         words.join(" ")
     }
 
-    /// Two words that many notes have next to each other.
+    /// Returns two words that are adjacent in many notes.
     pub(crate) fn common_phrase(&self) -> String {
         format!("{} {}", self.words[1], self.words[0])
     }
@@ -210,7 +219,7 @@ impl Notes {
     }
 }
 
-/// A name that no other number has, and that is no word.
+/// Returns a name that is unique to the number and is not a word.
 fn name(mut n: usize) -> String {
     const PARTS: &[&str] = &[
         "ka", "lo", "mi", "ne", "ru", "sa", "te", "vo", "zu", "bri", "dra", "fel", "gon", "hul",
@@ -230,7 +239,7 @@ fn capitalise(word: &mut str) {
     }
 }
 
-/// Chances that are the same for everybody (splitmix64).
+/// A seeded random generator (SplitMix64).
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -245,8 +254,7 @@ impl Dice {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// A place in an order of frequency: the second is half as likely as the first, the third a
-    /// third.
+    /// Returns a rank below `n` by Zipf's law: the second is half as likely as the first.
     fn zipf(&mut self, n: usize) -> usize {
         let u = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
         ((((n + 1) as f64).ln() * u).exp() as usize).clamp(1, n) - 1

@@ -1,22 +1,23 @@
-//! Sources and operations: the doctor, a sync that finds nothing new, what an editor saves.
+//! Measures `doctor`, a sync without changes, and the time until a saved file is found.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use brain_tests::{PATIENCE, TestHome};
+use brain_tests::{TEST_TIMEOUT, TestHome};
 
 use crate::floors::Echo;
-use crate::imports::Filled;
+use crate::imports::FilledHome;
+use crate::processes::{brain, whole};
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, brain, search, whole};
+use crate::{Bench, search};
 
-/// Files of the source that is synchronised.
+/// Number of files of the synced source.
 const FILES: usize = 5000;
 
 impl Bench {
-    /// Times `doctor` and `sync` as whole processes, and how long a saved file takes to be found.
-    pub(crate) fn operations(&mut self, few: &Filled) {
+    /// Measures `doctor` and `sync` as processes, and the time until a search finds a saved file.
+    pub(crate) fn operations(&mut self, few: &FilledHome) {
         let files = FILES.min(self.scale.few);
         let notes = self.notes.write(&self.dir.path().join("source"), 0..files).unwrap();
         let home = TestHome::new();
@@ -27,7 +28,7 @@ impl Bench {
         let began = Instant::now();
         home.brain(["sync", "--source", "notes"]).expect(0);
         let first = began.elapsed();
-        // Files that were read in the moment they were written are read once more.
+        // Files that were read while they were written are read once more.
         std::thread::sleep(Duration::from_secs(3));
         home.brain(["sync", "--source", "notes"]).expect(0);
 
@@ -82,7 +83,7 @@ impl Bench {
     }
 }
 
-/// What the least sync has to do: walk, and ask for each file's size and times.
+/// The minimum work of a sync: a walk that reads the size and times of each file.
 pub(crate) fn look_at(dir: &Path, files: usize) -> Duration {
     fn walk(dir: &Path) -> usize {
         let entries = std::fs::read_dir(dir).unwrap().map(Result::unwrap);
@@ -105,7 +106,7 @@ fn save_and_find(home: &TestHome, dir: &Path, n: usize) -> Duration {
     std::fs::write(dir.join(format!("saved-{}.md", n % 3)), format!("# Saved\n\n{word}\n"))
         .unwrap();
     while search(&mut client, &word).is_empty() {
-        assert!(began.elapsed() < PATIENCE, "{word} is not found");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{word} is not found");
         std::thread::sleep(Duration::from_millis(2));
     }
     began.elapsed()

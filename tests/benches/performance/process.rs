@@ -1,16 +1,15 @@
-//! What the kernel says of a process, and waiting until a daemon has nothing left to do.
+//! Reads figures of a process from the kernel, and waits until a daemon is idle.
 
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Reply, Request, Status};
-use brain_tests::{Daemon, PATIENCE, TestHome};
+use brain_tests::{Daemon, TEST_TIMEOUT, TestHome};
 
-/// Waits until the daemon has nothing left to do; tells how many seconds of processor time that
-/// took.
+/// Waits until the daemon is idle. Returns the processor time until then in seconds.
 pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     const QUIET: Duration = Duration::from_secs(3);
-    // The segments of a million pages are merged for minutes.
-    let patience = Instant::now() + PATIENCE * 10;
+    // Merging the segments of a million pages takes minutes.
+    let deadline = Instant::now() + TEST_TIMEOUT * 10;
     let mut client = home.connect().unwrap();
     let first = ticks(daemon.pid());
     let (mut last, mut since) = (first, Instant::now());
@@ -20,7 +19,7 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
             panic!("no status")
         };
         let now = ticks(daemon.pid());
-        // Being asked costs a tick now and then; a merge of the index takes all that it can get.
+        // A status request costs at most a tick; a merge of the index uses a whole core.
         if (status.index_behind, status.degraded.is_empty()) != (0, true) || now > last + 3.0 {
             (last, since) = (now, Instant::now());
         }
@@ -28,7 +27,7 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
             return (now - first) / TICKS;
         }
         assert!(
-            Instant::now() < patience,
+            Instant::now() < deadline,
             "still {} behind, {:?}",
             status.index_behind,
             status.degraded
@@ -36,23 +35,23 @@ pub(crate) fn rest(daemon: &Daemon, home: &TestHome) -> f64 {
     }
 }
 
-/// Lets `VmHWM` of a process begin anew (proc_pid_clear_refs(5)).
+/// Resets `VmHWM` of a process (proc_pid_clear_refs(5)).
 pub(crate) fn forget_peak(pid: u32) {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").unwrap();
 }
 
-/// What the processor's time is counted in, a second.
+/// Ticks of processor time in a second.
 pub(crate) const TICKS: f64 = 100.0;
 
-/// What a process has had of the processor, in ticks, threads that ended included (`utime` and
-/// `stime`, proc_pid_stat(5)).
+/// Returns the processor time of a process in ticks, with ended threads (`utime` and `stime`,
+/// proc_pid_stat(5)).
 pub(crate) fn ticks(pid: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let rest = stat.rsplit_once(") ").unwrap().1;
     rest.split(' ').skip(11).take(2).map(|field| field.parse::<f64>().unwrap()).sum()
 }
 
-/// A figure of `/proc/<pid>/status`, in MB.
+/// Returns a figure of `/proc/<pid>/status` in MB.
 pub(crate) fn memory(pid: u32, name: &str) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = text.lines().find(|line| line.starts_with(name)).unwrap();

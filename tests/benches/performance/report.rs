@@ -1,4 +1,4 @@
-//! Figures, and the table they end in.
+//! Samples, goals, and the table of the report.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -12,17 +12,17 @@ impl Samples {
         self.0.push(value);
     }
 
-    /// A duration, in milliseconds.
+    /// Adds a duration in milliseconds.
     pub(crate) fn time(&mut self, took: Duration) {
         self.push(took.as_secs_f64() * 1e3);
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The value below which `share` of the samples are.
+    /// Returns the value below which `share` of the samples are.
     pub(crate) fn at(&self, share: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
@@ -30,7 +30,7 @@ impl Samples {
         sorted.get((last as f64 * share).round() as usize).copied().unwrap_or(f64::NAN)
     }
 
-    /// The first of them.
+    /// Returns the first sample.
     pub(crate) fn first(&self) -> f64 {
         self.0.first().copied().unwrap_or(f64::NAN)
     }
@@ -39,13 +39,13 @@ impl Samples {
         self.at(0.5)
     }
 
-    /// Median and spread, in the unit given.
+    /// Formats median and spread in this unit.
     pub(crate) fn text(&self, unit: &str) -> String {
         format!("{} {unit} ({}–{})", short(self.median()), short(self.at(0.1)), short(self.at(0.9)))
     }
 }
 
-/// Three digits that matter.
+/// Formats a number with three significant digits.
 pub(crate) fn short(value: f64) -> String {
     let places = if value.abs() < 0.1 {
         3
@@ -59,12 +59,12 @@ pub(crate) fn short(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// What a figure must reach.
+/// The goal of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     Below(f64, &'static str),
     AtLeast(f64, &'static str),
-    /// For information.
+    /// No goal.
     None,
 }
 
@@ -87,16 +87,16 @@ impl Goal {
     }
 }
 
-/// A line of the table.
+/// A row of the table.
 pub(crate) struct Row {
-    /// Its place in the table.
+    /// Its order in the table.
     pub(crate) place: u8,
     pub(crate) what: String,
     pub(crate) goal: Goal,
-    /// The figure that the goal is about.
+    /// The figure to which the goal applies.
     pub(crate) value: f64,
     pub(crate) measured: String,
-    /// What the same costs at the least, when that can be compared, and what it is.
+    /// The minimum cost of the same work, if comparable, and its description.
     pub(crate) floor: Option<(Option<f64>, String)>,
 }
 
@@ -113,7 +113,8 @@ impl Table {
 
     pub(crate) fn markdown(&self) -> String {
         let mut out = String::from(
-            "| what | goal | measured | met | minimum, same run | ratio |\n|---|---|---|---|---|---|\n",
+            "| what | goal | measured | met | minimum, same run | ratio |\n\
+             |---|---|---|---|---|---|\n",
         );
         let mut rows: Vec<&Row> = self.0.iter().collect();
         rows.sort_by_key(|row| row.place);
@@ -133,7 +134,7 @@ impl Table {
         out
     }
 
-    /// How many goals are missed.
+    /// Returns the number of missed goals.
     pub(crate) fn missed(&self) -> usize {
         self.0.iter().filter(|row| row.goal.met(row.value) == "**no**").count()
     }

@@ -1,5 +1,4 @@
-//! The server that the suite talks to: what every method answers, and what is kept between two of
-//! them.
+//! The server for the suite: the answer of every method, and the state between calls.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,22 +19,21 @@ use serde_json::Value;
 
 use crate::{prompts, resources, tools};
 
-/// How long a client may keep what it was told, in milliseconds.
+/// How long a client may cache an answer, in milliseconds.
 const FRESH: u64 = 60_000;
-/// Seals what clients carry from one round to the next. It guards nothing here, so it is in the
-/// open.
+/// The key for the state that clients send back in the next round. It protects nothing here.
 const SEAL: [u8; 32] = [7; 32];
 
-/// One server for all clients; its clones share what it keeps.
+/// One server for all clients; its clones share their state.
 #[derive(Clone)]
 pub(crate) struct Fixture {
-    kept: Arc<Kept>,
+    kept: Arc<ListenerTable>,
     tasks: TaskManager,
     seal: RequestStateCodec,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ListenerTable {
     listeners: Mutex<HashMap<u64, SubscriptionSink>>,
     next: AtomicU64,
 }
@@ -45,12 +43,12 @@ impl Fixture {
         Self { kept: Arc::default(), tasks: TaskManager::new(), seal: RequestStateCodec::new(SEAL) }
     }
 
-    /// What runs.
+    /// Returns the running tasks.
     pub(crate) fn tasks(&self) -> &TaskManager {
         &self.tasks
     }
 
-    /// Who listens at the moment.
+    /// Returns the current listeners.
     pub(crate) fn listeners(&self) -> Vec<SubscriptionSink> {
         self.listening().values().cloned().collect()
     }
@@ -59,12 +57,12 @@ impl Fixture {
         self.kept.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `state` as a client may carry it.
+    /// Encodes `state` for a client.
     pub(crate) fn seal(&self, state: &Value) -> Result<String, ErrorData> {
         self.seal.seal_json(state).map_err(|e| ErrorData::internal_error(e.to_string(), None))
     }
 
-    /// What a client brought back.
+    /// Decodes the state that a client sent back.
     pub(crate) fn unseal(&self, sealed: &str) -> Result<Value, ErrorData> {
         self.seal
             .open_json(sealed)
@@ -168,7 +166,7 @@ impl ServerHandler for Fixture {
         Ok(CompleteResult::new(completion))
     }
 
-    // Nothing here changes, and every level is logged: it is enough to agree.
+    // Every level is logged anyway, so the answer is success.
     async fn subscribe(
         &self,
         _: SubscribeRequestParams,

@@ -1,5 +1,4 @@
-//! Tools that speak while they work: log lines and progress, and what older clients are asked for
-//! in the middle of a call.
+//! Tools that send messages during a call: log lines, progress, and requests to older clients.
 
 use std::time::Duration;
 
@@ -14,17 +13,16 @@ use serde_json::{Value, json};
 use crate::ask;
 use crate::tools::{nothing, schema, text};
 
-/// Between two steps of a tool that takes some.
+/// The pause between two steps of a tool.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// Who logs.
+/// The name of the logger.
 const LOGGER: &str = "fixture";
 
-/// The tools of this file that the plain list does not have.
+/// The tools of this file.
 pub(crate) fn tools() -> Vec<Tool> {
     let takes = |name: &str| {
-        schema(
-            json!({ "type": "object", "properties": { name: { "type": "string" } }, "required": [name] }),
-        )
+        schema(json!({ "type": "object", "properties": { name: { "type": "string" } },
+                "required": [name] }))
     };
     vec![
         Tool::new("test_tool_with_logging", "Logs three lines", nothing()),
@@ -43,10 +41,10 @@ pub(crate) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Calls one of them.
+/// Calls a tool of this file.
 ///
 /// # Errors
-/// There is none of that name.
+/// If there is no tool of this name.
 pub(crate) async fn call(
     name: &str,
     arguments: &JsonObject,
@@ -100,7 +98,7 @@ async fn log(context: &RequestContext<RoleServer>, level: LoggingLevel, line: &s
     let _ = context.peer.notify_logging_message(line).await;
 }
 
-/// Lets the client's model answer. A client that cannot makes the tool fail, not the protocol.
+/// Requests an answer of the client's model. Without one, the tool fails, not the protocol.
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
     match context.peer.create_message(ask::sampled(prompt)).await {
         Ok(sampled) => {
@@ -113,7 +111,7 @@ async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolR
     }
 }
 
-/// Lets the person at the client fill in a form.
+/// Requests that the user fills in a form.
 async fn elicit(
     context: &RequestContext<RoleServer>,
     message: &str,
@@ -133,7 +131,7 @@ async fn elicit(
     })
 }
 
-/// A form whose fields are filled in already (SEP-1034).
+/// Returns a form with default values (SEP-1034).
 fn with_defaults() -> Value {
     json!({
         "type": "object",
@@ -141,13 +139,14 @@ fn with_defaults() -> Value {
             "name": { "type": "string", "default": "John Doe" },
             "age": { "type": "integer", "default": 30 },
             "score": { "type": "number", "default": 95.5 },
-            "status": { "type": "string", "enum": ["active", "inactive", "pending"], "default": "active" },
+            "status": { "type": "string", "enum": ["active", "inactive", "pending"],
+                "default": "active" },
             "verified": { "type": "boolean", "default": true }
         }
     })
 }
 
-/// A form with choices in each shape that a schema has for them (SEP-1330).
+/// Returns a form with choices in each form of a schema (SEP-1330).
 fn with_choices() -> Value {
     let titled =
         |what: &str| {

@@ -1,9 +1,8 @@
-//! A server with everything that the official conformance suite of MCP asks for, behind the
-//! daemon's own router and middleware: whatever the suite finds here is the middleware's doing or
-//! the SDK's. For `.ci/clients`. Serves the brain at `BRAIN_HOME` until it is killed, and prints
-//! where, with a token.
+//! A server for the official conformance suite of MCP, behind the daemon's router and middleware.
+//! Failures of the suite are failures of the middleware or the SDK. Used by `.ci/clients`. Serves
+//! the brain at `BRAIN_HOME` until it is killed. Prints its address and a token.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout)]
-// Sampling, roots and logging are on their way out of the protocol, and still part of the suite.
+// Sampling, roots and logging are deprecated in the protocol, but the suite tests them.
 #![allow(deprecated)]
 
 mod ask;

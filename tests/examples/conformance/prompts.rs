@@ -1,4 +1,4 @@
-//! The prompts.
+//! The prompts of the server.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::ask::{self, answer, filled};
 use crate::tools::PNG;
 
-/// What is listed.
+/// Returns the list of prompts.
 pub(crate) fn all() -> Vec<Prompt> {
     let argument =
         |name: &str| PromptArgument::new(name).with_description("A word").with_required(true);
@@ -31,10 +31,10 @@ pub(crate) fn all() -> Vec<Prompt> {
     ]
 }
 
-/// Makes one.
+/// Returns the prompt of this name.
 ///
 /// # Errors
-/// There is none of that name.
+/// If there is no prompt of this name.
 pub(crate) fn get(request: &GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
     let says = |text: String| PromptMessage::new_text(Role::User, text);
     let arguments = request.arguments.as_ref();

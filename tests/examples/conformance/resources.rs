@@ -1,4 +1,4 @@
-//! The resources and their template.
+//! The resources of the server, and their template.
 
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::tools::PNG;
 
-/// What is listed.
+/// Returns the list of resources.
 pub(crate) fn all() -> Vec<Resource> {
     vec![
         Resource::new("test://static-text", "text")
@@ -21,7 +21,7 @@ pub(crate) fn all() -> Vec<Resource> {
     ]
 }
 
-/// What is found by filling in.
+/// Returns the resource templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new("test://template/{id}/data", "template")
@@ -30,10 +30,10 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// Reads one.
+/// Reads the resource at `uri`.
 ///
 /// # Errors
-/// There is none at `uri`.
+/// If there is no resource at `uri`.
 pub(crate) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let text = |kind: &str, text: String| ResourceContents::TextResourceContents {
         uri: uri.to_owned(),

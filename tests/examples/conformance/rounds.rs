@@ -1,5 +1,5 @@
-//! Tools that need more than one round: the answer says what is missing, and the client calls again
-//! with it (SEP-2322).
+//! Tools with several rounds: the answer requests input, and the client calls again with it
+//! (SEP-2322).
 
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, RequestMetaObject};
@@ -9,7 +9,7 @@ use crate::ask::{self, answer, filled};
 use crate::fixture::Fixture;
 use crate::tools::text;
 
-/// Name, what it does. None takes an argument.
+/// Names and descriptions. No tool takes an argument.
 pub(crate) const TOOLS: [(&str, &str); 8] = [
     ("test_input_required_result_elicitation", "Asks for a name"),
     ("test_input_required_result_sampling", "Asks the client's model"),
@@ -24,7 +24,7 @@ pub(crate) const TOOLS: [(&str, &str); 8] = [
 /// Calls one of [`TOOLS`].
 ///
 /// # Errors
-/// The state that came back was not made here.
+/// If the state of the client is not from this server.
 pub(crate) fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
@@ -32,7 +32,7 @@ pub(crate) fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let responses = request.input_responses.as_ref();
     let name = || ask::elicitation("What is your name?", ask::field("name", "string"));
-    // What came back was in a stranger's hands.
+    // The state comes from the client, so it is verified.
     let state =
         request.request_state.as_deref().map(|sealed| fixture.unseal(sealed)).transpose()?;
     let short = request.name.trim_start_matches("test_input_required_result_");
@@ -102,7 +102,7 @@ pub(crate) fn call(
         "capabilities" if responses.is_some() => text("answered").into(),
         "capabilities" => {
             let able = meta.client_capabilities().unwrap_or_default();
-            // One is enough: what counts is that nothing else is asked for.
+            // One request is enough: the suite checks that there is no other.
             if able.elicitation.is_some() {
                 ask::missing([("user_name", name()?)]).into()
             } else if able.sampling.is_some() {

@@ -1,4 +1,4 @@
-//! Tools that become tasks, which a client looks at, answers and cancels later (SEP-2663).
+//! Tools that run as tasks, which a client polls, answers and cancels later (SEP-2663).
 
 use std::time::Duration;
 
@@ -18,18 +18,18 @@ use crate::tools::{schema, text};
 /// How a tool of this file runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
-    /// At once, whatever the client can do.
+    /// Always synchronously.
     AtOnce,
-    /// As a task for a client that knows tasks.
+    /// As a task if the client supports tasks.
     Either,
-    /// As a task or not at all.
+    /// Only as a task.
     AsTask,
 }
 
-/// Names of arguments, with their types.
+/// Names and types of arguments.
 type Arguments = &'static [(&'static str, &'static str)];
 
-/// Name, what it does, its arguments, how it runs.
+/// Name, description, arguments, and how it runs.
 const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
     ("greet", "Greets", &[("name", "string")], Runs::AtOnce),
     (
@@ -45,7 +45,7 @@ const TOOLS: [(&str, &str, Arguments, Runs); 7] = [
     ("test_tool_with_task", "Asks first and is a task then", &[], Runs::AsTask),
 ];
 
-/// Whether there is such a tool here.
+/// Returns whether this file has a tool of this name.
 pub(crate) fn is_one(name: &str) -> bool {
     TOOLS.iter().any(|(known, ..)| *known == name)
 }
@@ -61,10 +61,10 @@ pub(crate) fn tools() -> impl Iterator<Item = Tool> {
     })
 }
 
-/// Calls one of them.
+/// Calls a tool of this file.
 ///
 /// # Errors
-/// The client knows no tasks and the tool is nothing else; or the tool fails in the protocol's way.
+/// If the tool needs tasks and the client does not support them, or on a protocol error.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
@@ -106,7 +106,7 @@ pub(crate) async fn call(
     Ok(CreateTaskResult::new(task).into())
 }
 
-/// What a task does.
+/// The work of a task.
 enum Job {
     Slow(Duration, String),
     Fails,
@@ -117,7 +117,7 @@ enum Job {
 }
 
 impl Job {
-    /// What needs nobody to be asked.
+    /// Work without input.
     async fn alone(self) -> Result<CallToolResult, ErrorData> {
         match self {
             Self::Slow(time, label) => {
@@ -125,7 +125,7 @@ impl Job {
                 Ok(text(format!("{label} took {} s", time.as_secs_f64())))
             }
             Self::Fails => {
-                // Long enough to be seen at work.
+                // Long enough for a client to see it running.
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Ok(CallToolResult::error(vec![ContentBlock::text("this job fails, always")]))
             }
@@ -156,7 +156,7 @@ impl Job {
                 let (one, other) = tokio::try_join!(one, other)?;
                 Ok(text(format!("{} and {}", one["content"]["value"], other["content"]["value"])))
             }
-            // Cancelling is asked for, so every job has to look.
+            // A task can only be cancelled where it checks for it.
             job => tokio::select! {
                 () = task.cancelled() => Err(TaskExit::Cancelled),
                 done = job.alone() => done.map_err(TaskExit::Error),

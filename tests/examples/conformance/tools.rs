@@ -1,4 +1,4 @@
-//! The tools that only answer, and the list of all of them.
+//! Tools that only answer, and the list of all tools.
 
 use rmcp::model::{
     AudioContent, CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 use crate::{ask, legacy, rounds, tasks};
 
-/// A red dot.
-pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==";
-/// Silence.
+/// An image of a red dot.
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/\
+        PchI7wAAAABJRU5ErkJggg==";
+/// A silent sound.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEARKwAAIhYAQACABAAZGF0YQAAAAA=";
-/// The tool with an argument that is sent as a header too (SEP-2243).
+/// The tool whose argument is also a header (SEP-2243).
 pub(crate) const WITH_HEADER: &str = "test_custom_header";
 
-/// Name, what it does. None takes an argument.
+/// Names and descriptions. No tool takes an argument.
 const PLAIN: [(&str, &str); 13] = [
     ("test_simple_text", "Answers with a text"),
     ("test_image_content", "Answers with an image"),
@@ -35,20 +36,20 @@ const PLAIN: [(&str, &str); 13] = [
     ("test_tool_with_progress", "Tells how far it is"),
 ];
 
-/// An object as a schema.
+/// Converts a JSON object to a schema.
 ///
 /// # Panics
-/// When it is none, which is a mistake in this program.
+/// If it is not an object.
 pub(crate) fn schema(value: Value) -> JsonObject {
     serde_json::from_value(value).expect("a schema is an object")
 }
 
-/// The schema of a tool without arguments.
+/// Returns the schema of a tool without arguments.
 pub(crate) fn nothing() -> JsonObject {
     schema(json!({ "type": "object", "properties": {} }))
 }
 
-/// All tools, in one order.
+/// Returns all tools, sorted.
 pub(crate) fn all() -> Vec<Tool> {
     let plain =
         PLAIN.iter().chain(&rounds::TOOLS).map(|(name, what)| Tool::new(*name, *what, nothing()));
@@ -59,7 +60,7 @@ pub(crate) fn all() -> Vec<Tool> {
     tools
 }
 
-/// The tool whose argument goes into a header. The transport compares the two.
+/// Returns the tool whose argument is also a header. The transport compares both.
 pub(crate) fn with_header() -> Tool {
     let value = json!({ "type": "string", "x-mcp-header": "Value" });
     let takes =
@@ -67,7 +68,7 @@ pub(crate) fn with_header() -> Tool {
     Tool::new(WITH_HEADER, "Repeats its argument, which a header has too", schema(takes))
 }
 
-/// The tool whose schema has what JSON Schema 2020-12 added (SEP-1613, SEP-2106).
+/// Returns the tool whose schema uses additions of JSON Schema 2020-12 (SEP-1613, SEP-2106).
 fn with_keywords() -> Tool {
     let takes = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -89,12 +90,12 @@ fn with_keywords() -> Tool {
     Tool::new("json_schema_2020_12_tool", "Takes what JSON Schema 2020-12 can say", schema(takes))
 }
 
-/// One text as an answer.
+/// Returns an answer with one text.
 pub(crate) fn text(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text.into())])
 }
 
-/// A text with an address as part of an answer.
+/// Returns a text resource with a URI.
 fn document(uri: &str, kind: &str, text: &str) -> ContentBlock {
     ContentBlock::resource(ResourceContents::TextResourceContents {
         uri: uri.to_owned(),
@@ -104,10 +105,10 @@ fn document(uri: &str, kind: &str, text: &str) -> ContentBlock {
     })
 }
 
-/// Calls the tool that `request` names, whichever file has it.
+/// Calls the tool that `request` names, of any file.
 ///
 /// # Errors
-/// What the protocol has an error for; a tool that fails is an answer.
+/// Protocol errors only; a tool that fails returns an answer.
 pub(crate) async fn call(
     fixture: &Fixture,
     request: CallToolRequestParams,
@@ -154,7 +155,7 @@ pub(crate) async fn call(
         }
         "test_trigger_tool_change" => {
             for listener in fixture.listeners() {
-                // One that left meanwhile hears nothing.
+                // A listener may have disconnected.
                 let _ = listener.notify_tool_list_changed().await;
             }
             text("told")

@@ -11,7 +11,8 @@ use super::{ModelResponse, Question};
 pub(super) fn write(mut stream: &TcpStream, status: u16, body: &str, wait: Option<u64>) {
     let wait = wait.map(|seconds| format!("Retry-After: {seconds}\r\n")).unwrap_or_default();
     let head = format!(
-        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: application/json\r\n{wait}Content-Length: {}\r\n\r\n",
+        "HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Type: \
+            application/json\r\n{wait}Content-Length: {}\r\n\r\n",
         body.len()
     );
     let _ = stream.write_all(format!("{head}{body}").as_bytes());
@@ -81,13 +82,17 @@ fn response_body(
     let (words_in, words_out) = token_counts(question, text.unwrap_or_default());
     let body = if openai {
         json!({ "id": "chatcmpl-1", "object": "chat.completion", "model": question.model,
-            "choices": [{ "index": 0, "finish_reason": finish[0], "message": { "role": "assistant", "content": text } }],
-            "usage": { "prompt_tokens": words_in, "completion_tokens": words_out, "total_tokens": words_in + words_out } })
+            "choices": [{ "index": 0, "finish_reason": finish[0],
+                "message": { "role": "assistant", "content": text } }],
+            "usage": { "prompt_tokens": words_in, "completion_tokens": words_out,
+                "total_tokens": words_in + words_out } })
     } else {
         let blocks: Vec<Value> =
             text.iter().map(|text| json!({ "type": "text", "text": text })).collect();
-        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": question.model, "content": blocks,
-            "stop_reason": finish[1], "usage": { "input_tokens": words_in, "output_tokens": words_out } })
+        json!({ "id": "msg_1", "type": "message", "role": "assistant", "model": question.model,
+            "content": blocks,
+            "stop_reason": finish[1], "usage": { "input_tokens": words_in,
+                "output_tokens": words_out } })
     };
     body.to_string()
 }
@@ -99,7 +104,8 @@ fn stream_response(
     question: &Question,
     response: &ModelResponse,
 ) {
-    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: \
+        text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let _ = stream.write_all(head.as_bytes());
     let send = |event: &Value| {
         let name = event["type"].as_str().filter(|_| !openai);
@@ -116,43 +122,36 @@ fn stream_response(
     };
     let (words_in, words_out) = token_counts(question, text);
     if openai {
-        send(
-            &json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": "" } }] }),
-        );
+        send(&json!({ "choices": [{ "index": 0,
+                "delta": { "role": "assistant", "content": "" } }] }));
     } else {
-        send(
-            &json!({ "type": "message_start", "message": { "usage": { "input_tokens": words_in, "output_tokens": 1 } } }),
-        );
-        send(
-            &json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } }),
-        );
+        send(&json!({ "type": "message_start",
+                "message": { "usage": { "input_tokens": words_in, "output_tokens": 1 } } }));
+        send(&json!({ "type": "content_block_start", "index": 0,
+                "content_block": { "type": "text", "text": "" } }));
     }
     let letters: Vec<char> = text.chars().collect();
     for piece in letters.chunks(3) {
         let piece: String = piece.iter().collect();
         if openai {
-            send(
-                &json!({ "choices": [{ "index": 0, "delta": { "content": piece }, "finish_reason": null }] }),
-            );
+            send(&json!({ "choices": [{ "index": 0, "delta": { "content": piece },
+                    "finish_reason": null }] }));
         } else {
-            send(
-                &json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": piece } }),
-            );
+            send(&json!({ "type": "content_block_delta", "index": 0,
+                    "delta": { "type": "text_delta", "text": piece } }));
         }
     }
     let finish = match response {
         ModelResponse::Stall(_) => return wait_for_disconnect(stream),
         ModelResponse::Disconnect(_) => return,
         ModelResponse::StreamError(_) if openai => {
-            send(
-                &json!({ "error": { "message": "The server had an error", "type": "server_error" } }),
-            );
+            send(&json!({ "error": { "message": "The server had an error",
+                    "type": "server_error" } }));
             return;
         }
         ModelResponse::StreamError(_) => {
-            send(
-                &json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } }),
-            );
+            send(&json!({ "type": "error",
+                    "error": { "type": "overloaded_error", "message": "Overloaded" } }));
             return;
         }
         ModelResponse::Truncated(_) => ["length", "max_tokens"],
@@ -161,15 +160,13 @@ fn stream_response(
     };
     if openai {
         send(&json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish[0] }] }));
-        send(
-            &json!({ "choices": [], "usage": { "prompt_tokens": words_in, "completion_tokens": words_out } }),
-        );
+        send(&json!({ "choices": [], "usage": { "prompt_tokens": words_in,
+                "completion_tokens": words_out } }));
         chunk(stream, "data: [DONE]\n\n");
     } else {
         send(&json!({ "type": "content_block_stop", "index": 0 }));
-        send(
-            &json!({ "type": "message_delta", "delta": { "stop_reason": finish[1] }, "usage": { "output_tokens": words_out } }),
-        );
+        send(&json!({ "type": "message_delta", "delta": { "stop_reason": finish[1] },
+                "usage": { "output_tokens": words_out } }));
         send(&json!({ "type": "message_stop" }));
     }
     let _ = stream.write_all(b"0\r\n\r\n");

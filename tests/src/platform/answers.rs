@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::limits::Allowance;
 use super::objects::{FieldSelection, use_newer_names};
 use super::params::{self, Params, is_id};
-use super::problems::{self, Missing};
+use super::problems::{self, MissingReason};
 use super::query::{self, is_handle, mentions};
 use super::world::{Post, World};
 use super::{APP_TOKEN, Platform, Request, Response, State, USER_TOKEN, endpoint as at};
@@ -161,27 +161,36 @@ impl State {
 
 fn by_username(world: &World, name: &str, params: &Params) -> Response {
     match world.by_name(name).filter(|account| !account.gone) {
-        None => {
-            only_errors(&[problems::missing(&Missing::NotFound, "user", "username", name, name)])
-        }
-        Some(account) if account.suspended => {
-            only_errors(&[problems::missing(&Missing::Suspended, "user", "username", name, name)])
-        }
+        None => only_errors(&[problems::missing(
+            &MissingReason::NotFound,
+            "user",
+            "username",
+            name,
+            name,
+        )]),
+        Some(account) if account.suspended => only_errors(&[problems::missing(
+            &MissingReason::Suspended,
+            "user",
+            "username",
+            name,
+            name,
+        )]),
         Some(account) => ok(&json!({"data": FieldSelection::of(params).user(account)})),
     }
 }
 
 /// Returns the account whose posts are requested, or an error response.
 fn account(world: &World, id: &str, client: &Client) -> Result<u64, Response> {
-    let refuse = |why: &Missing| Err(only_errors(&[problems::missing(why, "user", "id", id, id)]));
+    let refuse =
+        |why: &MissingReason| Err(only_errors(&[problems::missing(why, "user", "id", id, id)]));
     let Some(account) = id.parse().ok().and_then(|number: u64| world.accounts.get(&number)) else {
-        return refuse(&Missing::NotFound);
+        return refuse(&MissingReason::NotFound);
     };
     let own = !client.app && world.token_owner().is_some_and(|own| own.id == account.id);
     match account {
-        account if account.gone => refuse(&Missing::NotFound),
-        account if account.suspended => refuse(&Missing::Suspended),
-        account if account.protected && !own => refuse(&Missing::NotAuthorized),
+        account if account.gone => refuse(&MissingReason::NotFound),
+        account if account.suspended => refuse(&MissingReason::Suspended),
+        account if account.protected && !own => refuse(&MissingReason::NotAuthorized),
         account => Ok(account.id),
     }
 }
@@ -318,13 +327,13 @@ fn last_id(token: &str, endpoint: &str, of: &str) -> Option<u64> {
 }
 
 /// Returns the post's id, or why the client may not see it.
-fn visible_post(world: &World, id: &str, client: &Client) -> Result<u64, Missing> {
+fn visible_post(world: &World, id: &str, client: &Client) -> Result<u64, MissingReason> {
     let known = id.parse().ok().and_then(|number: u64| world.posts.get(&number));
     let Some(post) = known.filter(|post| !post.deleted && !world.accounts[&post.author].gone)
     else {
-        return Err(Missing::NotFound);
+        return Err(MissingReason::NotFound);
     };
-    if world.can_see(client.app, post) { Ok(post.id) } else { Err(Missing::NotAuthorized) }
+    if world.can_see(client.app, post) { Ok(post.id) } else { Err(MissingReason::NotAuthorized) }
 }
 
 fn lookup(world: &World, id: &str, params: &Params, client: &Client) -> Response {

@@ -131,7 +131,8 @@ pub(super) fn take_due(planned: &mut Vec<PlannedFault>, endpoint: &str) -> Optio
     Some(fault)
 }
 
-const PAGE: &str = "<!DOCTYPE html><html><head><title>Over capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
+const PAGE: &str = "<!DOCTYPE html><html><head><title>Over \
+    capacity</title></head><body><h1>Something is wrong.</h1></body></html>";
 
 fn page(status: u16) -> Response {
     Response::new(status, "text/html; charset=utf-8", PAGE)
@@ -165,29 +166,34 @@ impl Fault {
             Self::CreditsDepleted => problem(
                 402,
                 &json!({"detail": "credits depleted", "status": 402,
-                "title": "Payment Required", "type": "https://api.x.com/2/problems/credits-depleted"}),
+                "title": "Payment Required",
+                "type": "https://api.x.com/2/problems/credits-depleted"}),
             ),
             Self::CreditsDepletedOlder => problem(
                 402,
                 &json!({"account_id": 1_899_372_036_854_775_807_u64,
                 "title": "CreditsDepleted", "type": kind("credits"),
-                "detail": "Your enrolled account [1899372036854775807] does not have any credits to fulfill this request."}),
+                "detail": "Your enrolled account [1899372036854775807] does not have any credits \
+                    to fulfill this request."}),
             ),
             Self::Forbidden => blank(403, "Forbidden"),
             Self::ClientForbidden => problem(
                 403,
                 &json!({"client_id": "29297213", "title": "Client Forbidden",
-                "detail": "When authenticating requests to the Twitter API v2 endpoints, you must use keys and tokens from a \
-                           Twitter developer App that is attached to a Project.",
+                "detail": "When authenticating requests to the Twitter API v2 endpoints, you must \
+                           use keys and tokens from a Twitter developer App that is attached to a \
+                           Project.",
                 "registration_url": "https://developer.twitter.com/en/docs/projects/overview",
-                "reason": "client-not-enrolled", "required_enrollment": "Appropriate Level of API Access",
+                "reason": "client-not-enrolled",
+                "required_enrollment": "Appropriate Level of API Access",
                 "type": kind("client-forbidden")}),
             ),
             Self::UnsupportedAuthentication => problems::app_only(),
             Self::SpendCap => problem(
                 403,
                 &json!({"title": "SpendCapReached", "reset_date": "2026-12-01",
-                "detail": "Your enrolled account has reached its billing cycle spend cap.", "type": kind("credits")}),
+                "detail": "Your enrolled account has reached its billing cycle spend cap.",
+                "type": kind("credits")}),
             ),
             Self::NotFound => blank(404, "Not Found"),
             Self::NotFoundEmpty => Response::new(404, "application/json", ""),
@@ -213,9 +219,11 @@ impl Fault {
                 (seen.limit, seen.remaining) = (40_000, 39_999);
                 problem(
                     429,
-                    &json!({"account_id": 1_899_372_036_854_775_807_u64, "product_name": "standard-basic",
+                    &json!({"account_id": 1_899_372_036_854_775_807_u64,
+                        "product_name": "standard-basic",
                     "title": "UsageCapExceeded", "period": "Monthly", "scope": "Product",
-                    "detail": "Usage cap exceeded: Monthly product cap", "type": kind("usage-capped")}),
+                    "detail": "Usage cap exceeded: Monthly product cap",
+                    "type": kind("usage-capped")}),
                 )
             }
             Self::TooManyConnections => {

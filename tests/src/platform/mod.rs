@@ -43,7 +43,7 @@ pub use world::{Account, Counts, Media, Post};
 
 use faults::PlannedFault;
 use limits::Windows;
-use streaming::Streaming;
+use streaming::StreamState;
 use world::World;
 
 /// Names of endpoints, for counts, limits and faults.
@@ -185,7 +185,7 @@ impl Response {
 struct State {
     world: World,
     windows: Windows,
-    streaming: Streaming,
+    streaming: StreamState,
     planned: Vec<PlannedFault>,
     counts: BTreeMap<String, u64>,
     /// Every request, `METHOD /path?query`.
@@ -227,7 +227,7 @@ impl Platform {
         let state = State {
             world: World::default(),
             windows: Windows::default(),
-            streaming: Streaming::default(),
+            streaming: StreamState::default(),
             planned: Vec::new(),
             counts: BTreeMap::new(),
             log: Vec::new(),
@@ -282,7 +282,7 @@ impl Platform {
     }
 
     /// Removes all planned faults.
-    pub fn mend(&self) {
+    pub fn clear_faults(&self) {
         self.state().planned.clear();
     }
 

@@ -77,10 +77,15 @@ impl FieldSelection {
         put("reply_settings", json!("everyone"));
         let replied = post.reply_to.and_then(|id| world.posts.get(&id));
         put("in_reply_to_user_id", replied.map_or(Value::Null, |to| json!(to.author.to_string())));
-        put("public_metrics", post.counts.map_or(Value::Null, |counts| {
-            json!({"retweet_count": counts.reposts, "reply_count": counts.replies, "like_count": counts.likes,
-                "quote_count": counts.quotes, "bookmark_count": counts.bookmarks, "impression_count": counts.impressions})
-        }));
+        put(
+            "public_metrics",
+            post.counts.map_or(Value::Null, |counts| {
+                json!({"retweet_count": counts.reposts, "reply_count": counts.replies,
+                "like_count": counts.likes,
+                "quote_count": counts.quotes, "bookmark_count": counts.bookmarks,
+                "impression_count": counts.impressions})
+            }),
+        );
         let referenced: Vec<Value> =
             [("retweeted", post.reposts), ("quoted", post.quotes), ("replied_to", post.reply_to)]
                 .into_iter()
@@ -124,7 +129,8 @@ impl FieldSelection {
             ("verified", json!(account.verified)),
             (
                 "public_metrics",
-                json!({"followers_count": account.followers, "following_count": 10, "tweet_count": 1, "listed_count": 0}),
+                json!({"followers_count": account.followers, "following_count": 10,
+                    "tweet_count": 1, "listed_count": 0}),
             ),
         ];
         for (name, value) in fields {
@@ -139,9 +145,9 @@ impl FieldSelection {
         let mut object = Map::new();
         object.insert("media_key".into(), json!(media.key));
         object.insert("type".into(), json!(media.kind));
-        let place = if media.kind == "photo" { "url" } else { "preview_image_url" };
-        if self.media.contains(place) {
-            object.insert(place.into(), json!(media.url));
+        let field = if media.kind == "photo" { "url" } else { "preview_image_url" };
+        if self.media.contains(field) {
+            object.insert(field.into(), json!(media.url));
         }
         if let Some(alt) = media.alt.as_ref().filter(|_| self.media.contains("alt_text")) {
             object.insert("alt_text".into(), json!(alt));
@@ -170,9 +176,12 @@ impl FieldSelection {
             for id in others.filter(|_| self.expand.contains("referenced_tweets.id")) {
                 match world.posts.get(&id).filter(|other| world.can_see(app, other)) {
                     Some(_) => drop(tweets.insert(id)),
-                    None => errors.push(json!({"value": id.to_string(), "resource_id": id.to_string(),
-                        "parameter": "referenced_tweets.id", "resource_type": "tweet", "title": "Not Found Error",
-                        "detail": format!("Could not find tweet with referenced_tweets.id: [{id}]."),
+                    None => errors.push(json!({"value": id.to_string(),
+                        "resource_id": id.to_string(),
+                        "parameter": "referenced_tweets.id", "resource_type": "tweet",
+                        "title": "Not Found Error",
+                        "detail": format!(
+                            "Could not find tweet with referenced_tweets.id: [{id}]."),
                         "type": super::problems::kind("resource-not-found")})),
                 }
             }
@@ -233,10 +242,9 @@ fn entities(world: &World, text: &str) -> Value {
         let length = text[begin..].find(char::is_whitespace).unwrap_or(text.len() - begin);
         let url = &text[begin..begin + length];
         let start = text[..begin].chars().count();
-        urls.push(
-            json!({"start": start, "end": start + url.chars().count(), "url": url, "expanded_url": url,
-            "display_url": url.trim_start_matches("https://")}),
-        );
+        urls.push(json!({"start": start, "end": start + url.chars().count(), "url": url,
+                "expanded_url": url,
+            "display_url": url.trim_start_matches("https://")}));
         from = begin + length;
     }
     put("urls", urls);

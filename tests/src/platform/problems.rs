@@ -52,8 +52,9 @@ pub(super) fn app_only() -> Response {
         403,
         &json!({
             "title": "Unsupported Authentication",
-            "detail": "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.  Supported \
-                       authentication types are [OAuth 1.0a User Context, OAuth 2.0 User Context].",
+            "detail": "Authenticating with OAuth 2.0 Application-Only is forbidden for this \
+                       endpoint.  Supported authentication types are [OAuth 1.0a User Context, \
+                       OAuth 2.0 User Context].",
             "type": kind("unsupported-authentication"),
             "status": 403,
         }),
@@ -66,8 +67,8 @@ pub(super) fn user_context() -> Response {
         403,
         &json!({
             "title": "Unsupported Authentication",
-            "detail": "Authenticating with OAuth 2.0 User Context is forbidden for this endpoint.  Supported \
-                       authentication types are [OAuth 2.0 Application-Only].",
+            "detail": "Authenticating with OAuth 2.0 User Context is forbidden for this endpoint.  \
+                       Supported authentication types are [OAuth 2.0 Application-Only].",
             "type": kind("unsupported-authentication"),
             "status": 403,
         }),
@@ -88,7 +89,7 @@ pub(super) fn connection(status: u16, issue: &str, detail: &str) -> Response {
 }
 
 /// Why an object is not in `data` of a response with status 200.
-pub(super) enum Missing {
+pub(super) enum MissingReason {
     /// It does not exist.
     NotFound,
     /// The client may not see it.
@@ -99,24 +100,24 @@ pub(super) enum Missing {
 
 /// Returns an entry of `errors`.
 pub(super) fn missing(
-    why: &Missing,
+    why: &MissingReason,
     resource: &str,
     parameter: &str,
     value: &str,
     id: &str,
 ) -> Value {
     let (title, detail, of) = match why {
-        Missing::NotFound => (
+        MissingReason::NotFound => (
             "Not Found Error",
             format!("Could not find {resource} with {parameter}: [{value}]."),
             "resource-not-found",
         ),
-        Missing::NotAuthorized => (
+        MissingReason::NotAuthorized => (
             "Authorization Error",
             format!("Sorry, you are not authorized to see the Tweet with {parameter}: [{value}]."),
             "not-authorized-for-resource",
         ),
-        Missing::Suspended => {
+        MissingReason::Suspended => {
             ("Forbidden", format!("User has been suspended: [{value}]."), "resource-not-found")
         }
     };
@@ -129,7 +130,7 @@ pub(super) fn missing(
         ("resource_id".to_owned(), json!(id)),
         ("type".to_owned(), json!(kind(of))),
     ]);
-    if matches!(why, Missing::NotAuthorized) {
+    if matches!(why, MissingReason::NotAuthorized) {
         entry.insert("section".to_owned(), json!("data"));
     }
     Value::Object(entry)

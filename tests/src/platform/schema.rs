@@ -62,8 +62,8 @@ impl Schema {
         let (method, path) = endpoint.split_once(' ').unwrap_or(("GET", endpoint));
         let path = path.replace(":id", "{id}").replace(":username", "{username}");
         // Rules are created with 201, which the document does not have.
-        let schema = &self.paths[&path][method.to_lowercase()]["responses"]["200"]["content"]["application/json"]
-            ["schema"];
+        let responses = &self.paths[&path][method.to_lowercase()]["responses"];
+        let schema = &responses["200"]["content"]["application/json"]["schema"];
         let name = schema["$ref"].as_str().and_then(|name| name.strip_prefix(SCHEMAS));
         self.validate_with_errors(
             name.ok_or_else(|| format!("the document does not have {endpoint}"))?,

@@ -128,7 +128,7 @@ struct Listener {
 }
 
 /// Rules and listeners.
-pub(super) struct Streaming {
+pub(super) struct StreamState {
     rules: Vec<Rule>,
     made: u64,
     listeners: Vec<Listener>,
@@ -140,7 +140,7 @@ pub(super) struct Streaming {
     sent: Vec<Value>,
 }
 
-impl Default for Streaming {
+impl Default for StreamState {
     fn default() -> Self {
         Self {
             rules: Vec::new(),
@@ -157,7 +157,7 @@ fn answer(status: u16, value: &Value) -> Response {
     Response::new(status, "application/json; charset=utf-8", value.to_string())
 }
 
-impl Streaming {
+impl StreamState {
     pub(super) fn rules(&self, params: &Params, now: i64) -> Response {
         let only: Option<Vec<u64>> =
             params.get("ids").map(|ids| ids.split(',').filter_map(|id| id.parse().ok()).collect());
@@ -255,7 +255,8 @@ impl Streaming {
         let missed = ids.len() + values.len() - deleted;
         answer(
             200,
-            &json!({"meta": {"sent": rfc3339(now), "summary": {"deleted": deleted, "not_deleted": missed}}}),
+            &json!({"meta": {"sent": rfc3339(now),
+                "summary": {"deleted": deleted, "not_deleted": missed}}}),
         )
     }
 
@@ -295,7 +296,8 @@ impl Streaming {
             .filter(|rule| world.is_public(post) && rule.query.matches(world, post))
             .map(|rule| {
                 let rule = rule.json();
-                json!({"id": rule["id"], "tag": rule.get("tag").cloned().unwrap_or_else(|| json!(""))})
+                json!({"id": rule["id"],
+                    "tag": rule.get("tag").cloned().unwrap_or_else(|| json!(""))})
             })
             .collect();
         if matching.is_empty() {
@@ -350,7 +352,8 @@ impl Platform {
 
     /// Ends all connections with an error line, as the platform does when it restarts.
     pub fn disconnect(&self) {
-        let line = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
+        let line = json!({"errors": [{"title": "operational-disconnect",
+            "disconnect_type": "UpstreamOperationalDisconnect",
             "detail": "This stream has been disconnected upstream for operational reasons.",
             "type": kind("operational-disconnect")}]});
         let state = self.state();

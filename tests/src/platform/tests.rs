@@ -178,10 +178,10 @@ fn requested_fields_are_returned_in_both_vocabularies() {
     let plain = get(&platform, &format!("/2/tweets/{id}"), "").json();
     let keys: Vec<&str> = plain["data"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(keys, ["edit_history_tweet_ids", "id", "text"]);
-    let fields = "created_at,author_id,public_metrics,conversation_id,referenced_tweets,entities,attachments,lang,note_tweet,\
-                  withheld,edit_controls,made_up";
-    let rest = "expansions=author_id,referenced_tweets.id,attachments.media_keys&user.fields=public_metrics,description\
-                &media.fields=url,alt_text";
+    let fields = "created_at,author_id,public_metrics,conversation_id,referenced_tweets,entities,\
+                  attachments,lang,note_tweet,withheld,edit_controls,made_up";
+    let rest = "expansions=author_id,referenced_tweets.id,attachments.media_keys&\
+                user.fields=public_metrics,description&media.fields=url,alt_text";
     let full =
         get(&platform, &format!("/2/tweets/{id}"), &format!("tweet.fields={fields}&{rest}")).json();
     assert_eq!(full["data"]["public_metrics"]["retweet_count"], 0);
@@ -308,7 +308,11 @@ fn responses_that_do_not_match_the_document_are_found() {
         assert!(fits(&changed).is_err(), "{changed}");
     }
     assert!(fits(&json!({"data": null})).is_err());
-    assert!(fits(&json!({"errors": [{"title": "x", "type": "https://api.twitter.com/2/problems/resource-not-found"}]})).is_err());
+    assert!(
+        fits(&json!({"errors": [{"title": "x",
+        "type": "https://api.twitter.com/2/problems/resource-not-found"}]}))
+        .is_err()
+    );
     assert!(fits(&json!({"errors": [{"title": "x", "type": "https://example.org"}]})).is_err());
     assert!(schema.validate_problem(&json!({"title": "x"})).is_err());
     // Dropping a platform with a mismatch panics.
@@ -341,9 +345,8 @@ fn matching_posts_are_streamed() {
     };
     let connect = || get(&platform, "/2/tweets/search/stream", "tweet.fields=author_id");
     assert_eq!(connect().status, 409, "there are no rules");
-    let made = change(
-        json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"}, {"value": "has:images"}]}),
-    );
+    let made = change(json!({"add": [{"value": "cat", "tag": "cats"}, {"value": "cat"},
+            {"value": "has:images"}]}));
     assert_eq!((made.status, made.json()["meta"]["summary"]["created"].as_u64()), (201, Some(1)));
     assert_eq!(made.json()["errors"][0]["title"], "DuplicateRule");
     assert_eq!(platform.rules(), ["cat"]);
@@ -365,9 +368,8 @@ fn matching_posts_are_streamed() {
     assert_eq!(subscription.next(Duration::from_secs(60)), StreamItem::Bytes(b"\r\n".to_vec()));
     platform.keep_alive(None);
     platform.disconnect();
-    assert!(
-        matches!(subscription.next(Duration::ZERO), StreamItem::Bytes(line) if line.starts_with(b"{\"errors\""))
-    );
+    assert!(matches!(subscription.next(Duration::ZERO),
+            StreamItem::Bytes(line) if line.starts_with(b"{\"errors\"")));
     assert_eq!(subscription.next(Duration::ZERO), StreamItem::End);
     drop(subscription);
     assert_eq!(platform.listeners(), 0);

@@ -31,8 +31,10 @@ pub fn impostor() -> Value {
 /// Returns the answer of ngrok's agent (versions 2 and 3) at `/api/tunnels` with one tunnel.
 #[must_use]
 pub fn ngrok_tunnel(url: &str, port: u16) -> Value {
-    json!({"tunnels": [{"name": "command_line", "uri": "/api/tunnels/command_line", "public_url": url, "proto": "https",
-        "config": {"addr": format!("http://localhost:{port}"), "inspect": true}, "metrics": {}}], "uri": "/api/tunnels"})
+    json!({"tunnels": [{"name": "command_line", "uri": "/api/tunnels/command_line",
+        "public_url": url, "proto": "https",
+        "config": {"addr": format!("http://localhost:{port}"), "inspect": true}, "metrics": {}}],
+        "uri": "/api/tunnels"})
 }
 
 /// Answers by address, or by path for a local server. Clones share one state.
@@ -40,18 +42,18 @@ pub fn ngrok_tunnel(url: &str, port: u16) -> Value {
 pub struct Answers(Arc<Mutex<HashMap<String, (u16, String)>>>);
 
 impl Answers {
-    /// Sets the answer of `place`.
-    pub fn put(&self, place: &str, status: u16, body: &Value) {
-        self.0.lock().unwrap().insert(place.into(), (status, body.to_string()));
+    /// Sets the answer of `url`.
+    pub fn put(&self, url: &str, status: u16, body: &Value) {
+        self.0.lock().unwrap().insert(url.into(), (status, body.to_string()));
     }
 
-    /// Removes the answer of `place`.
-    pub fn remove(&self, place: &str) {
-        self.0.lock().unwrap().remove(place);
+    /// Removes the answer of `url`.
+    pub fn remove(&self, url: &str) {
+        self.0.lock().unwrap().remove(url);
     }
 
-    fn at(&self, place: &str) -> Option<(u16, String)> {
-        self.0.lock().unwrap().get(place).cloned()
+    fn at(&self, url: &str) -> Option<(u16, String)> {
+        self.0.lock().unwrap().get(url).cloned()
     }
 }
 
@@ -101,7 +103,8 @@ impl PhoneNumber {
             line.refusals -= 1;
             return (
                 503,
-                json!({"code": 20503, "message": "Service unavailable", "more_info": "", "status": 503}),
+                json!({"code": 20503, "message": "Service unavailable", "more_info": "",
+                    "status": 503}),
             );
         }
         if let Some(form) = form {
@@ -116,7 +119,8 @@ impl PhoneNumber {
         }
         (
             200,
-            json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": line.voice_url, "voice_method": "POST",
+            json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": line.voice_url,
+                "voice_method": "POST",
             "voice_application_sid": "", "trunk_sid": null}),
         )
     }
@@ -217,7 +221,7 @@ impl Drop for FakeAgent {
 
 /// Answers one request.
 fn serve(mut stream: &TcpStream, answers: &Answers) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(crate::PATIENCE))?;
+    stream.set_read_timeout(Some(crate::TEST_TIMEOUT))?;
     let mut lines = BufReader::new(stream.take(64 * 1024));
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -230,7 +234,8 @@ fn serve(mut stream: &TcpStream, answers: &Answers) -> std::io::Result<()> {
         answers.at(path).unwrap_or((404, r#"{"error_code":100,"status_code":404}"#.into()));
     write!(
         stream,
-        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: \
+            {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )
 }

@@ -4,7 +4,7 @@
 
 use brain_protocol::{Digest, DigestAuthor, DigestPost, NamedPage};
 
-use crate::output::{Show, Text, clean, count, minute, width};
+use crate::output::{Show, Text, clean, count, minute, page_name, width};
 
 /// Formats handle and name of an author, if known.
 fn author_name(author: &DigestAuthor) -> String {
@@ -18,10 +18,13 @@ fn author_name(author: &DigestAuthor) -> String {
 
 /// Lists pages with their relation to the author.
 fn page_list(pages: &[NamedPage]) -> String {
-    let names = pages.iter().map(|page| match page.relation.as_str() {
-        "subject" => page.slug.to_string(),
-        "candidate" => format!("perhaps {}", page.slug),
-        _ => format!("named in {}", page.slug),
+    let names = pages.iter().map(|page| {
+        let name = page_name(&page.source_id, &page.slug);
+        match page.relation.as_str() {
+            "subject" => name,
+            "candidate" => format!("perhaps {name}"),
+            _ => format!("named in {name}"),
+        }
     });
     names.collect::<Vec<_>>().join(", ")
 }

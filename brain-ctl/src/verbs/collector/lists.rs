@@ -2,7 +2,7 @@
 
 use brain_protocol::{CollectorAlertsReply, CollectorDeletionsReply, CollectorEnrichReply, Exit};
 
-use crate::output::{Column, Paint, Show, Table, Text, count, minute};
+use crate::output::{Column, Paint, Show, Table, Text, count, minute, page_name};
 
 /// Describes the reason of a deletion.
 fn reason_text(reason: &str) -> &str {
@@ -113,7 +113,7 @@ impl Show for CollectorAlertsReply {
 impl Show for CollectorEnrichReply {
     fn text(&self, t: &mut Text) {
         for page in &self.pages {
-            let name = t.paint.cyan(page.slug.as_str());
+            let name = t.paint.cyan(&page_name(&page.source_id, &page.slug));
             let new = if page.created { " (new)" } else { "" };
             t.raw(&format!("{name}{new}"));
             for line in &page.lines {
@@ -132,7 +132,7 @@ impl Show for CollectorEnrichReply {
 
     fn quiet(&self, t: &mut Text) {
         for page in &self.pages {
-            t.line(page.slug.as_str());
+            t.line(&page_name(&page.source_id, &page.slug));
         }
     }
 
@@ -265,6 +265,10 @@ mod tests {
         assert!(t.as_str().ends_with("1 line would be written into 1 page\n"), "{}", t.as_str());
         assert!(reply.notes()[0].starts_with("2 people"));
         assert_eq!(reply.exit(), Exit::Done);
+        reply.pages[0].source_id = SourceId::parse("work").expect("source");
+        let mut quiet = Text::plain(None);
+        reply.quiet(&mut quiet);
+        assert_eq!(quiet.as_str(), "work:people/ada-lovelace\n");
         reply.failures.push("people/ada-lovelace: the disk is full".into());
         assert_eq!(reply.exit(), Exit::Failed);
     }

@@ -30,7 +30,7 @@ const NO_TOKEN: &str = "write only the app's bearer token to the file, not its A
 /// Arguments of `collector`.
 #[derive(Debug, Args)]
 pub(crate) struct Collector {
-    /// Action
+    /// What to do with the collector
     #[arg(value_enum, value_name = "ACTION", default_value_t = Action::Status)]
     action: Action,
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     money::Cost,
-    output::{Column, Paint, Show, Table, Text, minute},
+    output::{Column, Paint, Show, Table, Text, minute, page_name},
 };
 
 /// Number of ideas to show if none passes and no limit is given.
@@ -87,7 +87,9 @@ impl Show for Answer<'_> {
             for (at, prompt) in self.prompts.iter().enumerate() {
                 let head = t.cut(&format!("Prompt {} of {}", at + 1, self.prompts.len()), 0);
                 t.raw(&t.paint.bold(&head));
-                t.prose("  ", 2, &format!("{} × {}", prompt.close_slug, prompt.far_slug));
+                let close = page_name(&prompt.close_source_id, &prompt.close_slug);
+                let far = page_name(&prompt.far_source_id, &prompt.far_slug);
+                t.prose("  ", 2, &format!("{close} × {far}"));
                 t.raw("");
                 t.page(&prompt.text);
                 t.raw("");
@@ -101,12 +103,13 @@ impl Show for Answer<'_> {
         }
         if !self.ideas.is_empty() || !self.prompts.is_empty() {
             t.raw("");
-            let slugs = |mut slugs: Vec<&str>| {
-                slugs.dedup();
-                slugs.join(", ")
+            let list = |mut names: Vec<String>| {
+                names.dedup();
+                names.join(", ")
             };
-            let close = slugs(self.close_set.iter().map(|page| page.slug.as_str()).collect());
-            let far = slugs(self.far_set.iter().map(|page| page.slug.as_str()).collect());
+            let close = self.close_set.iter().map(|page| page_name(&page.source_id, &page.slug));
+            let far = self.far_set.iter().map(|page| page_name(&page.source_id, &page.slug));
+            let (close, far) = (list(close.collect()), list(far.collect()));
             t.prose(&format!("{} ", t.paint.dim("close")), 6, &close);
             t.prose(&format!("{}   ", t.paint.dim("far")), 6, &far);
         }
@@ -164,10 +167,9 @@ fn show_idea(idea: &Idea, t: &mut Text) {
         (None, _) => "   -".into(),
     };
     t.prose(&format!("{score}  "), 6, &idea.text);
-    let from = format!(
-        "#{} {} × {} ({:.2} apart)",
-        idea.id, idea.close_slug, idea.far_slug, idea.distance
-    );
+    let close = page_name(&idea.close_source_id, &idea.close_slug);
+    let far = page_name(&idea.far_source_id, &idea.far_slug);
+    let from = format!("#{} {close} × {far} ({:.2} apart)", idea.id, idea.distance);
     t.prose(&format!("      {} ", t.paint.dim("from")), 11, &from);
     if let Some(judge) = &idea.judge {
         let s = &judge.scores;
@@ -304,6 +306,8 @@ pub(super) mod tests {
                 note: "Bold, and it follows from both.".into(),
             }),
             passes,
+            close_source_id: SourceId::default(),
+            far_source_id: SourceId::parse("work").expect("source"),
         }
     }
 
@@ -399,6 +403,7 @@ pub(super) mod tests {
         }
         assert!(!t.as_str().contains('\u{1b}'), "{}", t.as_str());
         assert!(t.as_str().contains("4.25") && t.as_str().contains("3.50"), "{}", t.as_str());
+        assert!(t.as_str().contains("work:people/ada"), "{}", t.as_str());
     }
 
     #[test]

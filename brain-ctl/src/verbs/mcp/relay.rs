@@ -59,7 +59,7 @@ struct Connection {
 }
 
 /// An unanswered request.
-struct Pending {
+struct PendingRequest {
     id: Value,
     /// The number of its connection.
     connection: u32,
@@ -77,7 +77,7 @@ pub(super) struct Relay<C, O, N> {
     connection: Option<Connection>,
     /// The number of connections so far.
     connection_count: u32,
-    pending: Vec<Pending>,
+    pending: Vec<PendingRequest>,
     /// Sends permits to the client's reader. Each permit allows one message.
     permit_sender: SyncSender<()>,
     /// The other end of `permit_sender`, until the reader starts.
@@ -256,7 +256,7 @@ where
             };
             if self.send_to_daemon(&line).is_ok() {
                 let initialize = is_initialize.then_some(line);
-                self.pending.push(Pending { id, connection, initialize });
+                self.pending.push(PendingRequest { id, connection, initialize });
                 return Ok(());
             }
             self.disconnect();
@@ -304,7 +304,10 @@ where
     }
 
     /// Sends an error answer to the pending requests for which `is_failed` returns `true`.
-    fn fail_pending(&mut self, is_failed: impl Fn(&Pending) -> bool) -> Result<(), RelayError> {
+    fn fail_pending(
+        &mut self,
+        is_failed: impl Fn(&PendingRequest) -> bool,
+    ) -> Result<(), RelayError> {
         let pending = std::mem::take(&mut self.pending);
         let (failed, remaining): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_failed);
         self.pending = remaining;

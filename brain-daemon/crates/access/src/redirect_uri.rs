@@ -276,7 +276,8 @@ mod tests {
             let end = (at + cut).min(registered.len());
             let presented = format!("{}{put}{}", &registered[..at], &registered[end..]);
             if matches(registered, &presented) {
-                let (one, other) = (Url::parse(registered).unwrap(), Url::parse(&presented).unwrap());
+                let (one, other) = (Url::parse(registered).unwrap(),
+                    Url::parse(&presented).unwrap());
                 prop_assert_eq!(one.scheme(), other.scheme());
                 prop_assert_eq!(one.host_str(), other.host_str());
                 prop_assert_eq!(one.path(), other.path());

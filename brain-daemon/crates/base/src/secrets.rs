@@ -212,8 +212,8 @@ mod tests {
         );
         put(&at("credentials/some-name"), "cred", 0o440);
         assert_eq!(found(&bare, None).unwrap().0, "home");
-        let place = Origin::Credential(at("credentials/some-name"));
-        assert_eq!(found(&credential, None).unwrap(), ("cred".into(), place));
+        let origin = Origin::Credential(at("credentials/some-name"));
+        assert_eq!(found(&credential, None).unwrap(), ("cred".into(), origin));
         put(&at("mine"), "file", 0o400);
         let mine = at("mine");
         assert_eq!(

@@ -179,7 +179,8 @@ mod tests {
     #[test]
     fn verdicts_follow_from_status_and_body() {
         let error = |kind: &str, more: Value| {
-            let mut error = json!({"type": format!("https://api.x.com/2/problems/{kind}"), "resource_id": "17", "value": "17"});
+            let mut error = json!({"type": format!("https://api.x.com/2/problems/{kind}"),
+                "resource_id": "17", "value": "17"});
             error.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             json!({"errors": [error]})
         };
@@ -216,7 +217,8 @@ mod tests {
             (json!({"data": {"id": "17", "withheld": {"country_codes": ["DE"]}}}), alive),
             (json!({"data": [{"id": "17"}]}), alive),
             (
-                json!({"data": {"id": "17"}, "errors": [{"resource_id": "5", "section": "includes"}]}),
+                json!({"data": {"id": "17"},
+                    "errors": [{"resource_id": "5", "section": "includes"}]}),
                 alive,
             ),
             (json!({"data": {"id": "18", "edit_history_tweet_ids": ["17", "18"]}}), alive),
@@ -263,7 +265,8 @@ mod tests {
     ];
     const ERRORS: &[&str] = &[
         r#"{"type":"https://api.x.com/2/problems/resource-not-found","resource_id":"17"}"#,
-        r#"{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource","resource_id":"5","section":"includes"}"#,
+        r#"{"type":"https://api.twitter.com/2/problems/not-authorized-for-resource",
+            "resource_id":"5","section":"includes"}"#,
         r#"{"type":"about:blank","value":"17"}"#,
         r#"{"type":"https://api.x.com/2/problems/resource-unavailable"}"#,
         "null",
@@ -272,12 +275,16 @@ mod tests {
     proptest! {
         #[test]
         fn only_404_and_success_without_data_prove_a_deletion(
-            status in prop::sample::select(vec![200u16, 200, 200, 404, 201, 204, 301, 400, 401, 402, 403, 408, 429, 500, 503]),
+            status in prop::sample::select(vec![200u16, 200, 200, 404, 201, 204, 301, 400, 401, 402,
+                403, 408, 429, 500, 503]),
             data in prop::sample::select(DATA),
             errors in prop::sample::subsequence(ERRORS, 0..=ERRORS.len()),
             cut in prop::option::of(1usize..10),
         ) {
-            let errors = if errors.is_empty() { String::new() } else { format!(r#""errors":[{}],"#, errors.join(",")) };
+            let errors = match errors.is_empty() {
+                true => String::new(),
+                false => format!(r#""errors":[{}],"#, errors.join(",")),
+            };
             let body = format!(r#"{{{errors}{data}"meta":{{}}}}"#);
             let body = &body[..body.len() - cut.unwrap_or(0)];
             let no_data = DATA[..4].contains(&data);
@@ -286,7 +293,8 @@ mod tests {
                 200 if cut.is_some() => "unknown",
                 200 if no_data && errors.contains("resource-unavailable") => "unknown",
                 // Only one of them concerns the post; without `errors`, there is no post.
-                200 if no_data && !errors.is_empty() && !errors.contains("resource-not-found") => "unknown",
+                200 if no_data && !errors.is_empty() && !errors.contains("resource-not-found") =>
+                    "unknown",
                 200 if no_data => "gone",
                 200 if DATA[4..7].contains(&data) => "alive",
                 _ => "unknown",
@@ -300,7 +308,8 @@ mod tests {
         }
 
         #[test]
-        fn only_recent_posts_are_looked_up(age in -2 * MAX_AGE_MS..2 * MAX_AGE_MS, seen in -2 * MAX_UNSEEN_MS..2 * MAX_UNSEEN_MS) {
+        fn only_recent_posts_are_looked_up(age in -2 * MAX_AGE_MS..2 * MAX_AGE_MS,
+            seen in -2 * MAX_UNSEEN_MS..2 * MAX_UNSEEN_MS) {
             let looked_up = should_look_up(Some(&stored(NOW - age, NOW - seen)), false, NOW);
             prop_assert_eq!(looked_up, age <= 7 * 24 * HOUR && seen <= 48 * HOUR);
         }

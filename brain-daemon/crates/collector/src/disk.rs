@@ -85,8 +85,8 @@ pub(super) fn replace(path: &Path, bytes: &[u8], durable: bool) -> Result<(), Da
 }
 
 /// Replaces many files of one directory: writes all, flushes them together, then renames them.
-/// Without the common flush, ext4 flushes each file at its rename, which takes a third more CPU time.
-/// The new files survive a power loss.
+/// Without the common flush, ext4 flushes each file at its rename, which takes a third more CPU
+/// time. The new files survive a power loss.
 pub(super) fn replace_all(dir: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result<(), DataFault> {
     let mut written = Vec::with_capacity(files.len());
     let result = write_all(dir, files, &mut written);

@@ -16,7 +16,8 @@ pub(super) struct RecordedRequest {
     pub(super) body: Option<Vec<u8>>,
 }
 
-type Answers = dyn Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send + Sync;
+type Response = Result<HttpResponse, NetError>;
+type Answers = dyn Fn(&RecordedRequest) -> Response + Send + Sync;
 
 /// A link that answers by a function and records requests.
 pub(super) struct FakeLink {
@@ -26,7 +27,7 @@ pub(super) struct FakeLink {
 
 impl FakeLink {
     pub(super) fn new(
-        answers: impl Fn(&RecordedRequest) -> Result<HttpResponse, NetError> + Send + Sync + 'static,
+        answers: impl Fn(&RecordedRequest) -> Response + Send + Sync + 'static,
     ) -> Self {
         Self { answers: Box::new(answers), requests: Mutex::default() }
     }

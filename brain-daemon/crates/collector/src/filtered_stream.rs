@@ -128,7 +128,10 @@ impl Rules {
         if !add.is_empty() {
             let new: Vec<Value> = add
                 .iter()
-                .map(|&nth| json!({"value": rules.configured_rules[nth].value, "tag": rules.configured_rules[nth].tag}))
+                .map(|&nth| {
+                    json!({"value": rules.configured_rules[nth].value,
+                    "tag": rules.configured_rules[nth].tag})
+                })
                 .collect();
             let body =
                 platform.ask(Endpoint::ChangeRules, &PATH, &[], Some(&json!({ "add": new })))?;

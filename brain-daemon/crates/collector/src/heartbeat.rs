@@ -75,7 +75,8 @@ mod tests {
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(
             lines[0],
-            json!({"ts": "2026-11-21T10:30:45Z", "event": "setup_complete", "source_version": "0.8.1", "status": "ok",
+            json!({"ts": "2026-11-21T10:30:45Z", "event": "setup_complete",
+                "source_version": "0.8.1", "status": "ok",
                 "details": {"user_id": "9007199254740993"}})
         );
         assert_eq!((lines.len(), &lines[1]["ts"]), (2, &json!("2026-11-21T10:30:46Z")));

@@ -87,7 +87,8 @@ impl fmt::Display for Line {
             }
             Self::Complete { at, stored, deletions, alerts } => write!(
                 f,
-                "RUN_COMPLETE:{at}:tweets_stored={stored}:deletions={deletions}:velocity_alerts={alerts}"
+                "RUN_COMPLETE:{at}:tweets_stored={stored}:deletions={deletions}\
+                    :velocity_alerts={alerts}"
             ),
             Self::Failed { at, reason } => write!(f, "RUN_FAILED:{at}:{reason}"),
         }
@@ -169,7 +170,8 @@ mod tests {
             (skipped(Some(1_795_257_900)), "STREAM_SKIPPED:mentions:rate_limited:1795257900"),
             (
                 Line::Complete { at: at(), stored: 20, deletions: 1, alerts: 2 },
-                "RUN_COMPLETE:2026-11-21T10:30:45.123Z:tweets_stored=20:deletions=1:velocity_alerts=2",
+                "RUN_COMPLETE:2026-11-21T10:30:45.123Z:tweets_stored=20:deletions=1:velocity_\
+                    alerts=2",
             ),
             (
                 Line::Failed { at: at(), reason: "payment_required" },

@@ -216,7 +216,8 @@ mod tests {
         for bad in [json!([]), json!({}), json!({"id": 17}), json!({"id": "x"}), json!(null)] {
             assert!(Record::new(bad.clone()).is_none(), "{bad}");
         }
-        let post = json!({"id": "17", "text": "cut…", "note_tweet": {"text": "the whole text"}, "later": {"x": [1]},
+        let post = json!({"id": "17", "text": "cut…", "note_tweet": {"text": "the whole text"},
+            "later": {"x": [1]},
             "author_id": "5", "created_at": "2026-11-21T10:00:00.000Z"});
         let record = Record::new(post.clone()).unwrap();
         assert_eq!((record.text(), record.author()), ("the whole text", "5"));

@@ -17,7 +17,7 @@ use super::{Config, invalid};
 /// [`FaultCode::InvalidConfig`] if the file would not be valid with it, and
 /// [`FaultCode::Io`] if it cannot be written. The file is unchanged then.
 pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
-    let place = path.display();
+    let file_path = path.display();
     let text = match fs::read_to_string(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         read => read.map_err(|e| io_fault(path, &e))?,
@@ -27,7 +27,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
     };
     let document = text
         .parse::<DocumentMut>()
-        .map_err(|e| invalid(format!("{place}: {}", e.message().replace('\n', ", "))))?;
+        .map_err(|e| invalid(format!("{file_path}: {}", e.message().replace('\n', ", "))))?;
     let as_text = Value::from(value);
     // A number can be the text of a key as well, so both forms are tried.
     let parsed = value.parse::<Value>().ok().filter(|value| !value.is_datetime());
@@ -35,7 +35,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
     for value in parsed.into_iter().filter(|value| !value.is_inline_table()).chain([as_text]) {
         let mut edited = document.clone();
         insert(&mut edited, section, name, &value)
-            .ok_or_else(|| invalid(format!("{place}: \"{section}\" is not a section")))?;
+            .ok_or_else(|| invalid(format!("{file_path}: \"{section}\" is not a section")))?;
         let text = edited.to_string();
         match Config::from_text(path, &text, |_| None) {
             Ok(_) => {
@@ -45,7 +45,7 @@ pub fn set(path: &Path, key: &str, value: &str) -> Result<String, Fault> {
             Err(fault) => refusal = Some(fault),
         }
     }
-    Err(refusal.unwrap_or_else(|| invalid(format!("{place}: {key} cannot be set"))))
+    Err(refusal.unwrap_or_else(|| invalid(format!("{file_path}: {key} cannot be set"))))
 }
 
 /// Sets the key; `None` if its section is something else in the file.

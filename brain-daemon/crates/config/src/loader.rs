@@ -85,8 +85,8 @@ impl<'a> Loader<'a> {
         rule: &Rule<impl Fn(&str) -> Result<T, String>>,
     ) -> Result<T, Fault> {
         let name = format!("{}.{}", key.section, key.name);
-        let parse = |text: &str, place: &str| {
-            (rule.parse)(text).map_err(|reason| invalid(format!("{place}: {reason}")))
+        let parse = |text: &str, file_path: &str| {
+            (rule.parse)(text).map_err(|reason| invalid(format!("{file_path}: {reason}")))
         };
         let mut entry = Entry { key, text: key.default.to_owned(), origin: Origin::Default };
         let mut value = parse(key.default, &format!("the default of {name}"))?;
@@ -105,20 +105,20 @@ impl<'a> Loader<'a> {
 
     /// Removes `key` from the table of the file, and returns its text.
     fn take(&mut self, key: &Key, form: Form) -> Result<Option<String>, Fault> {
-        let (place, section) = (self.path.display(), key.section);
+        let (file_path, section) = (self.path.display(), key.section);
         let table = match self.file.get_mut(section) {
             None => return Ok(None),
             Some(toml::Value::Table(table)) => table,
             Some(_) => {
                 return Err(invalid(format!(
-                    "{place}: \"{section}\" is a section: write [{section}]"
+                    "{file_path}: \"{section}\" is a section: write [{section}]"
                 )));
             }
         };
         let Some(value) = table.remove(key.name) else { return Ok(None) };
         form.text_of(&value).map(Some).ok_or_else(|| {
             let kind = value.type_str();
-            invalid(format!("{place}: {section}.{} cannot be a {kind}", key.name))
+            invalid(format!("{file_path}: {section}.{} cannot be a {kind}", key.name))
         })
     }
 
@@ -127,19 +127,19 @@ impl<'a> Loader<'a> {
     /// # Errors
     /// [`FaultCode::InvalidConfig`] if the file has another section or key.
     pub(super) fn finish(self) -> Result<Vec<Entry>, Fault> {
-        let place = self.path.display();
+        let file_path = self.path.display();
         let keys = || self.entries.iter().map(|entry| entry.key);
         for (section, value) in &self.file {
             if !keys().any(|key| key.section == section) {
                 return Err(unknown(
-                    format!("{place}: there is no section [{section}]"),
+                    format!("{file_path}: there is no section [{section}]"),
                     section,
                     keys().map(|key| key.section),
                 ));
             }
             if let Some(name) = value.as_table().and_then(|table| table.keys().next()) {
                 return Err(unknown(
-                    format!("{place}: there is no key \"{name}\" in [{section}]"),
+                    format!("{file_path}: there is no key \"{name}\" in [{section}]"),
                     name,
                     keys().filter(|key| key.section == section).map(|key| key.name),
                 ));

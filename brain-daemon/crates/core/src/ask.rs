@@ -93,8 +93,9 @@ impl AskService {
             return Ok(AskReply { hint: Some(NO_PAGES_HINT.into()), ..unanswered });
         }
         let Some(model) = self.models.language_model(request.model.as_deref())? else {
-            let hint = "no language model is configured, so only the passages are shown; to get answers, \
-                        set llm.provider and llm.model in the configuration (`brain config path`)";
+            let hint = "no language model is configured, so only the passages are shown; to get \
+                        answers, set llm.provider and llm.model in the configuration (`brain \
+                        config path`)";
             return Ok(AskReply { passages: results.hits, hint: Some(hint.into()), ..unanswered });
         };
         let passages = self.passages(caller, results.hits)?;

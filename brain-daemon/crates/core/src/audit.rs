@@ -142,29 +142,24 @@ impl Audit {
             failed: request.failed,
         };
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
-        let (waiting, reader) = {
-            let _writing = self.writing();
-            let waiting: Vec<AuditRecord> = {
-                let waiting = self.waiting();
-                waiting
-                    .calls
-                    .iter()
-                    .rev()
-                    .filter(|call| filter.matches(call))
-                    .take(limit + 1)
-                    .cloned()
-                    .collect()
-            };
-            (waiting, self.store.read(Visibility::All)?)
+        let mut to_skip = request.skip;
+        let mut found: Vec<AuditRecord> = Vec::new();
+        // Keeps the call if it is in the reply, and returns whether the next one is needed.
+        let mut keep = |call: AuditRecord| {
+            match (filter.matches(&call), to_skip) {
+                (false, _) => {}
+                (true, 0) => found.push(call),
+                (true, _) => to_skip -= 1,
+            }
+            found.len() <= limit
         };
-        let mut found = waiting;
-        if found.len() <= limit {
-            reader.calls_since(filter.since, |call| {
-                if filter.matches(&call) {
-                    found.push(call);
-                }
-                found.len() <= limit
-            })?;
+        let (needs_more, reader) = {
+            let _writing = self.writing();
+            let needs_more = self.waiting().calls.iter().rev().cloned().all(&mut keep);
+            (needs_more, self.store.read(Visibility::All)?)
+        };
+        if needs_more {
+            reader.calls_since(filter.since, keep)?;
         }
         let truncated = found.len() > limit;
         found.truncate(limit);

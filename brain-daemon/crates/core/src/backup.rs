@@ -2,7 +2,7 @@
 
 pub(crate) mod export;
 pub(crate) mod restore;
-pub(crate) mod scheduled;
+pub(crate) mod scheduled_backup;
 
 use std::path::{Path, PathBuf};
 
@@ -92,10 +92,11 @@ pub(crate) fn backup_fault(error: StoreError) -> Fault {
                 "this file cannot be restored; look at another one: `brain backup verify FILE`",
             )
         }
-        StoreError::Locked(place) => {
-            Fault::new(FaultCode::StoreLocked, format!("{place} is the store of a running brain"))
-                .hint("`brain backup FILE` makes a copy of it to look at")
-        }
+        StoreError::Locked(file_path) => Fault::new(
+            FaultCode::StoreLocked,
+            format!("{file_path} is the store of a running brain"),
+        )
+        .hint("`brain backup FILE` makes a copy of it to look at"),
         other => Fault::from(other),
     }
 }
@@ -104,7 +105,7 @@ pub(crate) fn backup_fault(error: StoreError) -> Fault {
 pub(crate) fn target_fault(error: StoreError) -> Fault {
     match error {
         StoreError::ReadOnly(_) => Fault::from(error)
-            .hint("choose a place that the daemon can write, or change its owner or mode"),
+            .hint("choose a directory that the daemon can write, or change its owner or mode"),
         StoreError::DiskFull(_) => Fault::from(error)
             .hint("nothing was left behind; make room on that disk, or choose another one"),
         other => Fault::from(other),

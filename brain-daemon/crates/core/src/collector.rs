@@ -5,7 +5,7 @@
 //! `doctor`, and `patterns` has the optional analyses.
 
 mod collect;
-mod collected;
+mod collected_events;
 mod digest;
 mod enrich;
 mod health;

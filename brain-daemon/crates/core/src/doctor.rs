@@ -99,7 +99,8 @@ fn run_checks(checks: Vec<HealthCheck>, deadline: Duration) -> Vec<Check> {
             let name = check.name;
             let (sender, finding) = sync_channel(1);
             let thread = std::thread::Builder::new().name("doctor".into());
-            // The check releases its service first: the receiver of the finding may close the brain.
+            // The check releases its service first: the receiver of the finding may close the
+            // brain.
             let started = thread.spawn(move || sender.send(check.run()));
             (name, started.map(|_| finding))
         })

@@ -38,7 +38,7 @@ use brain_store::Store;
 
 pub(crate) use commit_hook::combine_hooks;
 pub(crate) use models::installed;
-pub(crate) use state::Meaning;
+pub(crate) use state::EmbeddingState;
 
 /// How long a search waits for a question's vector.
 pub(super) const QUERY_DEADLINE: Duration = Duration::from_secs(2);
@@ -134,7 +134,7 @@ pub struct EmbeddingService {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) syncing: Arc<Mutex<()>>,
-    pub(crate) state: Meaning,
+    pub(crate) state: EmbeddingState,
 }
 
 impl EmbeddingService {
@@ -145,7 +145,7 @@ impl EmbeddingService {
         ledger: Arc<Ledger>,
         queue: Arc<Queue>,
         syncing: Arc<Mutex<()>>,
-        state: Meaning,
+        state: EmbeddingState,
     ) -> Self {
         Self { env, store, ledger, queue, syncing, state }
     }

@@ -51,8 +51,8 @@ impl StandardOutput {
 /// Writes `bytes`, and waits at most `timeout` for room in the pipe.
 ///
 /// # Errors
-/// `EAGAIN` after the timeout. Another error of the system, such as `EPIPE` if the reader has closed
-/// the pipe.
+/// `EAGAIN` after the timeout. Another error of the system, such as `EPIPE` if the reader has
+/// closed the pipe.
 fn write_within(out: BorrowedFd<'_>, mut bytes: &[u8], timeout: Duration) -> Result<(), Errno> {
     let deadline = Instant::now() + timeout;
     while !bytes.is_empty() {

@@ -115,7 +115,7 @@ impl FileService {
 
     /// Writes, moves or removes the file of a page, as its outbox row says.
     pub(crate) fn update_file(&self, source: &SourceId, record: &PageRecord) -> FileReport {
-        let mut path = self.file_place(source, &record.source_path);
+        let mut path = self.file_path_of(source, &record.source_path);
         let problem = match self.update_file_by_id(record.id) {
             Ok(written) => {
                 path = written.unwrap_or(path);
@@ -138,7 +138,7 @@ impl FileService {
     ) -> Option<String> {
         let is_admin = caller.scopes().highest() == Scope::Admin;
         is_admin
-            .then(|| self.file_place(source, &record.source_path).to_string_lossy().into_owned())
+            .then(|| self.file_path_of(source, &record.source_path).to_string_lossy().into_owned())
     }
 
     /// Moves the file of a page that got another path, with its mode and owner. If that fails, the
@@ -156,13 +156,13 @@ impl FileService {
     }
 
     /// Returns the path of the file of a page, even if there is no file.
-    pub(crate) fn file_place(&self, source: &SourceId, path: &str) -> PathBuf {
+    pub(crate) fn file_path_of(&self, source: &SourceId, path: &str) -> PathBuf {
         if source.as_str() == SourceId::DEFAULT {
-            return self.outbox.default_tree.place(path);
+            return self.outbox.default_tree.path_of(path);
         }
         let reader = self.store.read(Visibility::All);
         match reader.and_then(|reader| self.tree(&reader, source.as_str())) {
-            Ok(Some(tree)) => tree.place(path),
+            Ok(Some(tree)) => tree.path_of(path),
             _ => PathBuf::from(path),
         }
     }
@@ -180,9 +180,9 @@ impl FileService {
         }
         let mut failing = self.failing();
         match outcome {
-            Ok(place) => {
+            Ok(file_path) => {
                 failing.remove(&id);
-                Ok(place)
+                Ok(file_path)
             }
             Err(failure) => {
                 let message = failure.message.clone();
@@ -228,8 +228,8 @@ impl FileService {
         if row.source == SourceId::DEFAULT && !self.home.is_here() {
             return Err(failure(&crate::moved_home::moved_home_message(&self.home)));
         }
-        let place = tree.place(&row.path);
-        let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", place.display()));
+        let file_path = tree.path_of(&row.path);
+        let io_failure = |e: std::io::Error| failure(&format!("{}: {e}", file_path.display()));
         let torn = |bytes: &[u8]| self.is_torn(id, &row.ours, bytes);
         let own = OwnContents { digests: &row.ours, torn: &torn, recovering };
         if recovering && matches!(row.want, FileState::Present | FileState::Trashed) {
@@ -279,20 +279,20 @@ impl FileService {
         match done {
             Ok(Outcome::Done) => {
                 self.store.file_done(id, row.seq);
-                Ok(Some(place))
+                Ok(Some(file_path))
             }
             // A changed copy in the trash stays there for its author.
             Ok(Outcome::Foreign)
                 if matches!(row.want, FileState::Purged | FileState::TrashPurged) =>
             {
                 self.store.file_done(id, row.seq);
-                Ok(Some(place))
+                Ok(Some(file_path))
             }
             Ok(Outcome::Foreign) => Err(Failure {
                 message: format!(
                     "{0} was written by another program and left as it is; \
                      `brain put <slug>{1} --file {0}` takes it in",
-                    place.display(),
+                    file_path.display(),
                     self.source_flag(&row.source)
                 ),
                 is_foreign: true,
@@ -301,7 +301,7 @@ impl FileService {
                 message: format!(
                     "{0} was emptied by another program, which may be about to write it, and was \
                      left as it is; `rm {0}` and `brain doctor --fix` write the page there",
-                    place.display()
+                    file_path.display()
                 ),
                 is_foreign: true,
             }),

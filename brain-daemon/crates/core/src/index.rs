@@ -34,12 +34,12 @@ const BACKLOG: usize = 2 * crate::batch::BATCH;
 /// The index, and the thread that feeds it.
 pub(crate) struct IndexFollower {
     dir: PathBuf,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     feeder: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SharedState {
     index: OnceLock<Index>,
     /// Whether commits are pushed to the index. Before that, the feeder reads them from the store.
     is_live: AtomicBool,
@@ -216,7 +216,7 @@ impl Drop for IndexFollower {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Pushes all changes after `seq` and advances it. From then on, commits are pushed. With
     /// `bulk`, searches see the changes only at the end.
     fn feed(self: &Arc<Self>, store: &Store, seq: &mut u64, bulk: bool) -> Result<(), StoreError> {

@@ -53,7 +53,7 @@ pub struct Item {
 
 /// The reply to an item that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
-pub struct Accepted {
+pub struct IngestReceipt {
     /// The item's id, for `GET /ingest/{job_id}`.
     #[schema(value_type = String, example = "job_17", pattern = "^job_[0-9]{1,19}$")]
     pub job_id: JobId,

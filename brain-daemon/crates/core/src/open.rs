@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::doctor::DoctorService;
 use crate::doctor::process::Process;
-use crate::embedding::{Meaning, combine_hooks};
+use crate::embedding::{EmbeddingState, combine_hooks};
 use crate::health::Health;
 use crate::index::IndexFollower;
 use crate::ingest::Queue;
@@ -72,7 +72,7 @@ impl Brain {
             new_store_id,
             min_returned_bytes: StoreOptions::MIN_RETURNED_BYTES,
         };
-        let (index, meaning) = (Arc::new(IndexFollower::new(home.index())), Meaning::new());
+        let (index, meaning) = (Arc::new(IndexFollower::new(home.index())), EmbeddingState::new());
         let hook = combine_hooks(meaning.hook(), index.hook());
         let store = Arc::new(Store::open(&home.store(), &options, hook)?);
         check_not_emptied(&home, &store)?;
@@ -106,7 +106,7 @@ impl Brain {
         env: &Environment,
         store: &Arc<Store>,
         index: &Arc<IndexFollower>,
-        meaning: Meaning,
+        meaning: EmbeddingState,
     ) -> Result<Self, Fault> {
         let (config, clock, stop) = (&env.config, &env.clock, &env.stop);
         let waiting = store.read_through(Reader::job_counts)?.waiting;

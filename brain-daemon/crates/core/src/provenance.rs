@@ -109,7 +109,7 @@ impl FormerPage {
 pub(crate) fn author_of_change(caller: &Caller) -> (Author, LineChange) {
     match caller.is_model() {
         true => (MCP.author(format!("mcp:{}", caller.name)), LineChange::Outside),
-        false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::Kept),
+        false => (PUT_PAGE.author(format!("cli:{}", caller.name)), LineChange::SameMarks),
     }
 }
 

@@ -10,12 +10,8 @@ use brain_store::PageRecord;
 
 impl Brain {
     pub(crate) fn purge(&self, caller: &Caller, request: &Purge) -> Result<PurgeReply, Fault> {
-        let reader = self.store.read(caller.visibility())?;
-        let (source, _) = crate::sources::resolve(caller, &reader, request.page.source.as_ref())?;
+        let (source, record) = self.pages.page_to_purge(caller, &request.page)?;
         let slug = request.page.slug.clone();
-        let record =
-            reader.page_even_deleted(&source, &slug)?.ok_or_else(|| no_page(&source, &slug))?;
-        drop(reader);
         let versions = match request.version {
             Some(number) => self.purge_version(&source, &record, request, number)?,
             None => self.purge_whole(&source, &record, request)?,
@@ -24,7 +20,7 @@ impl Brain {
             Some(_) => Vec::new(),
             None => self.remaining_files(&source, &record),
         };
-        let root = self.files.file_place(&source, "");
+        let root = self.files.file_path_of(&source, "");
         if root.ancestors().any(|dir| dir.join(".git").exists()) {
             warnings.push(format!("the git history of {} may still have it", root.display()));
         }
@@ -102,11 +98,11 @@ impl Brain {
     fn remaining_files(&self, source: &SourceId, record: &PageRecord) -> Vec<String> {
         let path = &record.source_path;
         let trashed = format!("{}/{path}", brain_store::files::TRASH);
-        let places = [path, &trashed].map(|path| self.files.file_place(source, path));
-        let left = places.iter().filter(|place| place.exists());
-        left.map(|place| {
-            let place = place.display();
-            format!("{place} was written by another program and is still there: rm {place}")
+        let paths = [path, &trashed].map(|path| self.files.file_path_of(source, path));
+        let left = paths.iter().filter(|file_path| file_path.exists());
+        left.map(|file_path| {
+            let file_path = file_path.display();
+            format!("{file_path} was written by another program and is still there: rm {file_path}")
         })
         .collect()
     }

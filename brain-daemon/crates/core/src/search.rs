@@ -26,7 +26,7 @@ use std::time::Instant;
 
 use brain_protocol::{Fault, FaultCode, Hit, Hits, MAX_HITS, Search, Slug, SourceId, TrustLevel};
 
-use self::fuse::{MergedPage, Rankings, fuse};
+use self::fuse::{RankingEntry, Rankings, fuse};
 use self::relations::relations;
 use crate::embedding::{CallerPages, VectorResults};
 use crate::index::{IndexFollower, index_fault};
@@ -255,7 +255,7 @@ impl SearchService {
         &self,
         caller: &Caller,
         reader: &Reader,
-        page: MergedPage,
+        page: RankingEntry,
         snippets: &Snippeter,
     ) -> Result<Option<Hit>, StoreError> {
         let Some((source, slug, record)) = reader.by_id(page.id)? else { return Ok(None) };
@@ -321,12 +321,12 @@ impl Conditions<'_> {
 /// Returns the best position of each page in the text and vector rankings, from 0.
 fn positions(text: &[RankedPage], vectors: &VectorResults) -> HashMap<u64, usize> {
     let mut positions = HashMap::with_capacity(text.len() + vectors.near.len());
-    for (place, id) in text.iter().map(|hit| hit.id).enumerate() {
-        positions.insert(id, place);
+    for (rank, id) in text.iter().map(|hit| hit.id).enumerate() {
+        positions.insert(id, rank);
     }
-    for (place, id) in vectors.near.iter().map(|near| near.page).enumerate() {
-        let best = positions.entry(id).or_insert(place);
-        *best = place.min(*best);
+    for (rank, id) in vectors.near.iter().map(|near| near.page).enumerate() {
+        let best = positions.entry(id).or_insert(rank);
+        *best = rank.min(*best);
     }
     positions
 }

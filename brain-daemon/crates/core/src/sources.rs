@@ -5,7 +5,7 @@
 
 mod health;
 pub(crate) mod settings;
-pub(crate) mod watched;
+pub(crate) mod watch_state;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use rustix::fs::{Access, access};
 use tokio_util::sync::CancellationToken;
 
 use crate::index::IndexFollower;
-use crate::sources::watched::Watched;
+use crate::sources::watch_state::WatcherStatus;
 use crate::{Caller, FileService, preferred};
 use brain_base::clock::{Clock, rfc3339};
 use brain_base::home::Home;
@@ -36,7 +36,7 @@ pub struct SourceService {
     pub(crate) files: Arc<FileService>,
     pub(crate) index: Arc<IndexFollower>,
     pub(crate) stop: CancellationToken,
-    pub(crate) watched: Watched,
+    pub(crate) watcher: WatcherStatus,
     pub(crate) config: Arc<Config>,
 }
 
@@ -51,8 +51,8 @@ impl SourceService {
         stop: CancellationToken,
         config: Arc<Config>,
     ) -> Self {
-        let watched = Watched::new(config.sources.watch);
-        Self { store, clock, home, files, index, stop, watched, config }
+        let watcher = WatcherStatus::new(config.sources.watch);
+        Self { store, clock, home, files, index, stop, watcher, config }
     }
 
     pub(crate) fn list(&self, caller: &Caller) -> Result<SourcesReply, Fault> {
@@ -89,7 +89,7 @@ impl SourceService {
             let added = register(draft, &id, &path, now)?;
             Ok((added, settings::change(draft, &id, &settings)?))
         })?;
-        self.watched.sources_changed();
+        self.watcher.sources_changed();
         let mut warnings = Vec::new();
         if access(&dir, Access::WRITE_OK).is_err() {
             warnings.push(format!(
@@ -202,7 +202,7 @@ impl SourceService {
                 .hint(format!("go on: `brain sources remove {id} --yes`")));
             }
         }
-        self.watched.sources_changed();
+        self.watcher.sources_changed();
         self.files.forget_failures();
         Ok(())
     }

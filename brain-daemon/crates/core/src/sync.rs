@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use brain_protocol::{Fault, FaultCode, LeftOut, Pull, SourceId, Sync, SyncReply, SyncedSource};
-use compare::{Missing, compare, covers};
+use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSource};
+use compare::{MissingPage, compare, covers};
 use decide::SyncContext;
 use parking_lot::{Mutex, MutexGuard};
 use read::read_file;
@@ -227,7 +227,7 @@ impl SyncService {
         };
         let Survey { found, known, .. } = &survey;
         tally.report.files = survey.files;
-        tally.report.left_out = left_out(&found.left_out);
+        tally.report.left_out = found.left_out.clone();
         for (path, reason) in &found.unreadable {
             tally.fail(path.clone(), format!("cannot be read: {reason}"));
         }
@@ -374,7 +374,7 @@ impl SyncService {
             PullOutcome::Failed(why) => ("failed", Some(why)),
         };
         if status == "failed" {
-            tracing::warn!(place = %root.display(), message, "git pull");
+            tracing::warn!(path = %root.display(), message, "git pull");
         }
         Pull { status: status.into(), message }
     }
@@ -393,19 +393,13 @@ fn walk(
         return Ok(Err(format!("{} cannot be read: {e}", root.display())));
     }
     let survey = Survey::new(reader, source, (root, rules), options.scope, options.full)?;
-    if let Some((_, reason)) = survey.found.unreadable.iter().find(|(place, _)| place.is_empty()) {
+    if let Some((_, reason)) = survey.found.unreadable.iter().find(|(path, _)| path.is_empty()) {
         return Ok(Err(format!("{} cannot be read: {reason}", root.display())));
     }
     if !root.is_dir() {
         return Ok(Err(format!("{} is not a directory", root.display())));
     }
     Ok(Ok(survey))
-}
-
-/// Returns what the rules left out, for a report.
-fn left_out(found: &files::LeftOut) -> LeftOut {
-    let files::LeftOut { files, directories, paths } = found;
-    LeftOut { files: *files, directories: *directories, paths: paths.clone() }
 }
 
 /// Returns whether any page, deleted ones included, has a path at or below these.
@@ -443,12 +437,12 @@ fn files_without_page(
 
 /// Returns the active pages among those without a file, except pages whose file is not written
 /// yet.
-fn missing(reader: &Reader, context: &SyncContext, ids: &[u64]) -> Result<Vec<Missing>, Fault> {
+fn missing(reader: &Reader, context: &SyncContext, ids: &[u64]) -> Result<Vec<MissingPage>, Fault> {
     let mut out = Vec::new();
     for &id in ids {
         let Some((_, slug, record)) = reader.by_id(id)? else { continue };
         if context.pending(reader, id)?.is_none_or(|row| row.want != FileState::Present) {
-            out.push(Missing { slug, record });
+            out.push(MissingPage { slug, record });
         }
     }
     Ok(out)

@@ -26,8 +26,6 @@ use brain_base::secrets::FoundSecret;
 use brain_store::Store;
 use brain_tunnel::{Proof, Settings, Starter, SystemStarter, Watchdog};
 
-pub use requests::PublicRequest;
-
 /// The name of the secret with the agent's token.
 const TOKEN: &str = "tunnel-authtoken";
 

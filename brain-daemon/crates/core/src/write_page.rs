@@ -125,8 +125,10 @@ pub(crate) fn read_document(bytes: &[u8], label: &str) -> Result<Document, Fault
 }
 
 fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
-    Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored"))
-        .hint("mend the YAML between the `---` lines, or remove the first `---` to keep it as text")
+    Fault::new(FaultCode::InvalidFrontmatter, format!("{label}: {error}; nothing was stored")).hint(
+        "correct the lines between `---` (YAML) or `+++` (TOML), or remove the first of \
+            these to keep them as text",
+    )
 }
 
 /// Builds a page whose file brain writes. Its provenance goes into its frontmatter. `previous` is
@@ -200,7 +202,7 @@ fn new_page(
         provenance,
         // Callers that know the author and whole lines say so.
         author: None,
-        lines: LineChange::Kept,
+        lines: LineChange::SameMarks,
         captured: false,
         file,
         replaces: None,

@@ -73,8 +73,8 @@ fn a_call_is_in_the_file_before_it_is_made_and_settled_after() {
     assert_eq!(fs::metadata(test.path()).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(
         test.text(),
-        "{\"step\":\"enter\",\"call\":0,\"at\":\"2024-10-04T00:00:00.000Z\",\"purpose\":\"ask\",\"model\":\"m\",\
-         \"tokens_in\":1000,\"tokens_out\":100,\"micro_usd\":4500}\n"
+        "{\"step\":\"enter\",\"call\":0,\"at\":\"2024-10-04T00:00:00.000Z\",\"purpose\":\"ask\",\
+         \"model\":\"m\",\"tokens_in\":1000,\"tokens_out\":100,\"micro_usd\":4500}\n"
     );
     let open = test.read();
     assert_eq!((open.total.actual, open.calls[0].state.as_str()), (MAX_CALL_COST, "open"));
@@ -278,9 +278,9 @@ fn sums_group_by_purpose_and_model() {
 #[test]
 fn a_paid_call_needs_a_writable_ledger() {
     let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("costs.jsonl");
-    fs::create_dir(&place).unwrap();
-    let ledger = Ledger::new(&place, Arc::new(MockClock(AtomicI64::new(0))));
+    let file_path = dir.path().join("costs.jsonl");
+    fs::create_dir(&file_path).unwrap();
+    let ledger = Ledger::new(&file_path, Arc::new(MockClock(AtomicI64::new(0))));
     let budget = Budget::new(MAX_CALL_COST);
     let error = ledger.enter("ask", "m", PRICE, Some(&budget), 1000, 100).err().unwrap();
     assert!(error.to_string().contains("costs.jsonl"), "{error}");

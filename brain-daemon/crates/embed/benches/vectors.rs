@@ -40,7 +40,8 @@ fn main() {
         return;
     }
     println!(
-        "| windows of {DIMENSIONS} | search: median, best | adding up the same bytes: median, best | ratio: median, best |"
+        "| windows of {DIMENSIONS} | search: median, best | adding up the same bytes: median, best \
+            | ratio: median, best |"
     );
     println!("|---|---|---|---|");
     for windows in [10_000, 100_000, 400_000] {

@@ -7,9 +7,9 @@
 use brain_protocol::Fault;
 use tokio::sync::{mpsc, oneshot};
 
-use brain_core::ingest::Accepted;
+use brain_core::ingest::IngestReceipt;
 
-type Outcome = Result<Accepted, Fault>;
+type Outcome = Result<IngestReceipt, Fault>;
 
 /// Results that are delivered in one batch.
 const BATCH: usize = 256;

@@ -19,7 +19,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use brain_protocol::JobId;
+use brain_protocol::{JobId, TunnelRequest};
 use tower::ServiceExt as _;
 
 use super::guard::{CorsDecision, allow_origin};
@@ -27,7 +27,7 @@ use super::serve::ConnectionInfo;
 use super::{
     AppState, Application, HttpError, Side, client_address, failure_limiter, internal_error,
 };
-use brain_core::PublicRequest;
+use brain_base::clock::rfc3339;
 use brain_store::AuditRecord;
 use brain_tunnel::PROBE_HEADER;
 
@@ -161,8 +161,8 @@ impl Application {
             tracing::debug!(%method, route, status, took_us, client, ?side, "answered over HTTP");
         }
         if inspected {
-            app.brain.tunnel.record_public_request(PublicRequest {
-                at: if audited { at } else { app.brain.now() },
+            app.brain.tunnel.record_request(TunnelRequest {
+                at: rfc3339(if audited { at } else { app.brain.now() }),
                 method: method_name(&method).to_owned(),
                 path: route.to_owned(),
                 status,

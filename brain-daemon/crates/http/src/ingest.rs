@@ -20,7 +20,7 @@ use super::{AppState, HttpError, dispatch, internal_error};
 use brain_base::caller::{Caller, Scope};
 use brain_base::permission::INGEST;
 use brain_config::MAX_BODY;
-use brain_core::ingest::{Accepted, Item};
+use brain_core::ingest::{IngestReceipt, Item};
 use brain_page::MediaType;
 
 /// The maximum length of `X-Brain-Source-Uri`, `X-Brain-Slug` and `X-Brain-Title`, in bytes.
@@ -117,7 +117,7 @@ pub(super) enum AuthErrors {
         )
     ),
     responses(
-        (status = 202, description = "The item is on disk", body = Accepted),
+        (status = 202, description = "The item is on disk", body = IngestReceipt),
         (
             status = 400,
             description = "`empty_body`, `invalid_encoding`, `invalid_source`, `invalid_slug`, \
@@ -223,7 +223,7 @@ async fn job(
 }
 
 /// Checks a request and queues its item.
-async fn accept(app: &AppState, request: Request) -> Result<Accepted, HttpError> {
+async fn accept(app: &AppState, request: Request) -> Result<IngestReceipt, HttpError> {
     let caller = auth::authenticate(app, &request, Resource::Service)?;
     app.shared.limits.check_client(&caller.name)?;
     auth::permit(app, &caller, INGEST, Resource::Service)?;
@@ -284,7 +284,7 @@ fn check_json(body: &[u8]) -> Result<(), HttpError> {
 }
 
 /// Queues an item and waits until it is on disk.
-async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<Accepted, HttpError> {
+async fn enqueue(app: &AppState, caller: Caller, item: Item) -> Result<IngestReceipt, HttpError> {
     let (done, answer) = app.shared.completions.register();
     let is_light = matches!(item.media_type, MediaType::Plain | MediaType::Markdown)
         && item.body.len() <= MAX_INLINE;

@@ -31,6 +31,7 @@ mod metrics;
 mod oauth;
 mod openapi;
 mod page_api;
+mod page_format;
 mod page_view;
 mod quota;
 mod serve;

@@ -5,12 +5,13 @@
 
 use axum::Json;
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use axum::handler::Handler;
+use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get, post};
 use brain_protocol::{
-    Append, Fault, FaultCode, Get, Hit, Hits, MAX_HITS, NameError, Operation, Origin, Page,
-    PageRef, Search, Slug, SourceId, TrustLevel,
+    Append, Fault, FaultCode, Get, Hits, MAX_HITS, NameError, Operation, Origin, Page, PageRef,
+    Search, Slug, SourceId,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ use utoipa_axum::routes;
 use super::auth::{self, Resource};
 use super::http_error::ErrorBody;
 use super::ingest::{self, AuthErrors};
+use super::page_format::{Format, format, list, markdown};
 use super::{AppState, HttpError, body};
 use brain_base::caller::Caller;
 use brain_page::MediaType;
@@ -35,8 +37,6 @@ pub(super) const DOCUMENTED_PATH: &str = "/pages/{slug}";
 const APPEND: &str = "/append";
 /// Search results if the request does not say how many.
 const DEFAULT_LIMIT: u32 = 10;
-/// The media type of pages.
-const MARKDOWN: &str = "text/markdown";
 
 /// The operations whose routes are not the paths of the document.
 #[derive(OpenApi)]
@@ -47,24 +47,20 @@ struct PageDocument;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(PageDocument::openapi())
         .routes(routes!(search))
-        .route(PATH, get(read_page).post(append).fallback(other_method))
+        .route(PATH, any(page_or_append))
 }
 
-/// Refuses a method. `Allow` names those of the documented path, not of the route, which has both.
-async fn other_method(uri: Uri) -> Response {
-    let allow = if uri.path().ends_with(APPEND) { "POST" } else { "GET,HEAD" };
-    let allow = [(header::ALLOW, HeaderValue::from_static(allow))];
-    (StatusCode::METHOD_NOT_ALLOWED, allow).into_response()
+/// Passes a request to the documented path that it names. Each has methods of its own.
+async fn page_or_append(State(app): State<AppState>, request: Request) -> Response {
+    match is_append(request.uri().path()) {
+        true => post(append).call(request, app).await,
+        false => get(read_page).call(request, app).await,
+    }
 }
 
-/// The form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum Format {
-    /// An object.
-    Json,
-    /// Text.
-    Md,
+/// Whether the path is that of an append. The address of a page whose slug ends like one has `%2F`.
+fn is_append(path: &str) -> bool {
+    path.strip_prefix("/pages/").is_some_and(|name| name.ends_with(APPEND))
 }
 
 /// A search.
@@ -258,10 +254,6 @@ async fn read_page(
     Path(name): Path<String>,
     request: Request,
 ) -> Result<Response, HttpError> {
-    // A page whose slug ends like this is read with `%2F`.
-    if request.uri().path().ends_with(APPEND) {
-        return Ok(other_method(request.uri().clone()).await);
-    }
     let caller = admit::<Get>(&app, &request)?;
     let given: PageParameters = query(request.uri())?;
     let format = format(given.format, request.headers());
@@ -333,15 +325,10 @@ async fn append(
     request: Request,
 ) -> Result<Json<Appended>, HttpError> {
     let caller = admit::<Append>(&app, &request)?;
-    let Some(name) = name.strip_suffix(APPEND) else {
-        let message = "a page has no POST; add text with POST /pages/{slug}/append";
-        return Err(HttpError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
-            .with(header::ALLOW, HeaderValue::from_static("GET")));
-    };
     app.shared.quota.check(&caller.name, app.brain.now())?;
     let (parts, sent) = request.into_parts();
     let AppendParameters { section } = query(&parts.uri)?;
-    let page = parse_page(name)?;
+    let page = parse_page(name.strip_suffix(APPEND).unwrap_or(&name))?;
     let media_type = ingest::media_type(&parts.headers)?;
     let max = app.brain.config().ingest.max_bytes;
     let bytes = ingest::read_body(&parts.headers, sent, max).await?;
@@ -400,20 +387,6 @@ fn query<T: DeserializeOwned>(uri: &Uri) -> Result<T, HttpError> {
     Query::try_from_uri(uri).map(|Query(given)| given).map_err(|why| invalid(why.body_text()))
 }
 
-/// Returns the form that a request wants: its parameter decides, else the first known media type
-/// of `Accept`.
-fn format(parameter: Option<Format>, headers: &HeaderMap) -> Format {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let known = |range: &str| match range.split(';').next().unwrap_or_default().trim() {
-        MARKDOWN => Some(Format::Md),
-        "application/json" => Some(Format::Json),
-        _ => None,
-    };
-    parameter
-        .or_else(|| accept.and_then(|ranges| ranges.split(',').find_map(known)))
-        .unwrap_or(Format::Json)
-}
-
 /// Parses `slug` or `source:slug`.
 fn parse_page(name: &str) -> Result<PageRef, HttpError> {
     let (source, slug) = match name.split_once(':') {
@@ -443,66 +416,10 @@ fn remove_local_path(source_uri: &mut Option<String>) {
     }
 }
 
-/// Returns a response of markdown.
-fn markdown(text: String) -> Response {
-    let kind = HeaderValue::from_static("text/markdown; charset=utf-8");
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
-}
-
-/// Returns search results as a markdown list. Text of pages is escaped, and text from outside is
-/// marked.
-fn list(found: &Hits) -> String {
-    let item = |hit: &Hit| {
-        let outside = match hit.trust {
-            TrustLevel::Outside => " (from outside)",
-            TrustLevel::Owner | TrustLevel::Mixed => "",
-        };
-        let (title, passage) = (escape(&hit.title), escape(&hit.snippet));
-        format!("- **{title}** `{}:{}`{outside}\n  {passage}\n", hit.source_id, hit.slug)
-    };
-    let mut text: String = found.hits.iter().map(item).collect();
-    if text.is_empty() {
-        text.push_str("No pages found.\n");
-    }
-    if let Some(why) = &found.degraded {
-        text.push_str(&format!("\n{why}\n"));
-    }
-    text
-}
-
-/// Escapes text for markdown, on one line.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' => escaped.extend(['\\', char]),
-            char if char.is_control() => escaped.push(' '),
-            char => escaped.push(char),
-        }
-    }
-    escaped
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_parameter_or_else_accept_decides_the_format() {
-        for (parameter, accept, expected) in [
-            (None, "*/*", Format::Json),
-            (None, "text/markdown", Format::Md),
-            (None, "text/html, text/markdown;q=0.9, */*", Format::Md),
-            (None, "application/json, text/markdown", Format::Json),
-            (Some(Format::Json), "text/markdown", Format::Json),
-            (Some(Format::Md), "application/json", Format::Md),
-        ] {
-            let headers = HeaderMap::from_iter([(header::ACCEPT, accept.parse().unwrap())]);
-            assert_eq!(format(parameter, &headers), expected, "{parameter:?} {accept}");
-        }
-        assert_eq!(format(None, &HeaderMap::new()), Format::Json);
-    }
 
     #[test]
     fn page_names_have_an_optional_source() {
@@ -517,7 +434,16 @@ mod tests {
     }
 
     #[test]
-    fn markdown_of_pages_is_escaped_in_a_list() {
-        assert_eq!(escape("a *b* <img>\n[x](y)"), "a \\*b\\* \\<img\\> \\[x\\](y)");
+    fn only_the_end_of_a_path_makes_an_append() {
+        for (path, expected) in [
+            ("/pages/people/ada/append", true),
+            ("/pages/work:a/append", true),
+            ("/pages/people/ada", false),
+            ("/pages/append", false),
+            ("/pages/notes%2Fappend", false),
+            ("/pages/append/x", false),
+        ] {
+            assert_eq!(is_append(path), expected, "{path}");
+        }
     }
 }

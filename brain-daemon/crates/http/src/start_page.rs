@@ -41,7 +41,8 @@ fn body() -> Markup {
     html! {
         h1 { "Your brain" }
         p {
-            "brain " (VERSION) " runs on this machine. In a terminal, " code { "brain search WORDS" }
+            "brain " (VERSION) " runs on this machine. In a terminal, " code {
+                "brain search WORDS" }
             " finds pages, and " code { "brain --help" } " lists all commands."
         }
         h2 { "In the browser" }

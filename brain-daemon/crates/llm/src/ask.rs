@@ -137,7 +137,8 @@ impl Model {
             {
                 return Err(error);
             }
-            tracing::debug!(model = self.name, seconds = wait.as_secs(), kind = ?error.kind, "retrying later");
+            tracing::debug!(model = self.name, seconds = wait.as_secs(), kind = ?error.kind,
+                "retrying later");
             wait_for(wait, should_continue)?;
             waited += wait;
             backoff *= 2;

@@ -327,5 +327,6 @@ fn sanitized(words: &str, key: Option<&Secret>) -> String {
 
 /// Returns whether a character breaks lines or changes the text direction.
 fn is_layout_control(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

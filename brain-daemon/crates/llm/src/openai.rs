@@ -30,7 +30,8 @@ pub(super) fn body(
     };
     let mut body = json!({
         "model": model,
-        "messages": [{ "role": "system", "content": question.system }, { "role": "user", "content": content }],
+        "messages": [{ "role": "system", "content": question.system },
+            { "role": "user", "content": content }],
     });
     // Newer models of OpenAI accept only the one name, most other servers only the other.
     let max_tokens = if unsupported.max_tokens { "max_completion_tokens" } else { "max_tokens" };

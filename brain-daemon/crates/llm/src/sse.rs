@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn events_are_the_same_for_any_split_of_the_bytes() {
-        let stream = "\u{feff}: hello\r\nevent: a\r\ndata: one\r\n\r\n: keep alive\n\ndata:two\ndata: three ü\nid: 7\n\ndata\n\rdatabase: no\r\rdata: last";
+        let stream = "\u{feff}: hello\r\nevent: a\r\ndata: one\r\n\r\n: keep \
+            alive\n\ndata:two\ndata: three ü\nid: 7\n\ndata\n\rdatabase: no\r\rdata: last";
         let whole = ["one", "two\nthree ü", "", "last"];
         assert_eq!(events(&[stream.as_bytes()]), whole);
         for at in 0..stream.len() {

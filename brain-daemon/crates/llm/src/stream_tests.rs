@@ -42,8 +42,9 @@ fn stream_question(
 }
 
 fn delta(text: &str) -> String {
-    json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }], "usage": null })
-        .to_string()
+    json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }],
+        "usage": null })
+    .to_string()
 }
 
 const STOP: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
@@ -211,12 +212,12 @@ fn overloaded_service_is_retried_after_its_delay() {
         assert_eq!(costs, [("done".into(), 11 + 2 * 3), ("failed".into(), state)], "{status}");
     }
     // Retries and total waiting time are limited.
-    for (after, patience, calls) in
+    for (after, max_seconds, calls) in
         [(Some(0), 5, 5), (Some(3600), 5, 1), (None, 0, 1), (Some(0), 0, 1)]
     {
         let net = FakeNetwork::new(move |_| Ok(busy(429, after)));
         let question =
-            Question { max_retry_wait: Duration::from_secs(patience), ..simple_question() };
+            Question { max_retry_wait: Duration::from_secs(max_seconds), ..simple_question() };
         let (_, reply, costs) = stream_question(Provider::OpenAi, &net, &question);
         assert_eq!(
             (reply.unwrap_err().kind, net.requests().len()),

@@ -63,7 +63,8 @@ pub(super) fn simple_question() -> Question<'static> {
 }
 
 pub(super) fn completion(content: &Value, finish: &str) -> Value {
-    json!({ "choices": [{ "index": 0, "finish_reason": finish, "message": { "role": "assistant", "content": content } }],
+    json!({ "choices": [{ "index": 0, "finish_reason": finish,
+        "message": { "role": "assistant", "content": content } }],
         "usage": { "prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14 } })
 }
 
@@ -95,7 +96,8 @@ fn question_in_the_openai_format() {
     assert!(sent.headers.iter().all(|(_, value)| !value.contains(KEY)));
     assert_eq!(
         sent.body,
-        json!({ "model": "m", "max_tokens": 7, "temperature": 0.5, "response_format": { "type": "json_object" },
+        json!({ "model": "m", "max_tokens": 7, "temperature": 0.5,
+            "response_format": { "type": "json_object" },
             "messages": [ { "role": "system", "content": "be" }, { "role": "user", "content": [
                 { "type": "image_url", "image_url": { "url": "https://e.org/a.png" } },
                 { "type": "image_url", "image_url": { "url": "data:image/png;base64,YWJj" } },
@@ -139,9 +141,11 @@ fn question_in_the_anthropic_format() {
         );
         assert_eq!(
             sent.body,
-            json!({ "model": "m", "max_tokens": 7, "system": "be", "messages": [{ "role": "user", "content": [
+            json!({ "model": "m", "max_tokens": 7, "system": "be",
+                "messages": [{ "role": "user", "content": [
                 { "type": "image", "source": { "type": "url", "url": "https://e.org/a.png" } },
-                { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "YWJj" } },
+                { "type": "image", "source": { "type": "base64", "media_type": "image/png",
+                    "data": "YWJj" } },
                 { "type": "text", "text": "hello" } ] }] })
         );
     }
@@ -167,14 +171,16 @@ fn provider_service_requires_a_key() {
 fn rejected_options_are_left_out() {
     let strict_service = |sent: &RecordedRequest| {
         let refuse = |param: &str, message: &str| {
-            let error = json!({ "message": message, "type": "invalid_request_error", "param": param, "code": "unsupported" });
+            let error = json!({ "message": message, "type": "invalid_request_error", "param": param,
+                "code": "unsupported" });
             answer(400, &json!({ "error": error }))
         };
         let has = |name: &str| sent.body.get(name).is_some();
         match () {
             () if has("max_tokens") => refuse(
                 "max_tokens",
-                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use \
+                    'max_completion_tokens' instead.",
             ),
             () if has("temperature") => {
                 refuse("temperature", "Unsupported value: 'temperature' does not support 0.0.")
@@ -213,7 +219,10 @@ fn rejected_options_are_left_out() {
 
 #[test]
 fn each_error_status_has_a_kind_and_a_hint() {
-    let error = |message: &str, code: &str| json!({ "error": { "message": message, "type": "t", "code": code } });
+    let error = |message: &str, code: &str| {
+        json!({ "error": { "message": message, "type": "t",
+        "code": code } })
+    };
     for (status, body, why, services) in [
         (
             401,

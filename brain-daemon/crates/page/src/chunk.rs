@@ -12,7 +12,7 @@ const MAX_CHARS: usize = 2400;
 /// Up to this length, in characters, two chunks suffice, and each can choose its end.
 const TWO: usize = 4200;
 
-/// Quality of a place for a cut; greater is better.
+/// Quality of a cut; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Character,
@@ -24,9 +24,9 @@ enum Level {
 }
 const LEVELS: usize = 6;
 
-/// A place for a cut.
+/// A point where a text can be cut.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct CutPoint {
     at: usize,
     chars: usize,
     fences: Fences,
@@ -49,7 +49,7 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
     }
     let mut left = body.chars().count();
     let mut found = Vec::with_capacity(left / 1500 + 1);
-    let mut start = Place { at: 0, chars: 0, fences: Fences::default() };
+    let mut start = CutPoint { at: 0, chars: 0, fences: Fences::default() };
     while left > MAX_CHARS {
         let next = cut(body, start, left);
         found.push(start.at..next.at);
@@ -62,7 +62,7 @@ pub fn chunks(body: &str) -> Vec<Range<usize>> {
 
 /// Returns the best end of the chunk that begins at `start`, with `left` characters from there to
 /// the end of the body.
-fn cut(body: &str, start: Place, left: usize) -> Place {
+fn cut(body: &str, start: CutPoint, left: usize) -> CutPoint {
     // Equal pieces leave no short one at the end.
     let pieces = if left <= TWO { 2 } else { left.div_ceil(TARGET) };
     let target = left / pieces;
@@ -70,17 +70,17 @@ fn cut(body: &str, start: Place, left: usize) -> Place {
         (target / 2).max(if pieces == 2 { left.saturating_sub(MAX_CHARS) } else { 0 }).max(1);
     let max = MAX_CHARS.min(if pieces == 2 { left - target / 2 } else { left });
 
-    let mut best: [Option<Place>; LEVELS] = [None; LEVELS];
+    let mut best: [Option<CutPoint>; LEVELS] = [None; LEVELS];
     let mut fences = start.fences;
-    let mut last = Place { at: body.len(), chars: 0, fences };
+    let mut last = CutPoint { at: body.len(), chars: 0, fences };
     let mut prev = body[..start.at].chars().next_back().unwrap_or('\n');
-    let mut before = Before::default();
+    let mut before = TextBefore::default();
     // Whether the previous line was blank, or the end of a fenced block.
     let mut gap = true;
     let mut blank = true;
     for (chars, (at, c)) in body[start.at..].char_indices().enumerate() {
         let at = start.at + at;
-        let place = Place { at, chars, fences };
+        let point = CutPoint { at, chars, fences };
         let mut level = None;
         if prev == '\n' {
             let inside = fences.inside();
@@ -103,13 +103,13 @@ fn cut(body: &str, start: Place, left: usize) -> Place {
             let level = level.or_else(|| before.level(prev, c));
             if let Some(level) = level {
                 let slot = &mut best[level as usize];
-                if slot
-                    .is_none_or(|old: Place| old.chars.abs_diff(target) >= chars.abs_diff(target))
-                {
-                    *slot = Some(place);
+                if slot.is_none_or(|old: CutPoint| {
+                    old.chars.abs_diff(target) >= chars.abs_diff(target)
+                }) {
+                    *slot = Some(point);
                 }
             }
-            last = place;
+            last = point;
         }
         if chars == max {
             break;
@@ -126,16 +126,16 @@ fn is_heading(line: &str) -> bool {
     (1..=6).contains(&level) && line[level..].starts_with([' ', '\t', '\n', '\r'])
 }
 
-/// Properties of the characters before a place.
+/// Properties of the characters before a cut.
 #[derive(Debug, Clone, Copy, Default)]
-struct Before {
+struct TextBefore {
     /// Whether a sentence has ended, with only closing marks and white space behind it.
     ended: bool,
     /// Number of consecutive regional indicators.
     flags: usize,
 }
 
-impl Before {
+impl TextBefore {
     /// Adds the next character.
     fn push(&mut self, c: char) {
         self.flags = if is_flag(c) { self.flags + 1 } else { 0 };
@@ -257,7 +257,9 @@ mod tests {
     proptest! {
         #[test]
         fn chunks_cover_the_body(
-            parts in proptest::collection::vec(("[a-zA-Z字é \n#.。`\u{301}👍\u{200D}\r]{0,20}|\\PC{0,10}|(?s:.{0,5})", 1usize..300), 0..12),
+            parts in proptest::collection::vec(
+                ("[a-zA-Z字é \n#.。`\u{301}👍\u{200D}\r]{0,20}|\\PC{0,10}|(?s:.{0,5})", 1usize..300),
+                0..12),
         ) {
             let body: String = parts.iter().map(|(part, times)| part.repeat(*times)).collect();
             let found = chunks(&body);
@@ -278,7 +280,8 @@ mod tests {
             match total {
                 0..=2400 => prop_assert_eq!(found.len(), 1),
                 2500..=4000 => prop_assert_eq!(found.len(), 2),
-                _ => prop_assert!(found.len() >= total.div_ceil(MAX_CHARS) && found.len() <= total / 900 + 1),
+                _ => prop_assert!(found.len() >= total.div_ceil(MAX_CHARS)
+                    && found.len() <= total / 900 + 1),
             }
         }
 

@@ -2,6 +2,8 @@
 
 use diffy::{DiffOptions, Line};
 
+use crate::ChangedLines;
+
 /// Maximum product of the numbers of lines in which two texts differ. The time of a comparison
 /// grows with it.
 const MAX_LINE_PAIRS: usize = 100_000_000;
@@ -24,8 +26,9 @@ pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<Unified
     if old == new {
         return Some(UnifiedDiff::default());
     }
-    let (old_lines, new_lines) = differing_lines(old, new);
-    if old_lines.saturating_mul(new_lines) > MAX_LINE_PAIRS {
+    let (old_lines, new_lines): (Vec<&str>, Vec<&str>) =
+        (old.lines().collect(), new.lines().collect());
+    if ChangedLines::between_equal_ends(&old_lines, &new_lines).line_pairs() > MAX_LINE_PAIRS {
         return None;
     }
     let patch = DiffOptions::new().create_patch(old, new);
@@ -42,15 +45,6 @@ pub fn unified_diff(old: &str, new: &str, names: (&str, &str)) -> Option<Unified
     let hunks = patch.splitn(3, '\n').nth(2).unwrap_or_default();
     let text = format!("--- {}\n+++ {}\n{hunks}", names.0, names.1);
     Some(UnifiedDiff { text, added, removed })
-}
-
-/// Returns how many lines of each text are left without those that begin and end both.
-fn differing_lines(old: &str, new: &str) -> (usize, usize) {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let same_start = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
-    let (old, new) = (&old[same_start..], &new[same_start..]);
-    let same_end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
-    (old.len() - same_end, new.len() - same_end)
 }
 
 #[cfg(test)]

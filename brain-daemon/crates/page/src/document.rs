@@ -1,12 +1,15 @@
 //! Splits a page's text into frontmatter and body, and joins them. Does not interpret either.
 
+use std::borrow::Cow;
+
 use super::frontmatter::{Frontmatter, FrontmatterError, MAX_FRONTMATTER, is_closing};
+use super::toml;
 use super::yaml::Failure;
 
 /// A page as in a file: frontmatter and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The YAML block; empty if there is none.
+    /// The block of YAML or TOML; empty if there is none.
     pub frontmatter: Frontmatter,
     /// The rest in the author's characters, including line ends, without the one blank line between
     /// frontmatter and body.
@@ -17,8 +20,8 @@ impl Document {
     /// Parses a document. Drops one leading byte order mark.
     ///
     /// The frontmatter is the text between a first line `---` and the next line `---` or `...`, if
-    /// that is a YAML mapping, comments, or empty. Without a closing line, or if the text between
-    /// two rules is prose, all of it is body.
+    /// that is a YAML mapping, comments, or empty; or the TOML between two lines `+++`. Without a
+    /// closing line, or if the text between two rules is prose, all of it is body.
     ///
     /// # Errors
     /// When a block that looks like frontmatter is malformed, longer than [`MAX_FRONTMATTER`], or
@@ -31,10 +34,10 @@ impl Document {
         };
         let body =
             ["\r\n", "\n", "\r"].iter().find_map(|end| body.strip_prefix(end)).unwrap_or(body);
-        match Frontmatter::read(raw) {
+        match Frontmatter::read(&raw) {
             Ok(frontmatter) => Ok(Self { frontmatter, body: body.to_owned() }),
             Err(Failure::NotMapping) => all_body(),
-            Err(Failure::Bad { .. }) if !is_attempt(raw) => all_body(),
+            Err(Failure::Bad { .. }) if !is_attempt(&raw) => all_body(),
             Err(Failure::Bad { line, column, message }) => {
                 Err(FrontmatterError { line: line + 1, column, message })
             }
@@ -49,13 +52,13 @@ impl Document {
     }
 }
 
-/// Returns a page as in its file: `---`, the YAML, `---`, a blank line, the body. Without
-/// frontmatter only the body, unless that would be parsed as frontmatter. All lines end as the
-/// first one of the body.
+/// Returns a page as in its file: `---`, the YAML, `---`, a blank line, the body; or the same with
+/// TOML and `+++`. Without frontmatter only the body, unless that would be parsed as frontmatter.
+/// All lines end as the first one of the body.
 #[must_use]
 pub fn file_text(frontmatter: &str, body: &str) -> String {
     if frontmatter.is_empty() {
-        let safe = !body.starts_with(['-', '\u{FEFF}'])
+        let safe = !body.starts_with(['-', '+', '\u{FEFF}'])
             || Document::parse(body)
                 .is_ok_and(|read| read.frontmatter.is_empty() && read.body == body);
         if safe {
@@ -67,8 +70,11 @@ pub fn file_text(frontmatter: &str, body: &str) -> String {
 
 /// Returns the text of the file as earlier versions of brain wrote it, if that is another one.
 pub(super) fn earlier_file_text(frontmatter: &str, body: &str) -> Option<String> {
-    let differs = line_end(body) != "\n" && !frontmatter.is_empty();
-    differs.then(|| joined(frontmatter, body, "\n"))
+    if frontmatter.is_empty() {
+        // TOML was part of the body.
+        return body.starts_with(toml::FENCE).then(|| body.to_owned());
+    }
+    (line_end(body) != "\n").then(|| joined(frontmatter, body, "\n"))
 }
 
 /// Returns the line end of the first line.
@@ -85,9 +91,13 @@ fn joined(frontmatter: &str, body: &str, end: &str) -> String {
         out.push_str(text);
         out.push_str(end);
     };
-    line("---");
-    frontmatter.lines().for_each(&mut line);
-    line("---");
+    let (fence, lines) = match toml::block(frontmatter) {
+        Some(lines) => (toml::FENCE, lines),
+        None => ("---", frontmatter),
+    };
+    line(fence);
+    lines.lines().for_each(&mut line);
+    line(fence);
     if !body.is_empty() {
         line("");
         out.push_str(body);
@@ -96,16 +106,23 @@ fn joined(frontmatter: &str, body: &str, end: &str) -> String {
 }
 
 /// Returns the text between the first line `---` and its closing line, and the text behind that
-/// line.
-fn split(text: &str) -> Option<(&str, &str)> {
+/// line. TOML is returned with the line `+++` before it.
+fn split(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let (first, start) = line(text, 0)?;
-    if first.trim_end() != "---" {
-        return None;
-    }
+    let is_toml = match first.trim_end() {
+        "---" => false,
+        toml::FENCE => true,
+        _ => return None,
+    };
     let mut at = start;
     while let Some((found, next)) = line(text, at) {
-        if is_closing(found) {
-            return Some((&text[start..at], &text[next..]));
+        let (raw, rest) = (&text[start..at], &text[next..]);
+        if is_toml && found.trim_end() == toml::FENCE {
+            return Some((Cow::Owned(format!("{}\n{raw}", toml::FENCE)), rest));
+        }
+        if !is_toml && is_closing(found) {
+            // Between dashes, a line of plus signs is prose.
+            return (!raw.starts_with(toml::FENCE)).then_some((Cow::Borrowed(raw), rest));
         }
         at = next;
     }
@@ -129,6 +146,9 @@ fn line(text: &str, at: usize) -> Option<(&str, usize)> {
 /// its lines in the first column do. A text that begins with a rule and has another one further
 /// down is not frontmatter.
 fn is_attempt(raw: &str) -> bool {
+    if let Some(text) = toml::block(raw) {
+        return toml::is_attempt(text);
+    }
     let head = &raw[..raw.floor_char_boundary(MAX_FRONTMATTER)];
     let lines = head.split(['\n', '\r']).filter(|l| !l.trim().is_empty() && !l.starts_with('#'));
     let (mut first, mut keys, mut all) = (false, 0_usize, 0_usize);
@@ -244,7 +264,10 @@ mod tests {
     proptest! {
         #[test]
         fn rendered_documents_parse_to_equal_ones(
-            text in "\u{FEFF}{0,2}(---|\\.\\.\\.|a: 1|b: x #y|tags: \\[a\\]|c:|  - d|prose|# c|\\{e: f\\}|\u{FEFF}| |\\PC{0,6})?(\n|\r\n|\r|(---|k: v)\n|){0,3}((---|\\.\\.\\.|a: 1|b: x #y|c:|  - d|prose| |\\PC{0,6})(\n|\r\n|\r)){0,8}",
+            text in "\u{FEFF}{0,2}(---|\\.\\.\\.|a: 1|b: x #y|tags: \\[a\\]|c:|  - d|prose|# \
+                c|\\{e: f\\}|\u{FEFF}| |\\PC{0,6})?(\n|\r\n|\r|(---|k: \
+                v)\n|){0,3}((---|\\.\\.\\.|a: 1|b: x #y|c:|  - d|prose| \
+                |\\PC{0,6})(\n|\r\n|\r)){0,8}",
         ) {
             if let Ok(d) = Document::parse(&text) {
                 let out = d.render();
@@ -257,7 +280,8 @@ mod tests {
         }
 
         #[test]
-        fn any_body_survives(raw in "(a: [a-z]\n)?", body in "(---\n|a: 1\n|\r|\u{FEFF}|x| |\n){0,8}") {
+        fn any_body_survives(raw in "(a: [a-z]\n)?",
+            body in "(---\n|a: 1\n|\r|\u{FEFF}|x| |\n){0,8}") {
             let d = Document { frontmatter: Frontmatter::parse(&raw).unwrap(), body };
             prop_assert_eq!(Document::parse(&d.render()).unwrap(), d);
         }

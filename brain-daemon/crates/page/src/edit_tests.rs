@@ -73,7 +73,8 @@ fn a_missing_text_is_reported_with_the_nearest_line() {
         replace_text(body, None, "Ada wrote the first program", "x").unwrap_err().to_string();
     assert_eq!(
         message,
-        "the text to replace was not found; the nearest is line 4: \"Ada wrote the  first Program.\""
+        "the text to replace was not found; the nearest is line 4: \"Ada wrote the  first \
+            Program.\""
     );
     let message = replace_text(body, Some("Part"), "ada wrote the first program", "x")
         .unwrap_err()
@@ -170,9 +171,11 @@ fn only_adds(old: &str, new: &str) -> bool {
 
 proptest! {
     #[test]
-    fn an_insertion_leaves_other_bytes_unchanged(body in any_body(), text in "[a-z#\\n -]{0,20}[a-z]", part: bool) {
+    fn an_insertion_leaves_other_bytes_unchanged(body in any_body(),
+        text in "[a-z#\\n -]{0,20}[a-z]", part: bool) {
         let heading = headings(&body).pop().map(|last| last.text).filter(|_| part);
-        for new in [append(&body, heading.as_deref(), &text), prepend(&body, heading.as_deref(), &text)] {
+        for new in [append(&body, heading.as_deref(), &text),
+            prepend(&body, heading.as_deref(), &text)] {
             let new = new.unwrap();
             prop_assert!(only_adds(&body, &new), "{body:?} {new:?}");
             prop_assert!(new.replace("\r\n", "\n").contains(text.trim_matches('\n')));
@@ -181,23 +184,28 @@ proptest! {
     }
 
     #[test]
-    fn a_replacement_leaves_other_bytes_unchanged(head in any_body(), tail in any_body(), text in "[x-z]{0,9}") {
+    fn a_replacement_leaves_other_bytes_unchanged(head in any_body(), tail in any_body(),
+        text in "[x-z]{0,9}") {
         let body = format!("{head}QQ{tail}");
-        prop_assert_eq!(replace_text(&body, None, "QQ", &text).unwrap(), format!("{head}{text}{tail}"));
+        prop_assert_eq!(replace_text(&body, None, "QQ", &text).unwrap(),
+            format!("{head}{text}{tail}"));
     }
 
     #[test]
-    fn a_replaced_section_leaves_other_sections_unchanged(body in any_body(), text in "[a-z]{1,9}") {
+    fn a_replaced_section_leaves_other_sections_unchanged(body in any_body(),
+        text in "[a-z]{1,9}") {
         let Some(last) = headings(&body).pop() else { return Ok(()) };
         let part = section(&body, &last.text).unwrap();
         let new = replace_section(&body, &last.text, &text).unwrap();
-        prop_assert!(new.starts_with(&body[..part.start]) && new.ends_with(&body[part.end..]), "{body:?} {new:?}");
+        prop_assert!(new.starts_with(&body[..part.start]) && new.ends_with(&body[part.end..]),
+            "{body:?} {new:?}");
         let again = section(&new, &last.text).unwrap();
         prop_assert!(new[again].contains(&text));
     }
 
     #[test]
-    fn any_edit_terminates(body in "\\PC{0,40}(\\n\\PC{0,20}){0,3}", a in "\\PC{0,10}", b in "\\PC{0,10}") {
+    fn any_edit_terminates(body in "\\PC{0,40}(\\n\\PC{0,20}){0,3}", a in "\\PC{0,10}",
+        b in "\\PC{0,10}") {
         let _ = append(&body, Some(&a), &b);
         let _ = replace_text(&body, None, &a, &b);
         let _ = replace_section(&body, &a, &b);

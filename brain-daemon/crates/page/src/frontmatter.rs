@@ -1,6 +1,7 @@
-//! Frontmatter: the YAML block at the head of a page. Reading keeps the text; an edit changes only
-//! the lines of its key. Knows nothing of the body, of time, or of the daemon's keys.
+//! Frontmatter: the block of YAML or TOML at the head of a page. Reading keeps the text; an edit
+//! changes only the lines of its key. Knows nothing of the body, of time, or of the daemon's keys.
 
+use super::toml;
 use super::yaml::{self, Failure, Mapping, Value};
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
@@ -27,7 +28,7 @@ pub struct FrontmatterError {
 }
 
 /// The frontmatter of a page: its exact YAML text, with LF line ends, and the values of its
-/// top-level keys.
+/// top-level keys. TOML has the line `+++` before its text.
 ///
 /// Two are equal when their texts are.
 #[derive(Debug, Clone)]
@@ -58,12 +59,14 @@ impl Frontmatter {
         Self { raw: String::new(), map: Mapping { entries: Vec::new(), in_lines: true, indent: 0 } }
     }
 
-    /// Parses the YAML between the lines of dashes, without them. CRLF and CR become LF, a missing
-    /// last line end is added, and white space alone becomes empty. Nothing else changes.
+    /// Parses the YAML between the lines of dashes, without them, or TOML behind a line `+++`. CRLF
+    /// and CR become LF, a missing last line end is added, and white space alone becomes empty.
+    /// Nothing else changes.
     ///
     /// # Errors
-    /// YAML that is malformed, is not a mapping, has a key twice, an alias, or a line that would
-    /// close the block, nests too deep, or is longer than [`MAX_FRONTMATTER`].
+    /// TOML that is malformed or longer than [`MAX_FRONTMATTER`]; YAML that is malformed, is not a
+    /// mapping, has a key twice, an alias, or a line that would close the block, nests too deep, or
+    /// is longer than that.
     pub fn parse(raw: &str) -> Result<Self, FrontmatterError> {
         Self::read(raw).map_err(|failure| match failure {
             Failure::NotMapping => FrontmatterError {
@@ -80,7 +83,7 @@ impl Frontmatter {
 
     pub(super) fn read(raw: &str) -> Result<Self, Failure> {
         let bad = |line, message| Err(Failure::Bad { line, column: 1, message });
-        if raw.trim().is_empty() {
+        if is_blank(raw) {
             return Ok(Self::empty());
         }
         let mut raw = if raw.contains('\r') {
@@ -97,6 +100,13 @@ impl Frontmatter {
                 format!("{} bytes of frontmatter, more than {MAX_FRONTMATTER}", raw.len()),
             );
         }
+        if let Some(text) = toml::block(&raw) {
+            if let Some(n) = text.lines().position(|line| line.trim_end() == toml::FENCE) {
+                return bad(n + 1, "a line of plus signs ends the frontmatter".into());
+            }
+            let map = toml::read(text)?;
+            return Ok(Self { raw, map });
+        }
         if let Some(n) = raw.lines().position(is_closing) {
             return bad(n + 1, "a line of dashes or dots ends the frontmatter".into());
         }
@@ -104,7 +114,7 @@ impl Frontmatter {
         Ok(Self { raw, map })
     }
 
-    /// Returns the YAML text with LF line ends; empty if there is none.
+    /// Returns the text with LF line ends; empty if there is none. TOML begins with a line `+++`.
     #[must_use]
     pub fn raw(&self) -> &str {
         &self.raw
@@ -256,7 +266,12 @@ pub fn normalize_tag(text: &str) -> String {
     tag.to_lowercase().nfc().collect()
 }
 
-/// Returns whether `line` ends a frontmatter block.
+/// Returns whether the text has nothing but white space, behind the line `+++` of TOML.
+fn is_blank(raw: &str) -> bool {
+    raw.strip_prefix(toml::FENCE).unwrap_or(raw).trim().is_empty()
+}
+
+/// Returns whether `line` ends a block of YAML.
 pub(super) fn is_closing(line: &str) -> bool {
     matches!(line.trim_end(), "---" | "...")
 }

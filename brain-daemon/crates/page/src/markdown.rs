@@ -445,12 +445,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
-        fn any_long_text_is_read_to_its_end(unit in "([\\[\\]()<>*_`#|~!&\\\\ a-c1.:é>\n\t-]|!\\[\\[|\\]\\(|```\n|- |<!--){1,14}") {
+        fn any_long_text_is_read_to_its_end(unit in "([\\[\\]()<>*_`#|~!&\\\\ \
+            a-c1.:é>\n\t-]|!\\[\\[|\\]\\(|```\n|- |<!--){1,14}") {
             prop_assume!(unit.contains(|c: char| c.is_ascii_punctuation() || c == '\n'));
             let text = many(&unit);
             let mut end = 0;
             each_part(&text, MARKDOWN, &mut |start, part| {
-                let length = match part { Part::Parsed(part) => part.len(), Part::Raw(_, content) => content.len() };
+                let length = match part { Part::Parsed(part) => part.len(),
+                    Part::Raw(_, content) => content.len() };
                 assert!(start >= end && window(&text[start..start + length]) <= text.len());
                 end = start + length;
                 ControlFlow::Continue(())

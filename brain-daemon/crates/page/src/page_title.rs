@@ -68,7 +68,11 @@ fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
                 _ => byte.is_ascii_hexdigit(),
             })
     });
-    is_made || frontmatter.lines().any(|line| line.starts_with("captured_via:"))
+    let is_key = |line: &str| {
+        let rest = line.strip_prefix("captured_via").map(str::trim_start);
+        rest.is_some_and(|rest| rest.starts_with([':', '=']))
+    };
+    is_made || frontmatter.lines().any(is_key)
 }
 
 /// Returns the first-level heading at the top of `body`. Comments, HTML, images, badges and rules

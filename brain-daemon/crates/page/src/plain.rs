@@ -158,13 +158,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_becomes_one_line(text in "([a-z\\[\\]()<>*_`#|~!\\\\ é字\u{200B}\n-]{0,60}|\\PC{0,40})") {
+        fn any_text_becomes_one_line(text in "([a-z\\[\\]()<>*_`#|~!\\\\ \
+            é字\u{200B}\n-]{0,60}|\\PC{0,40})") {
             let plain = plain(&text);
             prop_assert!(!plain.contains('\n') && !plain.contains("  ") && plain.trim() == plain);
         }
 
         #[test]
-        fn plain_words_are_left_alone(words in proptest::collection::vec("[a-zA-Zäöü字]{1,8}", 0..30)) {
+        fn plain_words_are_left_alone(words in proptest::collection::vec("[a-zA-Zäöü字]{1,8}",
+            0..30)) {
             prop_assert_eq!(plain(&words.join("\n")), words.join(" "));
         }
     }

@@ -114,7 +114,8 @@ mod tests {
         fn prose_is_in_order(body in "([a%#_*`<>\\[\\]()|é\\\\ -]|%%|\n){0,60}|\\PC{0,40}") {
             let mut end = 0;
             prose(&body, |run| {
-                assert!(run.start >= end && run.end > run.start && body.is_char_boundary(run.start));
+                assert!(run.start >= end && run.end > run.start
+                    && body.is_char_boundary(run.start));
                 end = run.end;
             });
             for range in comments(&body) {

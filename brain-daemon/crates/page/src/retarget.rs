@@ -22,11 +22,11 @@ pub struct NewTarget {
 
 /// A page with rewritten links.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Retargeted {
+pub struct RewrittenDocument {
     /// The page.
     pub document: Document,
     /// The number of rewritten links.
-    pub mended: usize,
+    pub rewritten: usize,
     /// The targets, as written, of links that could not be rewritten.
     pub left: Vec<String>,
 }
@@ -39,20 +39,20 @@ pub fn retarget_links(
     document: &Document,
     (from, at): (&Slug, &Slug),
     new_target: impl FnMut(&Link) -> Option<NewTarget>,
-) -> Retargeted {
+) -> RewrittenDocument {
     let mut rewrite = Rewrite {
         reader: LinkReader::of(from),
         from: folder(from),
         at: folder(at),
         new_target,
-        mended: 0,
+        rewritten: 0,
         left: Vec::new(),
     };
     let frontmatter = rewrite.frontmatter(&document.frontmatter);
     let body = rewrite.body(&document.body);
-    Retargeted {
+    RewrittenDocument {
         document: Document { frontmatter, body },
-        mended: rewrite.mended,
+        rewritten: rewrite.rewritten,
         left: rewrite.left,
     }
 }
@@ -73,7 +73,7 @@ struct Rewrite<'a, F> {
     from: &'a str,
     at: &'a str,
     new_target: F,
-    mended: usize,
+    rewritten: usize,
     left: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
         }
         edits.sort_by_key(|(range, _)| range.start);
         edits.dedup_by_key(|(range, _)| range.start);
-        self.mended += edits.len();
+        self.rewritten += edits.len();
         let mut out = body.to_owned();
         for (range, new) in edits.into_iter().rev() {
             out.replace_range(range, &new);
@@ -151,7 +151,7 @@ impl<F: FnMut(&Link) -> Option<NewTarget>> Rewrite<'_, F> {
                 } else {
                     *changed = value.replacen(&old, &new, 1);
                 }
-                self.mended += 1;
+                self.rewritten += 1;
             }
             if changed != values {
                 match frontmatter.is_plain(key) {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// Moves `people/ada` to `persons/lovelace` and returns the text of a page that links to it.
-    fn mended(own: &str, text: &str) -> String {
+    fn rewritten(own: &str, text: &str) -> String {
         let (old, new) = (slug("people/ada"), slug("persons/lovelace"));
         let document = Document::parse(text).unwrap();
         let own = slug(own);
@@ -328,10 +328,10 @@ mod tests {
             ("`[[people/ada]]` [[people/adam]]", "`[[people/ada]]` [[people/adam]]"),
             ("%%[[people/ada]]%%", "%%[[people/ada]]%%"),
         ] {
-            assert_eq!(mended("notes/x", text), expected);
+            assert_eq!(rewritten("notes/x", text), expected);
         }
-        assert_eq!(mended("people/x", "[a](ada.md)"), "[a](../persons/lovelace.md)");
-        assert_eq!(mended("x", "[a](./people/ada)"), "[a](./persons/lovelace)");
+        assert_eq!(rewritten("people/x", "[a](ada.md)"), "[a](../persons/lovelace.md)");
+        assert_eq!(rewritten("x", "[a](./people/ada)"), "[a](./persons/lovelace)");
     }
 
     #[test]
@@ -339,9 +339,9 @@ mod tests {
         let text =
             "---\ntitle: x\nrelated:\n  - \"[[people/ada]]\"\n  - '[[people/bob|Bob]]'\n---\n";
         let expected = text.replace("people/ada", "persons/lovelace");
-        assert_eq!(mended("x", text), expected);
+        assert_eq!(rewritten("x", text), expected);
         assert_eq!(
-            mended("x", "---\nauthor: people/ada\n---\n"),
+            rewritten("x", "---\nauthor: people/ada\n---\n"),
             "---\nauthor: persons/lovelace\n---\n"
         );
     }
@@ -351,6 +351,6 @@ mod tests {
         let document = Document::parse("![](./img/a.png) [b](../b.pdf) ![](c.png)").unwrap();
         let done = retarget_links(&document, (&slug("a/x"), &slug("b/c/x")), |_| None);
         assert_eq!(done.document.body, "![](../../a/img/a.png) [b](../../b.pdf) ![](c.png)");
-        assert_eq!(done.mended, 2);
+        assert_eq!(done.rewritten, 2);
     }
 }

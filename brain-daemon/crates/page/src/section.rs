@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn headings_follow_commonmark() {
-        let body = "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# #\n# C #\r\n";
+        let body = "# One\ntext\n##  Two ##\n   ### Three#\n#no\n####### seven\n    # code\n#\n# \
+            #\n# C #\r\n";
         let found = [(1, "One".into()), (2, "Two".into()), (3, "Three#".into()), (1, "C".into())];
         assert_eq!(names(body), found);
         assert_eq!(&body[headings(body)[1].range.clone()], "##  Two ##\n");

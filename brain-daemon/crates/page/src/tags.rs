@@ -95,7 +95,9 @@ mod tests {
     fn tags_begin_after_space_or_emphasis() {
         assert_eq!(
             body_tags(
-                "# Head #in-head\n\n- #item\n- [ ] #task\n\n> [!note] Title #call\n> #quoted\n>#tight\n\n**#bold** _#em_ ==#mark== ~~#gone~~ <b>#html</b>\n\n| a | #cell |\n"
+                "# Head #in-head\n\n- #item\n- [ ] #task\n\n> [!note] Title #call\n> \
+                    #quoted\n>#tight\n\n**#bold** _#em_ ==#mark== ~~#gone~~ <b>#html</b>\n\n| a | \
+                    #cell |\n"
             ),
             [
                 "in-head", "item", "task", "call", "quoted", "tight", "bold", "em", "mark", "gone",
@@ -160,7 +162,8 @@ mod tests {
         }
 
         #[test]
-        fn a_plain_tag_is_found(tag in "[a-zé日][a-z0-9日-]{0,10}(_[a-z0-9日]{1,10})?(/[a-z]{1,5})?", lead in "[a-z ]{0,10}") {
+        fn a_plain_tag_is_found(tag in "[a-zé日][a-z0-9日-]{0,10}(_[a-z0-9日]{1,10})?(/[a-z]{1,5})?",
+            lead in "[a-z ]{0,10}") {
             let body = format!("{lead} #{tag} end");
             prop_assert_eq!(body_tags(body.trim_start()), vec![tag.as_str()]);
         }

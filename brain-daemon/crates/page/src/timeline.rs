@@ -118,7 +118,8 @@ mod tests {
     #[test]
     fn both_forms_and_all_bullets() {
         let got = short(
-            "- 2024-01-02 | Met [Ann](people/ann) [Source: mail]\r\n* **2024-01-03** | B\n+ 2024-01-04|C\n  - 2024-01-05 | D\n",
+            "- 2024-01-02 | Met [Ann](people/ann) [Source: mail]\r\n* **2024-01-03** | B\n+ \
+                2024-01-04|C\n  - 2024-01-05 | D\n",
         );
         let want = [
             ("2024-01-02", "Met [Ann](people/ann)", Some("mail")),
@@ -142,8 +143,11 @@ mod tests {
         assert_eq!(timeline("- 2024-02-29 | a").len(), 1);
         assert!(timeline("```\n- 2024-01-01 | a\n```\n").is_empty());
         assert!(
-            timeline("- 2024-01-01 a\n-2024-01-01 | a\n2024-01-01 | a\n- 2024-01-01 |  \n- **2024-01-01 | a")
-                .is_empty()
+            timeline(
+                "- 2024-01-01 a\n-2024-01-01 | a\n2024-01-01 | a\n- 2024-01-01 |  \n- \
+                **2024-01-01 | a"
+            )
+            .is_empty()
         );
         assert!(timeline("- 2024-01-0é | a\n- 2024-1-01é| a").is_empty());
     }
@@ -169,7 +173,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_parsed_without_panic(body in "([-*+] (\\*\\*)?20[0-9]{2}-[01][0-9]-[0-3][0-9](\\*\\*)? ?\\| ?\\PC{0,20}(\\[Source:[\\[\\]é ]{0,4})?\n?){0,6}") {
+        fn any_text_is_parsed_without_panic(
+            body in "([-*+] (\\*\\*)?20[0-9]{2}-[01][0-9]-[0-3][0-9](\\*\\*)? ?\\| \
+                ?\\PC{0,20}(\\[Source:[\\[\\]é ]{0,4})?\n?){0,6}") {
             for entry in timeline(&body) {
                 prop_assert!(!entry.text.trim().is_empty());
                 prop_assert!(entry.date.parse::<Date>().is_ok());

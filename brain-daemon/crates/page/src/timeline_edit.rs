@@ -52,7 +52,7 @@ pub fn add_timeline_entry(
     let end = line_end(body);
     let new = match section(body, TIMELINE) {
         None => insert(body, body.len(), &format!("## {TIMELINE}\n\n{line}")),
-        Some(part) => match place(&body[part.clone()], &entry.date) {
+        Some(part) => match insertion_point(&body[part.clone()], &entry.date) {
             Some(at) => {
                 let (before, after) = body.split_at(part.start + at);
                 let gap = if before.ends_with('\n') { "" } else { end };
@@ -93,7 +93,7 @@ fn line_of(entry: &TimelineEntry) -> Result<String, TimelineError> {
 
 /// Returns the position of a line of this day in a section; `None` when the section has no dated
 /// lines.
-fn place(part: &str, date: &str) -> Option<usize> {
+fn insertion_point(part: &str, date: &str) -> Option<usize> {
     let entries = blocks(part);
     let (first, last) = (entries.first()?, entries.last()?);
     let oldest_first = first.date < last.date;
@@ -175,16 +175,20 @@ mod tests {
             "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n\n# Next\n";
         assert_eq!(
             add(newest_first, "2024-02-15"),
-            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-15 | new\n- 2024-02-01 | b\n\n# Next\n"
+            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-15 | new\n- 2024-02-01 | b\n\n# \
+                Next\n"
         );
         assert_eq!(
             add(newest_first, "2024-01-01"),
-            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n- 2024-01-01 | new\n\n# Next\n"
+            "## timeline\n- **2024-03-01** | c\n  more\n- 2024-02-01 | b\n- 2024-01-01 | new\n\n# \
+                Next\n"
         );
-        let oldest_first = "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-02-01 | b";
+        let oldest_first = "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | \
+            no\n```\n- 2024-02-01 | b";
         assert_eq!(
             add(oldest_first, "2024-01-15"),
-            "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-01-15 | new\n- 2024-02-01 | b"
+            "## Timeline\n\n- 2024-01-01 | a\n```\ncode\n\n- 2024-01-09 | no\n```\n- 2024-01-15 | \
+                new\n- 2024-02-01 | b"
         );
         assert_eq!(
             add(oldest_first, "2024-02-01"),
@@ -244,14 +248,16 @@ mod tests {
     proptest! {
         #[test]
         fn an_inserted_line_leaves_all_others_unchanged(
-            body in "(- 202[0-9]-0[1-3]-1[0-9] \\| [a-c]\n|## Timeline\n|# B\n|  more\n|text\n|\n|```\n|a\r\n){0,14}",
+            body in "(- 202[0-9]-0[1-3]-1[0-9] \\| [a-c]\n|## Timeline\n|# B\n|  \
+                more\n|text\n|\n|```\n|a\r\n){0,14}",
             day in 10_u32..20,
             text in "[a-c]",
         ) {
             let entry = entry(&format!("2024-02-{day}"), &text);
             let Ok(Some(new)) = add_timeline_entry(&body, &entry) else { return Ok(()) };
             prop_assert_eq!(add_timeline_entry(&new, &entry), Ok(None));
-            let without: Vec<TimelineEntry> = timeline(&new).into_iter().filter(|it| *it != entry).collect();
+            let without: Vec<TimelineEntry> = timeline(&new).into_iter().filter(|it| *it != entry)
+                .collect();
             prop_assert_eq!(without, timeline(&body));
             let mut rest = new.lines();
             let all_kept = body.lines().all(|line| rest.any(|it| it == line));
@@ -259,8 +265,10 @@ mod tests {
         }
 
         #[test]
-        fn any_entry_is_inserted_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}", text in "\\PC{0,20}") {
-            let _ = add_timeline_entry(&body, &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
+        fn any_entry_is_inserted_or_refused(body in "\\PC{0,20}", date in "\\PC{0,12}",
+            text in "\\PC{0,20}") {
+            let _ = add_timeline_entry(&body,
+                &TimelineEntry { source: Some(text.clone()), ..entry(&date, &text) });
             let _ = add_timeline_entry(&body, &entry("2024-01-01", &text));
         }
     }

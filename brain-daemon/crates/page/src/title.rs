@@ -256,7 +256,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_title_is_one_short_line(body in "(?s:.{0,60})|([#>*_`\\[\\]()\\-=~|! a1é<&\\\\\n]){0,60}") {
+        fn a_title_is_one_short_line(body in "(?s:.{0,60})|([#>*_`\\[\\]()\\-=~|! \
+            a1é<&\\\\\n]){0,60}") {
             let title = derive_title(&body);
             prop_assert!(!title.is_empty() && title.trim() == title);
             prop_assert!(title.chars().count() <= MAX_TITLE);

@@ -298,7 +298,8 @@ mod tests {
     proptest! {
         #[test]
         fn every_word_is_in_a_window(
-            parts in proptest::collection::vec(("([a-zA-Z字คé \n#.。`*\\[\\]()\u{301}👍\r-]{0,20}|\\PC{0,10}|[a-z ]{0,30})", 1usize..60), 0..12),
+            parts in proptest::collection::vec(("([a-zA-Z字คé \
+                \n#.。`*\\[\\]()\u{301}👍\r-]{0,20}|\\PC{0,10}|[a-z ]{0,30})", 1usize..60), 0..12),
             title in "\\PC{0,30}",
         ) {
             let body: String = parts.iter().map(|(part, times)| part.repeat(*times)).collect();
@@ -306,7 +307,8 @@ mod tests {
             let mut at = (0, 0);
             for window in &found {
                 prop_assert!(window.start < window.end && window.end <= body.len());
-                prop_assert!(body.is_char_boundary(window.start) && body.is_char_boundary(window.end));
+                prop_assert!(body.is_char_boundary(window.start)
+                    && body.is_char_boundary(window.end));
                 prop_assert!(window.start > at.0 || at == (0, 0));
                 prop_assert!(window.end > at.1, "each says something new");
                 prop_assert!(!window.text.contains('\n'));
@@ -317,8 +319,10 @@ mod tests {
                     let says = plain(&body[unit.start..unit.end]);
                     let covered = found.iter().any(|w| w.start <= unit.start && unit.end <= w.end);
                     // Windows with markup alone are omitted. Every other word is in a window.
-                    let lonely = !says.contains(char::is_alphanumeric) || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
-                    prop_assert!(covered || lonely || body.contains(['(', '<']), "{says:?} of {body:?}");
+                    let lonely = !says.contains(char::is_alphanumeric)
+                        || body[unit.start..unit.end].contains(['[', '(', '<', '`']);
+                    prop_assert!(covered || lonely || body.contains(['(', '<']),
+                        "{says:?} of {body:?}");
                 }
             }
         }
@@ -327,14 +331,17 @@ mod tests {
         fn plain_words_are_all_covered(count in 0usize..600, width in 1usize..40) {
             let body = vec!["x".repeat(width); count].join(" ");
             let found = windows("", &body);
-            for (at, word) in body.split(' ').scan(0, |at, word| { let here = *at; *at += word.len() + 1; Some((here, word)) }) {
+            for (at, word) in body.split(' ')
+                .scan(0, |at, word| { let here = *at; *at += word.len() + 1; Some((here, word)) }) {
                 for byte in [at, at + word.len().saturating_sub(1)] {
-                    prop_assert!(word.is_empty() || found.iter().any(|w| w.start <= byte && byte < w.end));
+                    prop_assert!(word.is_empty() || found.iter()
+                        .any(|w| w.start <= byte && byte < w.end));
                 }
             }
             let chunked = chunks(&body).len();
             let cost = width.div_ceil(LONG) * WORD;
-            prop_assert!(found.len() <= chunked + count * cost / (FULL - SHARED - 2 * WORD) + 1, "{}", found.len());
+            prop_assert!(found.len() <= chunked + count * cost / (FULL - SHARED - 2 * WORD) + 1,
+                "{}", found.len());
         }
     }
 }

@@ -139,6 +139,13 @@ fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
     }
 }
 
+impl Entry {
+    /// Returns a key whose lines are not known.
+    pub(super) fn without_lines(key: &str, value: Value, is_whole: bool) -> Self {
+        Self { key: key.to_owned(), value, whole: is_whole, key_at: 0..0, end: 0, block: 0..0 }
+    }
+}
+
 impl Mapping {
     /// Returns the mapping with every key on a line of its own, for one that is not in lines. Loses
     /// comments outside of values.
@@ -460,7 +467,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_scalar_parses_to_its_text(text in "\\PC{0,12}|[-?:,\\[\\]{}#&*!|>'\"%@` a0\\\\.~=<]{0,8}|(?s:.{0,8})") {
+        fn a_scalar_parses_to_its_text(text in "\\PC{0,12}|[-?:,\\[\\]{}#&*!|>'\"%@` \
+            a0\\\\.~=<]{0,8}|(?s:.{0,8})") {
             for raw in [format!("k: {}\n", scalar(&text)), format!("k:\n  - {}\n", scalar(&text))] {
                 let mapping = read(&raw).unwrap();
                 match &mapping.entries[0].value {
@@ -474,7 +482,8 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_without_a_panic(raw in "([a-c?:\\-\\[\\]{}#&*!|>'\" \n0é]|: |\n- ){0,40}") {
+        fn any_text_is_read_without_a_panic(raw in "([a-c?:\\-\\[\\]{}#&*!|>'\" \n0é]|: |\n- \
+            ){0,40}") {
             if let Ok(mapping) = read(&raw) {
                 for e in &mapping.entries {
                     prop_assert!(raw.get(e.block.clone()).is_some());

@@ -169,16 +169,16 @@ fn an_unwritable_directory_uses_memory() {
 #[test]
 fn a_failing_disk_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("index");
-    let index = Index::open(&place, "store", 5, no_commit_options()).unwrap().0;
+    let file_path = dir.path().join("index");
+    let index = Index::open(&file_path, "store", 5, no_commit_options()).unwrap().0;
     index.push(vec![note(1, "one")]);
-    fs::rename(&place, dir.path().join("away")).unwrap();
+    fs::rename(&file_path, dir.path().join("away")).unwrap();
     assert!(matches!(index.flush(), Err(IndexError::Unwritable(_))));
     assert!(index.problem().is_some());
     index.push(vec![note(2, "two")]);
     index.wait_below(1);
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
-    fs::rename(dir.path().join("away"), &place).unwrap();
+    fs::rename(dir.path().join("away"), &file_path).unwrap();
     index.flush().unwrap();
     assert_eq!((index.problem(), index.committed_seq()), (None, 2));
     assert_eq!((ids(&index, "one"), ids(&index, "two")), (vec![1], vec![2]));
@@ -187,23 +187,23 @@ fn a_failing_disk_loses_nothing() {
 #[test]
 fn a_failing_disk_does_not_fill_the_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("index");
+    let file_path = dir.path().join("index");
     let options = Options { overlay_bytes: 200_000, ..no_commit_options() };
-    let index = Index::open(&place, "store", 0, options).unwrap().0;
+    let index = Index::open(&file_path, "store", 0, options).unwrap().0;
     index.push(vec![note(1, "first")]);
-    fs::rename(&place, dir.path().join("away")).unwrap();
+    fs::rename(&file_path, dir.path().join("away")).unwrap();
     assert!(index.flush().is_err());
     index.push((2..=900).map(|id| note(id, "later")).collect());
     await_that("the first change is dropped", || ids(&index, "first").is_empty());
     assert_eq!(ids(&index, "900"), [900]);
-    fs::rename(dir.path().join("away"), &place).unwrap();
+    fs::rename(dir.path().join("away"), &file_path).unwrap();
     index.flush().unwrap();
     assert_eq!(ids(&index, "900"), [900]);
     // The index does not claim the dropped changes, and reports the problem.
     assert!(index.problem().is_some() && index.committed_seq() == 0 && index.behind() == 900);
     drop(index);
     assert_eq!(
-        Index::open(&place, "store", 900, no_commit_options()).unwrap().1,
+        Index::open(&file_path, "store", 900, no_commit_options()).unwrap().1,
         OpenReport { seq: 0, rebuilt: None }
     );
 }

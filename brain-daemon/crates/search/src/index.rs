@@ -17,7 +17,7 @@ use super::{
     disk::{self, catch_panic, mark_damaged},
     disk_search::DiskSearch,
     document::{Analyzer, Entry},
-    index_state::{Op, Shared, State, View, languages},
+    index_state::{Op, SharedState, State, View, languages},
     indexer::Indexer,
     language::Lang,
     overlay,
@@ -36,7 +36,7 @@ const MIN_CANDIDATES: usize = 100;
 /// All calls are cheap and can be made from any thread. Dropping it ends its thread without a
 /// commit; uncommitted changes must be pushed again after the next [`Index::open`].
 pub struct Index {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,7 +61,7 @@ impl Index {
         let searcher = disk.reader.searcher();
         let languages = languages(&searcher, disk.fields);
         let view = View { searcher, overlay: HashMap::default(), languages };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::new(State {
                 pending: Vec::new(),
                 feed: VecDeque::new(),

@@ -16,7 +16,7 @@ use brain_base::threads::lower_priority;
 use super::{
     disk::{Disk, catch_panic},
     document::Analyzer,
-    index_state::{Op, Shared, languages},
+    index_state::{Op, SharedState, languages},
     index_writer::{commit, open_writer, tantivy_document},
     merge_policy::ChangeRate,
     schema::Fields,
@@ -36,7 +36,7 @@ const FIRST_RELOAD: Duration = Duration::from_secs(1);
 const MAX_RELOAD_PAUSE: Duration = Duration::from_secs(1024);
 /// The state of the indexer thread.
 pub(super) struct Indexer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     tantivy: Tantivy,
     reader: IndexReader,
     fields: Fields,
@@ -77,7 +77,7 @@ enum NextStep {
 }
 
 impl Indexer {
-    pub(super) fn new(shared: Arc<Shared>, disk: Disk, store: String) -> Self {
+    pub(super) fn new(shared: Arc<SharedState>, disk: Disk, store: String) -> Self {
         let searcher = disk.reader.searcher();
         let segments = searcher.segment_readers();
         let ids =

@@ -58,12 +58,12 @@ pub(super) fn count_visible(
 pub(super) struct OverlayMatch {
     entry: Option<Arc<Entry>>,
     /// Group, field and position; ordered by group.
-    cells: Vec<(usize, TermPlace)>,
+    cells: Vec<(usize, TermOccurrence)>,
     answers: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum TermPlace {
+enum TermOccurrence {
     Body(u32),
     /// In the body, without position: a prefix.
     BodyPrefix,
@@ -74,7 +74,7 @@ enum TermPlace {
     Slug,
 }
 
-impl TermPlace {
+impl TermOccurrence {
     /// Returns the field's index in [`Stats::frequency`].
     fn field(self) -> usize {
         match self {
@@ -105,12 +105,12 @@ pub(super) fn collect<'m>(
             title_len: coarse(document.title.count),
             names,
         });
-        for &(group, place) in &found.cells {
+        for &(group, occurrence) in &found.cells {
             let next = hits.positions.len() as u32;
             let cell = hits.cell(index, group);
-            match place {
-                TermPlace::Body(position) | TermPlace::Title(position) => {
-                    let found = if let TermPlace::Body(_) = place {
+            match occurrence {
+                TermOccurrence::Body(position) | TermOccurrence::Title(position) => {
+                    let found = if let TermOccurrence::Body(_) = occurrence {
                         &mut cell.body
                     } else {
                         &mut cell.title
@@ -122,10 +122,10 @@ pub(super) fn collect<'m>(
                     found.places += 1;
                     hits.positions.push(position);
                 }
-                TermPlace::BodyPrefix => cell.body.count = cell.body.count.max(1),
-                TermPlace::TitlePrefix => cell.title.count = cell.title.count.max(1),
-                TermPlace::Tag => cell.tag = true,
-                TermPlace::Slug => cell.slug = true,
+                TermOccurrence::BodyPrefix => cell.body.count = cell.body.count.max(1),
+                TermOccurrence::TitlePrefix => cell.title.count = cell.title.count.max(1),
+                TermOccurrence::Tag => cell.tag = true,
+                TermOccurrence::Slug => cell.slug = true,
             }
         }
     }
@@ -178,8 +178,8 @@ impl<'a> Finder<'a> {
     ) {
         let found = self.find(document, entry);
         let mut counted = None;
-        for &(group, place) in &found.cells {
-            let field = place.field();
+        for &(group, occurrence) in &found.cells {
+            let field = occurrence.field();
             if counted != Some((group, field)) {
                 counted = Some((group, field));
                 stats.frequency[group][field] += 1;
@@ -195,21 +195,21 @@ impl<'a> Finder<'a> {
         let groups = &self.plan.groups;
         self.each(&document.body.hashes, |group, position| {
             if groups[group].scope == Scope::Anywhere {
-                cells.push((group, TermPlace::Body(position)));
+                cells.push((group, TermOccurrence::Body(position)));
             }
         });
         self.each(&document.title.hashes, |group, position| {
-            cells.push((group, TermPlace::Title(position)));
+            cells.push((group, TermOccurrence::Title(position)));
         });
         for (index, group) in groups.iter().enumerate() {
             if group.scope == Scope::Title {
                 continue;
             }
             if document.has_key(group.tag.hash) {
-                cells.push((index, TermPlace::Tag));
+                cells.push((index, TermOccurrence::Tag));
             }
             if document.has_key(group.slug.hash) {
-                cells.push((index, TermPlace::Slug));
+                cells.push((index, TermOccurrence::Slug));
             }
         }
         if self.prefixes {
@@ -227,17 +227,17 @@ impl<'a> Finder<'a> {
         OverlayMatch { entry: answers.then(|| Arc::clone(entry)), cells, answers }
     }
 
-    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, TermPlace)>) {
+    fn find_prefixes(&self, document: &Document, cells: &mut Vec<(usize, TermOccurrence)>) {
         for (index, group) in self.plan.groups.iter().enumerate() {
             let Some(prefix) = &group.prefix else { continue };
             if group.scope == Scope::Anywhere
                 && (has_prefix(&document.body.encoded, prefix)
                     || has_prefix(&document.words, prefix))
             {
-                cells.push((index, TermPlace::BodyPrefix));
+                cells.push((index, TermOccurrence::BodyPrefix));
             }
             if has_prefix(&document.title.encoded, prefix) {
-                cells.push((index, TermPlace::TitlePrefix));
+                cells.push((index, TermOccurrence::TitlePrefix));
             }
         }
     }
@@ -279,8 +279,8 @@ fn has_phrase(terms: &Terms, phrase: &Phrase) -> bool {
     let is = |hash: u64, forms: &[HashedTerm]| forms.iter().any(|form| form.hash == hash);
     terms.hashes.iter().enumerate().any(|(at, &hash)| {
         is(hash, first)
-            && rest.iter().all(|(place, forms)| {
-                terms.hashes.get(at + *place as usize).is_some_and(|&h| is(h, forms))
+            && rest.iter().all(|(offset, forms)| {
+                terms.hashes.get(at + *offset as usize).is_some_and(|&h| is(h, forms))
             })
     })
 }

@@ -154,7 +154,7 @@ struct Builder<'a> {
 /// A word of the question: its folded form and position.
 struct Word {
     text: String,
-    place: u32,
+    position: u32,
     kind: Kind,
 }
 
@@ -224,13 +224,13 @@ impl Builder<'_> {
             }
             let group = self.group(word, scope);
             let Some(index) = self.add(group) else { return };
-            if let Some((first, place)) = previous {
-                let pair = Pair { first, second: index, distance: word.place - place };
+            if let Some((first, position)) = previous {
+                let pair = Pair { first, second: index, distance: word.position - position };
                 if first != index && scope == Scope::Anywhere && !self.plan.pairs.contains(&pair) {
                     self.plan.pairs.push(pair);
                 }
             }
-            previous = Some((index, word.place));
+            previous = Some((index, word.position));
         }
     }
 
@@ -289,7 +289,7 @@ impl Builder<'_> {
 
     /// Returns the words of a phrase in all their forms.
     fn phrase(&mut self, text: &str) -> Vec<(u32, Vec<HashedTerm>)> {
-        words(text).iter().take(MAX_PHRASE).map(|word| (word.place, self.forms(word))).collect()
+        words(text).iter().take(MAX_PHRASE).map(|word| (word.position, self.forms(word))).collect()
     }
 
     /// Adds the conditions of the question's text.
@@ -365,13 +365,13 @@ fn token_kind(text: &str) -> Option<Kind> {
 /// out, because its pair has it.
 fn words(text: &str) -> Vec<Word> {
     let mut out = Vec::new();
-    let mut place = 0;
+    let mut position = 0;
     token::scan(text, &mut |t| {
         // The position counts, because pages have this token.
         if t.kind != Kind::Tail {
-            out.push(Word { text: t.text.to_owned(), place, kind: t.kind });
+            out.push(Word { text: t.text.to_owned(), position, kind: t.kind });
         }
-        place += 1;
+        position += 1;
     });
     out
 }

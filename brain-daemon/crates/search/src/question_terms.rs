@@ -55,7 +55,7 @@ pub struct QuestionWord {
     /// Folded word: lower case, without accents.
     pub text: String,
     /// Byte range in [`QuestionTerms::text`].
-    pub place: Range<usize>,
+    pub range: Range<usize>,
     /// Whether it is a stop word.
     pub stop: bool,
     stems: Vec<(Lang, String)>,
@@ -75,7 +75,7 @@ impl QuestionWord {
     #[must_use]
     pub fn new(text: &str) -> Self {
         let stems = vec![(Lang::ENGLISH, stem(text, Lang::ENGLISH).into_owned())];
-        Self { text: text.to_owned(), place: 0..0, stop: false, stems }
+        Self { text: text.to_owned(), range: 0..0, stop: false, stems }
     }
 
     /// Returns how similar the folded `word` is: 1 for an equal stem, 0.8 for a common family
@@ -218,7 +218,7 @@ impl Index {
                     .collect();
                 words.push(QuestionWord {
                     text: t.text.to_owned(),
-                    place: t.start..t.end,
+                    range: t.start..t.end,
                     stop: false,
                     stems,
                 });
@@ -252,7 +252,7 @@ impl Index {
                 if words[from..to].iter().all(|word| word.stop || word.text.chars().count() < 2) {
                     continue;
                 }
-                let Some(run) = text.get(words[from].place.start..words[to - 1].place.end) else {
+                let Some(run) = text.get(words[from].range.start..words[to - 1].range.end) else {
                     continue;
                 };
                 let name = name_key(run);
@@ -342,18 +342,18 @@ fn choose(
     runs: &[Range<usize>],
     mut pages: HashMap<usize, Vec<u64>>,
 ) -> Vec<Subject> {
-    let place = |run: &Range<usize>| match words.get(run.clone()) {
-        Some([first, .., last]) => first.place.start..last.place.end,
-        Some([only]) => only.place.clone(),
+    let range = |run: &Range<usize>| match words.get(run.clone()) {
+        Some([first, .., last]) => first.range.start..last.range.end,
+        Some([only]) => only.range.clone(),
         _ => 0..0,
     };
     let proper = |run: &Range<usize>| {
-        text.get(place(run)).and_then(|run| run.chars().next()).is_some_and(|c| !c.is_lowercase())
+        text.get(range(run)).and_then(|run| run.chars().next()).is_some_and(|c| !c.is_lowercase())
     };
     let mut named: Vec<usize> = pages.keys().copied().collect();
     named.sort_unstable_by_key(|&n| {
         let run = &runs[n];
-        (std::cmp::Reverse((run.len(), place(run).len())), run.start)
+        (std::cmp::Reverse((run.len(), range(run).len())), run.start)
     });
     if named.iter().any(|&n| proper(&runs[n])) {
         named.retain(|&n| proper(&runs[n]));
@@ -398,7 +398,7 @@ mod tests {
         let words: Vec<QuestionWord> = {
             let mut all = Vec::new();
             token::scan(text, &mut |t| {
-                all.push(QuestionWord { place: t.start..t.end, ..QuestionWord::new(t.text) });
+                all.push(QuestionWord { range: t.start..t.end, ..QuestionWord::new(t.text) });
             });
             all
         };

@@ -394,8 +394,8 @@ impl<'a> Scorer<'a> {
 fn together(first: &[u32], second: &[u32], distance: u32) -> u32 {
     let mut count = 0;
     let mut rest = second.iter().copied().peekable();
-    for &place in first {
-        let wanted = place.saturating_add(distance);
+    for &position in first {
+        let wanted = position.saturating_add(distance);
         while rest.peek().is_some_and(|&p| p < wanted) {
             rest.next();
         }

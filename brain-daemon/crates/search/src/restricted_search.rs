@@ -74,12 +74,12 @@ pub(super) fn search(
         let times = || (candidate.updated_at, candidate.id);
         best.offer(tier(candidate.names), score, (NEWEST, index as u32), times);
     }
-    let mut chosen = best.places();
+    let mut chosen = best.addresses();
     chosen.sort_unstable();
     let mut hits = MatchTable::new(plan.groups.len());
-    for places in chosen.chunk_by(|a, b| a.0 == b.0) {
-        let docs = places.iter().map(|(_, doc)| *doc);
-        match parts.get(places[0].0 as usize) {
+    for addresses in chosen.chunk_by(|a, b| a.0 == b.0) {
+        let docs = addresses.iter().map(|(_, doc)| *doc);
+        match parts.get(addresses[0].0 as usize) {
             Some(part) => part.add_candidates(&docs.collect::<Vec<_>>(), plan, &mut hits)?,
             None => {
                 let docs: Vec<_> = docs.filter_map(|index| matched.get(index as usize)).collect();
@@ -106,7 +106,7 @@ impl TopPages {
         &mut self,
         tier: u8,
         score: f32,
-        place: DocAddress,
+        address: DocAddress,
         times: impl FnOnce() -> (i64, u64),
     ) {
         // Scores are not negative, so their bits have the same order.
@@ -116,14 +116,14 @@ impl TopPages {
             return;
         }
         let (updated_at, id) = times();
-        self.heap.push(Reverse(((tier, score, updated_at, Reverse(id)), place)));
+        self.heap.push(Reverse(((tier, score, updated_at, Reverse(id)), address)));
         if self.heap.len() > self.max_count {
             self.heap.pop();
         }
     }
 
-    fn places(self) -> Vec<DocAddress> {
-        self.heap.into_iter().map(|Reverse((_, place))| place).collect()
+    fn addresses(self) -> Vec<DocAddress> {
+        self.heap.into_iter().map(|Reverse((_, address))| address).collect()
     }
 }
 

@@ -280,7 +280,7 @@ impl<'a> Segment<'a> {
                 fields.push(words);
             }
         }
-        let places = phrase.words.iter().map(|(place, _)| *place).collect();
+        let places = phrase.words.iter().map(|(position, _)| *position).collect();
         Ok(Some(PhrasePostings { fields, places, required, starts: Vec::new(), next: Vec::new() }))
     }
 }
@@ -339,7 +339,7 @@ impl PhrasePostings {
             }) {
                 return false;
             }
-            for (number, (forms, place)) in words.iter_mut().zip(places.iter()).enumerate() {
+            for (number, (forms, position)) in words.iter_mut().zip(places.iter()).enumerate() {
                 next.clear();
                 for form in forms.iter_mut().filter(|form| form.doc() == doc) {
                     form.append_positions_with_offset(0, next);
@@ -350,7 +350,7 @@ impl PhrasePostings {
                 if number == 0 {
                     std::mem::swap(starts, next);
                 } else {
-                    starts.retain(|&start| next.binary_search(&(start + place)).is_ok());
+                    starts.retain(|&start| next.binary_search(&(start + position)).is_ok());
                 }
                 if starts.is_empty() {
                     return false;

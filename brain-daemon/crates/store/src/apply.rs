@@ -10,7 +10,7 @@ use redb::ReadableTable;
 
 use super::error::unless_damaged;
 use super::record::{
-    Author, Content, Derived, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
+    Author, Content, DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
     TimelineRecord, VersionRecord, to_bytes,
 };
 use super::writer::ChangedPage;
@@ -184,7 +184,7 @@ impl Draft<'_> {
         if new.captured {
             self.captured.insert((content_at, id), ())?;
         }
-        let derived = Derived {
+        let derived = DerivedRows {
             links: new.links,
             names: new.names,
             tags: record.tags.clone(),
@@ -416,7 +416,7 @@ impl PageRecord {
     }
 }
 
-impl Derived {
+impl DerivedRows {
     /// Returns source and key of the rows that lead to this page from its links' targets. A link to
     /// a slug has no row of its own if the page has one under the same name, because each row in a
     /// large table costs a commit one leaf.

@@ -100,7 +100,7 @@ pub(super) fn copy_whole(
     // id decides.
     let _ = temporary.file.try_lock();
     let (rows, digest) =
-        Copy { from: &from, store, place: target, progress, check_space }.run(&temporary, marks)?;
+        Copy { from: &from, store, target, progress, check_space }.run(&temporary, marks)?;
     drop(from);
     between(&temporary.path);
     // redb released the lock; reading needs a shared one.
@@ -120,7 +120,7 @@ pub(super) fn copy_whole(
 struct Copy<'a> {
     from: &'a ReadTransaction,
     store: &'a Path,
-    place: &'a Path,
+    target: &'a Path,
     progress: Progress<'a>,
     check_space: &'a dyn Fn() -> Result<(), StoreError>,
 }
@@ -155,7 +155,8 @@ impl Copy<'_> {
         }
         let (mut done, mut digest) = (0, Digest::default());
         macro_rules! copy {
-            ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total, &mut digest)?; )*};
+            ($($table:ident),*) => {$( self.table(&to, t::$table, &mut done, total,
+                &mut digest)?; )*};
         }
         t::every_table!(copy);
         let mut last = to.begin_write().map_err(|e| self.copy_error(e))?;
@@ -197,7 +198,7 @@ impl Copy<'_> {
                 let mut bytes = 0;
                 for n in 0.. {
                     if n % 256 == 0 && !(self.progress)(*done, 2 * total) {
-                        return Err(StoreError::Cancelled(self.place.to_owned()));
+                        return Err(StoreError::Cancelled(self.target.to_owned()));
                     }
                     if n == CHUNK_ROWS || bytes > CHUNK_BYTES {
                         break;
@@ -231,24 +232,26 @@ impl Copy<'_> {
         match error.into() {
             redb::Error::Io(e) => self.io(&e),
             redb::Error::Corrupted(problem) => {
-                StoreError::Damaged(format!("{}: {problem}", self.place.display()))
+                StoreError::Damaged(format!("{}: {problem}", self.target.display()))
             }
-            e => StoreError::other(&self.place.display().to_string(), e),
+            e => StoreError::other(&self.target.display().to_string(), e),
         }
     }
 
     fn io(&self, error: &io::Error) -> StoreError {
-        StoreError::from_io(error, &self.place.display().to_string())
+        StoreError::from_io(error, &self.target.display().to_string())
     }
 }
 
 /// Returns the error with the path that the user knows.
 pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> StoreError {
-    let place = to.display().to_string();
+    let shown_path = to.display().to_string();
     let swap = |text: String| {
-        let text = text.replace(&from.display().to_string(), &place);
+        let text = text.replace(&from.display().to_string(), &shown_path);
         // Errors of the disk do not name the file.
-        text.strip_prefix("store: ").map(|problem| format!("{place}: {problem}")).unwrap_or(text)
+        text.strip_prefix("store: ")
+            .map(|problem| format!("{shown_path}: {problem}"))
+            .unwrap_or(text)
     };
     match error {
         StoreError::Damaged(text) => StoreError::Damaged(swap(text)),
@@ -256,7 +259,7 @@ pub(super) fn with_target_path(error: StoreError, from: &Path, to: &Path) -> Sto
         StoreError::SizeLimit(failure) => StoreError::SizeLimit(failure.map_text(swap)),
         StoreError::ReadOnly(failure) => StoreError::ReadOnly(failure.map_text(swap)),
         StoreError::Io(failure) => StoreError::Io(failure.map_text(swap)),
-        StoreError::UnequalCopy(place) => StoreError::UnequalCopy(swap(place)),
+        StoreError::UnequalCopy(shown_path) => StoreError::UnequalCopy(swap(shown_path)),
         StoreError::Cancelled(path) if path == from => StoreError::Cancelled(to.to_owned()),
         other => other,
     }
@@ -273,9 +276,9 @@ pub(super) struct TemporaryFile {
 impl TemporaryFile {
     /// Creates an empty file beside `target`.
     pub(super) fn new(target: &Path) -> Result<Self, StoreError> {
-        let place = target.display().to_string();
+        let shown_path = target.display().to_string();
         let name = target.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| StoreError::NoFileName(place.clone()))?;
+        let name = name.ok_or_else(|| StoreError::NoFileName(shown_path.clone()))?;
         for n in 0..1000 {
             let path =
                 target.with_file_name(format!(".{name}.{}-{n}{UNFINISHED}", std::process::id()));
@@ -284,12 +287,12 @@ impl TemporaryFile {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) if e.kind() == ErrorKind::NotFound => {
                     let dir = target.parent().unwrap_or(target).display().to_string();
-                    return Err(StoreError::NoDirectory { place, dir });
+                    return Err(StoreError::NoDirectory { path: shown_path, dir });
                 }
-                Err(e) => return Err(StoreError::from_io(&e, &place)),
+                Err(e) => return Err(StoreError::from_io(&e, &shown_path)),
             }
         }
-        Err(StoreError::Io(format!("{place}: too many unfinished copies beside it").into()))
+        Err(StoreError::Io(format!("{shown_path}: too many unfinished copies beside it").into()))
     }
 
     /// Renames the file durably to `target`, which must be free.
@@ -323,9 +326,9 @@ impl TemporaryFile {
     }
 }
 
-/// Flushes the directory of `place`, so that the name is durable.
-fn flush_dir_of(place: &Path) -> io::Result<()> {
-    let dir = place.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+/// Flushes the directory of `path`, so that the name is durable.
+fn flush_dir_of(path: &Path) -> io::Result<()> {
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(dir)?.sync_all()
 }
 

@@ -43,14 +43,14 @@ pub(super) fn store(path: &Path) -> Store {
             timeline: vec![entry],
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
             author: None,
-            lines: LineChange::Kept,
+            lines: LineChange::SameMarks,
             replaces: None,
             captured: true,
             file: FilePlan::Write,
         };
-        let place = source.clone();
+        let source_id = source.clone();
         store
-            .write(move |draft| draft.write_page(&place, &slug, new.clone(), i64::from(n)))
+            .write(move |draft| draft.write_page(&source_id, &slug, new.clone(), i64::from(n)))
             .unwrap();
     }
     store.check_links(&|| true).unwrap();
@@ -82,7 +82,7 @@ fn add_http_rows(draft: &mut Draft<'_>) -> Result<(), StoreError> {
         content_hash: brain_page::content_digest("taken in"),
         content_type: "text/plain".into(),
         bytes: 8,
-        wishes: JobOptions::default(),
+        options: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: "taken in".into() },
         received_at: 95,
         finished_at: None,

@@ -15,7 +15,7 @@ use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use super::backup::{self, copy_whole};
 use super::error::with_damage_report;
 use super::open::{OpenDatabase, open_closed};
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::{Reader, Store, StoreError, StoreOptions, migrate, tables as t};
 use brain_base::home::free_bytes;
 
@@ -104,8 +104,8 @@ pub(super) fn compact_at_start(
 
 /// Replaces the file by a compact copy if that is due; returns whether it did.
 fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<bool, StoreError> {
-    let place = path.display().to_string();
-    let io = |e: &io::Error| StoreError::from_io(e, &place);
+    let file_path = path.display().to_string();
+    let io = |e: &io::Error| StoreError::from_io(e, &file_path);
     let from = Box::new(db.begin_read()?);
     let on_disk = on_disk(path).map_err(|e| io(&e))?;
     // A store without a change may have lost its contents: its file is kept.
@@ -140,7 +140,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
     tracing::info!(on_disk, in_use = usage.in_use, "compacting the store");
     let check_space = || match free_bytes(dir) {
         Ok(free) if free < options.min_free_bytes => {
-            Err(StoreError::DiskFull(place.as_str().into()))
+            Err(StoreError::DiskFull(file_path.as_str().into()))
         }
         _ => Ok(()),
     };
@@ -175,7 +175,7 @@ impl Store {
 
 /// Replaces the file of an open store by a compact copy; runs between two transactions of the
 /// writer's thread. Snapshots keep the former file open until they end.
-pub(super) fn compact_open(shared: &Shared) -> Result<(), StoreError> {
+pub(super) fn compact_open(shared: &SharedState) -> Result<(), StoreError> {
     shared.check_writable()?;
     shared.check_file_identity()?;
     let io = |e: &io::Error| StoreError::from_io(e, &shared.path.display().to_string());
@@ -185,9 +185,9 @@ pub(super) fn compact_open(shared: &Shared) -> Result<(), StoreError> {
     let needed = bytes_in_use(&from)?.saturating_add(shared.min_free_bytes);
     let free = free_bytes(dir).map_err(|e| io(&e))?;
     if free < needed {
-        let place = shared.path.display();
+        let file_path = shared.path.display();
         let text =
-            format!("{place}: a copy needs {needed} bytes of free space, and {free} are free");
+            format!("{file_path}: a copy needs {needed} bytes of free space, and {free} are free");
         return Err(StoreError::DiskFull(text.into()));
     }
     let (copy, report) = copy_whole(from, &file, &file, &[], &|_, _| true, &|| Ok(()), &|_| ())?;

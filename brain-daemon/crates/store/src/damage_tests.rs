@@ -46,8 +46,8 @@ fn a_damaged_block_is_reported_with_the_file() {
         );
     };
     for block in 1..good.len() / BLOCK {
-        // Each block has a separate file: a child process of another test may still hold the lock of
-        // the previous file.
+        // Each block has a separate file: a child process of another test may still hold the lock
+        // of the previous file.
         let copy_store = |name: &str| {
             let bad = dir.path().join(format!("{name}-{block}-bad.redb"));
             fs::write(&bad, &good).unwrap();
@@ -64,8 +64,8 @@ fn a_damaged_block_is_reported_with_the_file() {
             check_message(error, block);
         }
         fs::remove_file(bad).unwrap();
-        // A debug build of redb checks every block when it opens the file. So the damage follows the
-        // opening, and there is no cache that would hide it.
+        // A debug build of redb checks every block when it opens the file. So the damage follows
+        // the opening, and there is no cache that would hide it.
         let bad = copy_store("after");
         let uncached = StoreOptions { cache_bytes: 0, ..options() };
         let store = Store::open(&bad, &uncached, Box::new(|_| {})).unwrap();
@@ -114,7 +114,7 @@ fn random_numbers(mut state: u64) -> impl FnMut() -> usize {
 struct PageData {
     record: PageRecord,
     content: Content,
-    derived: Derived,
+    derived: DerivedRows,
     versions: Vec<VersionRecord>,
 }
 

@@ -10,8 +10,9 @@ use super::damage::{check_text, check_version};
 use super::error::unless_damaged;
 use super::jobs::{PendingKeys, PendingKeysChange};
 use super::link_check::LinkChanges;
+use super::page_counts::CountChanges;
 use super::record::{
-    Content, Derived, Hash, OutboxRow, PageRecord, Stored, VersionRecord, from_bytes,
+    Content, DerivedRows, Hash, OutboxRow, PageRecord, StoredValue, VersionRecord, from_bytes,
 };
 use super::writer::{Change, ChangedPage};
 use super::{StoreError, tables as t};
@@ -77,6 +78,7 @@ pub struct Draft<'t> {
     pub(super) pending_keys: &'t PendingKeys,
     /// Whether a source was added, removed or changed.
     pub(super) sources_changed: bool,
+    page_counts: CountChanges,
     /// Rows to insert at the end.
     pending_rows: PendingRows,
     pub(super) link_changes: LinkChanges,
@@ -89,6 +91,9 @@ pub(super) struct CompletedDraft {
     pub(super) changes: Vec<Change>,
     pub(super) seen: PendingKeysChange,
     pub(super) sources_changed: bool,
+    /// The last sequence number.
+    pub(super) seq: u64,
+    pub(super) page_counts: CountChanges,
 }
 
 /// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
@@ -165,6 +170,7 @@ impl<'t> Draft<'t> {
             seen: PendingKeysChange::default(),
             pending_keys: waiting_jobs,
             sources_changed: false,
+            page_counts: CountChanges::default(),
             pending_rows: PendingRows::default(),
             link_changes: LinkChanges::default(),
             feed: Vec::new(),
@@ -184,6 +190,8 @@ impl<'t> Draft<'t> {
             changes: self.feed,
             seen: self.seen,
             sources_changed: self.sources_changed,
+            seq: self.seq,
+            page_counts: self.page_counts,
         })
     }
 
@@ -193,7 +201,7 @@ impl<'t> Draft<'t> {
         &mut self,
         source: &SourceId,
         page: &PageRecord,
-        derived: &Derived,
+        derived: &DerivedRows,
     ) {
         let (source, pending_rows, id) = (source.as_str(), &mut self.pending_rows, page.id);
         pending_rows.pages.insert(id);
@@ -204,6 +212,7 @@ impl<'t> Draft<'t> {
             *pending_rows.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
         pending_rows.types.push(row(source, &page.page_type, page.seq));
+        *self.page_counts.entry(source.to_owned()).or_default() += 1;
         let links = derived.link_rows(source).into_iter();
         pending_rows.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
@@ -236,6 +245,7 @@ impl<'t> Draft<'t> {
                 .or_default() -= 1;
         }
         self.types.remove((source, page.page_type.as_str(), page.seq))?;
+        *self.page_counts.entry(source.to_owned()).or_default() -= 1;
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
             self.timeline.remove((entry.date.as_str(), id, i))?;
         }
@@ -351,13 +361,13 @@ impl<'t> Draft<'t> {
         read(self.outbox.get(id)?.as_ref().map(redb::AccessGuard::value))
     }
 
-    pub(super) fn derived_of(&self, id: u64) -> Result<Derived, StoreError> {
+    pub(super) fn derived_of(&self, id: u64) -> Result<DerivedRows, StoreError> {
         Ok(read(self.derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())
     }
 }
 
 /// Decodes the value, if there is one.
-pub(super) fn read<T: Stored>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
+pub(super) fn read<T: StoredValue>(bytes: Option<&[u8]>) -> Result<Option<T>, StoreError> {
     bytes.map(from_bytes).transpose()
 }
 

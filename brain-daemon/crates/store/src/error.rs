@@ -40,18 +40,18 @@ pub enum StoreError {
         what: String,
     },
     /// A job in the spool is damaged.
-    #[error("{place}: {source}")]
+    #[error("{path}: {source}")]
     DamagedSpool {
         /// The spool.
-        place: String,
+        path: String,
         /// What is wrong.
         source: Box<StoreError>,
     },
     /// The spool lacks jobs that were acknowledged.
-    #[error("{place} was changed by another program: it lacks jobs {first} to {last}")]
+    #[error("{path} was changed by another program: it lacks jobs {first} to {last}")]
     LostJobs {
         /// The spool.
-        place: String,
+        path: String,
         /// The first lost job.
         first: u64,
         /// The last lost job.
@@ -86,10 +86,10 @@ pub enum StoreError {
     #[error("\"{0}\" does not name a file")]
     NoFileName(String),
     /// The directory of a target does not exist.
-    #[error("{place}: there is no directory {dir}")]
+    #[error("{path}: there is no directory {dir}")]
     NoDirectory {
         /// The target.
-        place: String,
+        path: String,
         /// The directory.
         dir: String,
     },
@@ -154,9 +154,9 @@ impl StoreError {
         Self::Damaged(what.into())
     }
 
-    /// Returns an [`StoreError::Io`] about `place`.
-    pub(super) fn other(place: &str, source: impl Error + Send + Sync + 'static) -> Self {
-        Self::Io(Failure::new(format!("{place}: {source}"), source))
+    /// Returns an [`StoreError::Io`] about the file `name`.
+    pub(super) fn other(name: &str, source: impl Error + Send + Sync + 'static) -> Self {
+        Self::Io(Failure::new(format!("{name}: {source}"), source))
     }
 
     /// Whether the disk or the file failed, rather than the operation.
@@ -186,16 +186,16 @@ impl StoreError {
         }
     }
 
-    /// Converts an I/O error; `place` is the path in the message.
+    /// Converts an I/O error; `name` is the path in the message.
     #[must_use]
-    pub fn from_io(error: &std::io::Error, place: &str) -> Self {
+    pub fn from_io(error: &std::io::Error, name: &str) -> Self {
         use std::io::ErrorKind as K;
-        let failure = || Failure::new(format!("{place}: {error}"), copy_of(error));
+        let failure = || Failure::new(format!("{name}: {error}"), copy_of(error));
         match error.kind() {
             K::StorageFull | K::QuotaExceeded => Self::DiskFull(failure()),
             K::FileTooLarge => Self::SizeLimit(failure()),
             K::PermissionDenied | K::ReadOnlyFilesystem => Self::ReadOnly(failure()),
-            K::InvalidData | K::UnexpectedEof => Self::Damaged(format!("{place}: {error}")),
+            K::InvalidData | K::UnexpectedEof => Self::Damaged(format!("{name}: {error}")),
             _ => Self::Io(failure()),
         }
     }
@@ -237,8 +237,8 @@ pub(super) fn with_damage_report<T>(
         Ok(result) => return result,
         Err(_) => "its internal structure is invalid".into(),
     };
-    let place = path.display().to_string();
-    Err(StoreError::Damaged(if what.contains(&place) { what } else { format!("{place}: {what}") }))
+    let name = path.display().to_string();
+    Err(StoreError::Damaged(if what.contains(&name) { what } else { format!("{name}: {what}") }))
 }
 
 impl From<redb::StorageError> for StoreError {

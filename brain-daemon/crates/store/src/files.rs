@@ -29,8 +29,7 @@ pub use own_contents::{OwnContents, digest, is_torn};
 pub use replaced_files::LostSave;
 pub use root_dir::RootDir;
 pub use scan::{
-    LeftOut, MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files,
-    stat_of,
+    MarkdownFile, ScanReport, Stat, for_each_markdown_file, is_missing, markdown_files, stat_of,
 };
 pub use trash::TRASH;
 pub use tree::{Outcome, Tree};

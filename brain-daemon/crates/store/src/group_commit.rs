@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::spool::{self, Spool, UnstoredJobs};
 use super::writer::{Batch, BatchReceiver, Cause, CommitError, Refusals, answer, catch_panic, run};
 use super::{Draft, StoreError};
@@ -23,7 +23,7 @@ const MAX_SPOOL_BYTES: u64 = 8 << 20;
 
 /// Adds ingest jobs to an open transaction and to the spool.
 pub(super) struct GroupCommit<'s> {
-    shared: &'s Shared,
+    shared: &'s SharedState,
     spool: Option<Spool>,
     /// Whether the spool may hold jobs that the store does not have. Nothing is written before they
     /// are imported.
@@ -43,7 +43,7 @@ enum Outcome {
 }
 
 impl<'s> GroupCommit<'s> {
-    pub(super) fn new(shared: &'s Shared) -> Self {
+    pub(super) fn new(shared: &'s SharedState) -> Self {
         // The import of an earlier spool may have failed when the store was opened.
         Self { shared, spool: None, may_have_spooled: true, has_warned: false }
     }
@@ -189,7 +189,7 @@ impl<'s> GroupCommit<'s> {
 /// # Errors
 /// When the store's file cannot be read or written.
 fn append_batch(
-    shared: &Shared,
+    shared: &SharedState,
     draft: &mut Draft<'_>,
     spool: &mut Spool,
     batch: &mut Batch,
@@ -222,7 +222,7 @@ fn append_batch(
 ///
 /// # Errors
 /// As [`try_import_spool`].
-pub(super) fn import_spool(shared: &Shared) -> Result<(), StoreError> {
+pub(super) fn import_spool(shared: &SharedState) -> Result<(), StoreError> {
     let result = catch_panic(|| try_import_spool(shared));
     match &result {
         Err(error) if error.is_disk_error() => shared.recover(),
@@ -241,16 +241,20 @@ pub(super) fn import_spool(shared: &Shared) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When the spool or the store cannot be read or written. The spool is unchanged then.
-fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
+fn try_import_spool(shared: &SharedState) -> Result<(), StoreError> {
     let store = shared.begin_read()?;
     let UnstoredJobs { first, items: jobs, has_foreign_jobs } =
         spool::unstored_jobs(&shared.path, &store)?;
     drop(store);
-    let place = spool::place(&shared.path).display().to_string();
+    let name = spool::spool_path(&shared.path).display().to_string();
     let next = first + jobs.len() as u64;
     let next_acknowledged_job = shared.next_acknowledged_job.fetch_max(next, Ordering::AcqRel);
     if next < next_acknowledged_job {
-        return Err(StoreError::LostJobs { place, first: next, last: next_acknowledged_job - 1 });
+        return Err(StoreError::LostJobs {
+            path: name,
+            first: next,
+            last: next_acknowledged_job - 1,
+        });
     }
     if !jobs.is_empty() {
         let txn = shared.begin_write()?;
@@ -266,7 +270,7 @@ fn try_import_spool(shared: &Shared) -> Result<(), StoreError> {
         spool::remove(&shared.path);
         return Ok(());
     }
-    let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &place))?;
+    let aside = spool::set_aside(&shared.path).map_err(|e| StoreError::from_io(&e, &name))?;
     tracing::warn!(
         spool = %aside.display(),
         "set the spool aside: it holds jobs of another store, or jobs that this store cannot \

@@ -26,7 +26,7 @@ pub(super) fn job(body: &str, now: i64) -> JobRecord {
         content_hash: brain_page::content_digest(body),
         content_type: "text/plain".into(),
         bytes: body.len() as u64,
-        wishes: JobOptions::default(),
+        options: JobOptions::default(),
         content: Content { frontmatter: String::new(), body: body.into() },
         received_at: now,
         finished_at: None,
@@ -247,7 +247,8 @@ proptest! {
                     model.insert(id, (JobState::Queued, 0));
                 }
                 Step::Fail(n) => if let Some(id) = pick(&model, n, &waiting) {
-                    let to = if n.is_multiple_of(2) { JobState::Failed } else { JobState::Retrying };
+                    let to = if n.is_multiple_of(2) { JobState::Failed } else {
+                        JobState::Retrying };
                     change(&store, id, move |job| {
                         (job.state, job.due_at) = (to, now + 1000);
                         job.finished_at = (to == JobState::Failed).then_some(now);

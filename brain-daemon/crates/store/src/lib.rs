@@ -48,6 +48,7 @@ mod migrate_tests;
 mod move_page;
 mod open;
 mod overlay;
+mod page_counts;
 mod purge;
 mod read;
 mod record;
@@ -91,8 +92,8 @@ pub use listing::PageLabel;
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{
-    AuditRecord, Author, ClientRecord, Content, Derived, FileRecord, FileState, Hash, JobOptions,
-    JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
+    AuditRecord, Author, ClientRecord, Content, DerivedRows, FileRecord, FileState, Hash,
+    JobOptions, JobRecord, LineMark, LinkRecord, OutboxRow, PageRecord, Provenance, SourceRecord,
     SourceSettings, SyncResult, TimelineRecord, TokenKind, TokenRecord, VersionRecord,
 };
 pub use restore::restore;

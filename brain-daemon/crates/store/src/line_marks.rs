@@ -24,7 +24,7 @@ pub enum LineChange {
     /// page's author. Other lines keep their marks.
     Outside,
     /// Lines keep their marks, and no line gets a new one, unless it was made from a marked line.
-    Kept,
+    SameMarks,
     /// The marks of a version that becomes the current one.
     OfVersion {
         /// The marks.
@@ -56,7 +56,7 @@ impl NewPage {
                 return PageMarks { lines: marks.clone(), has_title: *has_outside_title };
             }
             LineChange::Outside => self.author.as_ref(),
-            LineChange::Kept => None,
+            LineChange::SameMarks => None,
         };
         let Some((old, content)) = former else { return PageMarks::default() };
         if author.is_none() && old.marks.is_empty() {

@@ -2,9 +2,9 @@
 //!
 //! A link breaks when its target disappears. A write records only what it changed: the page whose
 //! links must be resolved again, and the names and slugs that appeared or disappeared. A new page
-//! records nothing, because a check finds new pages by their ids. A check ([`Store::check_links`]) resolves
-//! the links of the affected pages and stores their counts. [`super::broken_links`] resolves the
-//! last few itself, so an answer is always exact.
+//! records nothing, because a check finds new pages by their ids. A check ([`Store::check_links`])
+//! resolves the links of the affected pages and stores their counts. [`super::broken_links`]
+//! resolves the last few itself, so an answer is always exact.
 
 use std::collections::{BTreeMap, BTreeSet};
 

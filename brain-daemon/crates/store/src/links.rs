@@ -196,7 +196,7 @@ impl Reader {
     }
 
     /// Returns the links of the page `from` that lead to the page `to`, whose names are `names`
-    /// (`Derived::names`).
+    /// (`DerivedRows::names`).
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -7,9 +7,10 @@ use brain_protocol::SourceId;
 use redb::ReadableTable;
 
 use super::damage::PageKey;
+use super::page_counts::CountBySource;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
-use super::{StoreError, sources::after, tables as t};
+use super::{StoreError, migrate, sources::after, tables as t};
 
 /// A key of the tables of tags and types.
 type Key<'a> = (&'a str, &'a str, u64);
@@ -53,16 +54,22 @@ impl Reader {
         if !self.view.shows(source.as_str()) {
             return Ok(0);
         }
-        // Every active page has one row by its type.
-        let first = (source.as_str(), "", 0);
-        let mut count = 0;
-        for row in self.table(t::TYPES)?.range(first..)? {
-            if row?.0.value().0 != source.as_str() {
-                break;
+        let seq = migrate::meta(&self.txn, t::META_SEQ)?.unwrap_or(0);
+        self.txn.page_counts.pages(source.as_str(), seq, || self.count_by_source())
+    }
+
+    /// Counts the active pages of all sources. Every active page has one row by its type.
+    fn count_by_source(&self) -> Result<CountBySource, StoreError> {
+        let mut counts = CountBySource::new();
+        for row in self.table(t::TYPES)?.iter()? {
+            let (key, _) = row?;
+            let (source, _, _) = key.value();
+            match counts.get_mut(source) {
+                Some(count) => *count += 1,
+                None => _ = counts.insert(source.to_owned(), 1),
             }
-            count += 1;
         }
-        Ok(count)
+        Ok(counts)
     }
 
     /// Calls `each` with active pages behind the key `after`, ordered by source and slug. Stops

@@ -16,8 +16,8 @@ use serde::Deserialize;
 
 use super::draft::{add_to_counts, insert_in_order};
 use super::record::{
-    Content, Derived, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, format_of,
-    from_bytes, from_format, seal, to_bytes,
+    Content, DerivedRows, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, add_checksum,
+    format_of, from_bytes, from_format, to_bytes,
 };
 use super::{StoreError, spool, tables as t, title_migration};
 
@@ -38,18 +38,18 @@ pub(super) fn meta(txn: &ReadTransaction, key: &str) -> Result<Option<u64>, Stor
 
 /// Returns the schema of the store at `path`, or refuses one that this program cannot use.
 pub(super) fn check(txn: &ReadTransaction, path: &Path) -> Result<u64, StoreError> {
-    let place = path.display().to_string();
+    let name = path.display().to_string();
     let Some(found) = meta(txn, t::META_SCHEMA)? else {
         return Err(StoreError::Damaged(format!(
-            "{place} has no schema number: it is not a brain store"
+            "{name} has no schema number: it is not a brain store"
         )));
     };
     if found > SCHEMA {
-        return Err(StoreError::Newer { path: place, found, known: SCHEMA });
+        return Err(StoreError::Newer { path: name, found, known: SCHEMA });
     }
     if found < FIRST_SCHEMA {
         return Err(StoreError::Damaged(format!(
-            "{place} has schema {found}, which no version of brain wrote"
+            "{name} has schema {found}, which no version of brain wrote"
         )));
     }
     Ok(found)
@@ -109,9 +109,9 @@ fn copy_before(path: &Path, schema: u64) -> Result<(), StoreError> {
             .and_then(|()| fs::rename(&temporary, to))
             .map_err(|e| StoreError::from_io(&e, &to.display().to_string()))
     };
-    let spool = spool::place(path);
+    let spool = spool::spool_path(path);
     match spool.is_file() {
-        true => keep(&spool, &spool::place(&copy_path))?,
+        true => keep(&spool, &spool::spool_path(&copy_path))?,
         // A spool of an earlier copy does not belong to this one.
         false => spool::remove(&copy_path),
     }
@@ -272,7 +272,7 @@ fn make_link_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
             continue;
         }
         if let Some(found) = derived.get(record.id)? {
-            let found: Derived = from_bytes(found.value())?;
+            let found: DerivedRows = from_bytes(found.value())?;
             let links = found.link_rows(source).into_iter();
             rows.extend(links.map(|(to, key)| (to.to_owned(), key, record.id)));
         }
@@ -310,7 +310,7 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
     ) -> Result<(), StoreError> {
         convert_table(txn, table, |value| {
             let mut bytes = value.to_vec();
-            seal(&mut bytes);
+            add_checksum(&mut bytes);
             Ok(bytes)
         })
     }

@@ -79,7 +79,7 @@ fn make_golden_v80() {
             contents.insert(id, to_bytes(&content).unwrap().as_slice()).unwrap();
             changes.insert(id, id).unwrap();
             paths.insert(("default", record.source_path.as_str()), id).unwrap();
-            let rows = Derived { tags: vec!["old".into()], ..Derived::default() };
+            let rows = DerivedRows { tags: vec!["old".into()], ..DerivedRows::default() };
             derived.insert(id, to_bytes(&rows).unwrap().as_slice()).unwrap();
             if deleted.is_none() {
                 tags.insert(("default", "old", id), ()).unwrap();

@@ -5,7 +5,7 @@ use brain_protocol::{Slug, SourceId};
 use redb::ReadableTable;
 
 use super::record::{
-    Derived, FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes,
+    DerivedRows, FileRecord, FileState, Hash, OutboxRow, PageRecord, VersionRecord, to_bytes,
 };
 use super::writer::ChangedPage;
 use super::{Draft, NewPage, StoreError};
@@ -55,7 +55,7 @@ impl Draft<'_> {
         } else {
             record.author.clone_from(&old.author);
         }
-        let derived = Derived {
+        let derived = DerivedRows {
             links: new.links,
             names: new.names,
             tags: record.tags.clone(),

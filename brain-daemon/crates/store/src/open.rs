@@ -50,10 +50,10 @@ pub(super) fn open_database(path: &Path, cache_bytes: usize) -> Result<OpenDatab
 }
 
 fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError> {
-    let place = path.display().to_string();
+    let name = path.display().to_string();
     if fs::metadata(path).is_ok_and(|m| m.len() == 0) {
         // redb would create a new store in it, and all pages would seem lost.
-        return Err(StoreError::Damaged(format!("{place} is empty")));
+        return Err(StoreError::Damaged(format!("{name} is empty")));
     }
     // A panic must not end the writer thread, which reopens the file after disk failures.
     with_damage_report(path, || {
@@ -72,9 +72,9 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError
             opened => (opened, false),
         };
         let db = opened.map_err(|e| match e {
-            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.clone()),
+            redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(name.clone()),
             redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                StoreError::from_io(&e, &place)
+                StoreError::from_io(&e, &name)
             }
             e => StoreError::Damaged(e.to_string()),
         })?;
@@ -84,12 +84,12 @@ fn open_file(path: &Path, cache_bytes: usize) -> Result<OpenDatabase, StoreError
 
 /// Returns an overlay that reads the file and keeps writes in memory.
 fn read_only_backend(path: &Path) -> Result<Overlay, StoreError> {
-    let place = path.display().to_string();
-    let file = fs::File::open(path).map_err(|e| StoreError::from_io(&e, &place))?;
+    let name = path.display().to_string();
+    let file = fs::File::open(path).map_err(|e| StoreError::from_io(&e, &name))?;
     if let Err(fs::TryLockError::WouldBlock) = file.try_lock_shared() {
-        return Err(StoreError::Locked(place));
+        return Err(StoreError::Locked(name));
     }
-    Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))
+    Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))
 }
 
 /// Checks the schema before redb opens the file for writing, which changes it. A file that needs a
@@ -108,14 +108,14 @@ pub(super) fn file_id(path: &Path) -> Option<(u64, u64)> {
 
 /// Creates a store in a temporary file and links it to `path` once it is complete.
 pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreError> {
-    let place = path.display().to_string();
-    let io = |e: &std::io::Error| StoreError::from_io(e, &place);
+    let name = path.display().to_string();
+    let io = |e: &std::io::Error| StoreError::from_io(e, &name);
     // The name is unique: another daemon may be creating its store at the same time.
     let new_path =
         path.with_extension(format!("redb.new-{}-{:x}", std::process::id(), options.new_store_id));
     // A hard link never replaces a file. The first daemon creates the store; the lock decides which
     // one serves it.
-    let published = fill(&new_path, &place, options).map(|()| fs::hard_link(&new_path, path));
+    let published = fill(&new_path, &name, options).map(|()| fs::hard_link(&new_path, path));
     let _ = fs::remove_file(&new_path);
     let published = published?;
     match published {
@@ -128,15 +128,15 @@ pub(super) fn create(path: &Path, options: &StoreOptions) -> Result<(), StoreErr
     Ok(())
 }
 
-/// Creates the store in the file `new_path`; messages name it `place`.
-fn fill(new_path: &Path, place: &str, options: &StoreOptions) -> Result<(), StoreError> {
+/// Creates the store in the file `new_path`; `name` is its path in messages.
+fn fill(new_path: &Path, name: &str, options: &StoreOptions) -> Result<(), StoreError> {
     let db =
         Database::builder().set_cache_size(options.cache_bytes).create(new_path).map_err(|e| {
             match e {
                 redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                    StoreError::from_io(&e, place)
+                    StoreError::from_io(&e, name)
                 }
-                e => StoreError::other(place, e),
+                e => StoreError::other(name, e),
             }
         })?;
     let txn = db.begin_write()?;

@@ -83,10 +83,10 @@ impl StorageBackend for Overlay {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.read_file(offset, out, written.visible)?;
-        for (block, start, place) in parts(offset, out.len()) {
+        for (block, start, range) in parts(offset, out.len()) {
             if let Some(bytes) = written.blocks.get(&block) {
-                let length = place.len();
-                out[place].copy_from_slice(&bytes[start..start + length]);
+                let length = range.len();
+                out[range].copy_from_slice(&bytes[start..start + length]);
             }
         }
         Ok(())
@@ -111,14 +111,14 @@ impl StorageBackend for Overlay {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut written = self.written();
-        for (block, start, place) in parts(offset, data.len()) {
+        for (block, start, range) in parts(offset, data.len()) {
             if !written.blocks.contains_key(&block) {
                 let mut bytes = vec![0; BLOCK as usize].into_boxed_slice();
                 self.read_file(block * BLOCK, &mut bytes, written.visible)?;
                 written.blocks.insert(block, bytes);
             }
             if let Some(bytes) = written.blocks.get_mut(&block) {
-                bytes[start..start + place.len()].copy_from_slice(&data[place]);
+                bytes[start..start + range.len()].copy_from_slice(&data[range]);
             }
         }
         Ok(())

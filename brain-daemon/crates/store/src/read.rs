@@ -10,7 +10,7 @@ use super::damage::{PageKey, check_text, check_version};
 use super::draft::read;
 use super::error::{unless_damaged, with_damage_report};
 use super::record::{
-    Content, Derived, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
+    Content, DerivedRows, FileRecord, OutboxRow, PageRecord, SourceRecord, SourceSettings,
     VersionRecord, record_of_version,
 };
 use super::shared::Snapshot;
@@ -201,7 +201,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn derived(&self, id: u64) -> Result<Derived, StoreError> {
+    pub fn derived(&self, id: u64) -> Result<DerivedRows, StoreError> {
         self.with_page_damage_by_id(id, None, || {
             let derived = self.table(t::DERIVED)?;
             Ok(read(derived.get(id)?.as_ref().map(redb::AccessGuard::value))?.unwrap_or_default())

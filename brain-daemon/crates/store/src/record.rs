@@ -5,13 +5,17 @@
 //! format byte marks a checksum. Stores before schema 85 have none, and their backups can still be
 //! read.
 
+mod encoding;
+
 use std::borrow::Cow;
 
-use bincode::Options;
 use brain_protocol::{GrantType, JobState, Scopes};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+pub(super) use encoding::{
+    StoredValue, add_checksum, format_of, from_bytes, from_format, record_of_version, state_of_job,
+    to_bytes,
+};
 
 /// A SHA-256 digest.
 pub type Hash = [u8; 32];
@@ -106,7 +110,8 @@ pub struct Provenance {
 /// A page's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Content {
-    /// The YAML between the `---` lines, verbatim; empty when there is none.
+    /// The YAML between the `---` lines, or the TOML behind a line `+++`, verbatim; empty when
+    /// there is none.
     pub frontmatter: String,
     /// The markdown below it, verbatim.
     pub body: String,
@@ -115,7 +120,7 @@ pub struct Content {
 /// Data derived from a page's text, which has rows in other tables. Kept with the page, so that
 /// exactly these rows are removed when the page changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Derived {
+pub struct DerivedRows {
     /// Links in the order of the text.
     pub links: Vec<LinkRecord>,
     /// Normalised names (file name and aliases) for bare `[[name]]` links.
@@ -283,7 +288,7 @@ pub struct JobRecord {
     /// Its length in bytes.
     pub bytes: u64,
     /// Options of the sender for the page.
-    pub wishes: JobOptions,
+    pub options: JobOptions,
     /// Markdown and frontmatter; empty once the page is stored.
     pub content: Content,
     /// Accepted, Unix milliseconds.
@@ -402,128 +407,4 @@ pub struct AuditRecord {
     pub took_us: u64,
     /// Names of parameters and their sizes in bytes, never values.
     pub parameters: Vec<(String, u64)>,
-}
-
-/// A value with a format number and an encoding.
-pub(super) trait Stored: Serialize + DeserializeOwned {
-    /// The format byte.
-    const FORMAT: u8;
-    /// Name of the value, for errors.
-    const NAME: &'static str;
-}
-
-macro_rules! stored {
-    ($($type:ty = $format:literal, $what:literal;)*) => {
-        $(impl Stored for $type { const FORMAT: u8 = $format; const NAME: &'static str = $what; })*
-    };
-}
-
-stored! {
-    PageRecord = 3, "page";
-    Content = 1, "text of a page";
-    Derived = 1, "derived rows of a page";
-    VersionRecord = 3, "version of a page";
-    SourceRecord = 2, "source";
-    SourceSettings = 1, "settings of a source";
-    FileRecord = 1, "file of a source";
-    OutboxRow = 1, "outbox row";
-    JobRecord = 1, "job";
-    ClientRecord = 1, "client";
-    TokenRecord = 1, "token";
-    AuditPage<'_> = 1, "page of the audit";
-}
-
-fn options() -> impl Options {
-    bincode::DefaultOptions::new()
-}
-
-/// The bit of the format byte that marks a checksum.
-const SEALED: u8 = 0x80;
-/// Length of the checksum in bytes.
-const CHECKSUM_BYTES: usize = 4;
-
-/// Encodes a value.
-pub(super) fn to_bytes<T: Stored>(value: &T) -> Result<Vec<u8>, StoreError> {
-    // Bincode writes a few bytes at a time; most values fit without reallocation.
-    let mut out = Vec::with_capacity(1024);
-    out.push(T::FORMAT);
-    options()
-        .serialize_into(&mut out, value)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be stored: {e}", T::NAME)))?;
-    seal(&mut out);
-    Ok(out)
-}
-
-/// Adds the checksum to an encoded value that has none.
-pub(super) fn seal(bytes: &mut Vec<u8>) {
-    if let Some(format) = bytes.first_mut().filter(|format| **format & SEALED == 0) {
-        *format |= SEALED;
-        let sum = crc32fast::hash(bytes);
-        bytes.extend_from_slice(&sum.to_le_bytes());
-    }
-}
-
-/// Returns the format of an encoded value.
-pub(super) fn format_of(bytes: &[u8]) -> u8 {
-    bytes.first().copied().unwrap_or_default() & !SEALED
-}
-
-/// Checks checksum and format, and returns the bincode.
-fn unseal<T: Stored>(expected: u8, bytes: &[u8]) -> Result<&[u8], StoreError> {
-    let format = bytes.first().copied().unwrap_or_default();
-    let value = match format & SEALED {
-        0 => bytes,
-        _ => match bytes.split_last_chunk::<CHECKSUM_BYTES>() {
-            Some((value, sum)) if crc32fast::hash(value).to_le_bytes() == *sum => value,
-            _ => {
-                return Err(StoreError::damaged(format!(
-                    "a {} does not match its checksum",
-                    T::NAME
-                )));
-            }
-        },
-    };
-    match value.split_first() {
-        Some((_, rest)) if format & !SEALED == expected => Ok(rest),
-        _ => Err(StoreError::damaged(format!(
-            "a {} has format {}, expected {expected}",
-            T::NAME,
-            format & !SEALED,
-        ))),
-    }
-}
-
-/// Decodes the page of an encoded [`VersionRecord`] without its text.
-pub(super) fn record_of_version(bytes: &[u8]) -> Result<PageRecord, StoreError> {
-    // The record is the first field.
-    beginning::<VersionRecord, _>(bytes)
-}
-
-/// Decodes the state of an encoded [`JobRecord`] without its text.
-pub(super) fn state_of_job(bytes: &[u8]) -> Result<JobState, StoreError> {
-    // The state is the first field.
-    beginning::<JobRecord, _>(bytes)
-}
-
-/// Decodes the first field of a value of type `T`.
-fn beginning<T: Stored, F: DeserializeOwned>(bytes: &[u8]) -> Result<F, StoreError> {
-    options()
-        .allow_trailing_bytes()
-        .deserialize(unseal::<T>(T::FORMAT, bytes)?)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
-}
-
-/// Decodes a value.
-pub(super) fn from_bytes<T: Stored>(bytes: &[u8]) -> Result<T, StoreError> {
-    from_format::<T, T>(T::FORMAT, bytes)
-}
-
-/// Decodes a `T` that was stored in an earlier format, as `F`.
-pub(super) fn from_format<T: Stored, F: DeserializeOwned>(
-    format: u8,
-    bytes: &[u8],
-) -> Result<F, StoreError> {
-    options()
-        .deserialize(unseal::<T>(format, bytes)?)
-        .map_err(|e| StoreError::damaged(format!("a {} cannot be read: {e}", T::NAME)))
 }

@@ -79,13 +79,13 @@ fn adapt_to_home(
     options: &StoreOptions,
     wants_file: &mut dyn FnMut(&str, &SourceRecord, &PageRecord) -> bool,
 ) -> Result<(), StoreError> {
-    let place = path.display().to_string();
+    let file_path = path.display().to_string();
     let db = Database::builder().set_cache_size(options.cache_bytes).open(path).map_err(
         |e| match e {
             redb::DatabaseError::Storage(redb::StorageError::Io(e)) => {
-                StoreError::from_io(&e, &place)
+                StoreError::from_io(&e, &file_path)
             }
-            e => StoreError::Damaged(format!("{place}: {e}")),
+            e => StoreError::Damaged(format!("{file_path}: {e}")),
         },
     )?;
     if schema < migrate::SCHEMA {

@@ -19,6 +19,7 @@ use super::damage::DamageReport;
 use super::draft::CompletedDraft;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
+use super::page_counts::PageCounts;
 use super::read::Reader;
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
@@ -32,6 +33,7 @@ pub(super) struct Snapshot {
     pub(super) _db: Arc<Database>,
     /// Receives damage found in this snapshot.
     pub(super) report: Arc<DamageReport>,
+    pub(super) page_counts: Arc<PageCounts>,
 }
 
 impl Deref for Snapshot {
@@ -43,7 +45,7 @@ impl Deref for Snapshot {
 }
 
 /// State shared by readers and the writer.
-pub(super) struct Shared {
+pub(super) struct SharedState {
     pub(super) path: PathBuf,
     pub(super) store_id: u64,
     /// Device and inode of the open file, to detect another file at its path.
@@ -58,6 +60,7 @@ pub(super) struct Shared {
     pub(super) read_only: AtomicBool,
     /// Whether redb repaired the file when it was first opened.
     pub(super) was_repaired: bool,
+    pub(super) page_counts: Arc<PageCounts>,
     /// Cache of the registered sources; cleared when one changes.
     pub(super) sources: RwLock<Option<Arc<Sources>>>,
     /// Duplicate keys of waiting ingest jobs.
@@ -73,7 +76,7 @@ pub(super) struct Shared {
     pub(super) compaction_requests: Mutex<Vec<SyncSender<Result<(), StoreError>>>>,
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn begin_read(&self) -> Result<Snapshot, StoreError> {
         self.ensure_open()?;
         let guard = self.db.read();
@@ -84,6 +87,7 @@ impl Shared {
             txn: db.begin_read()?,
             _db: Arc::clone(db),
             report: Arc::clone(&self.report),
+            page_counts: Arc::clone(&self.page_counts),
         })
     }
 
@@ -131,9 +135,10 @@ impl Shared {
         txn: WriteTransaction,
         finished: CompletedDraft,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, seen, sources_changed } = finished;
+        let CompletedDraft { changes, seen, sources_changed, seq, page_counts } = finished;
         txn.commit()?;
         self.waiting_jobs.apply(seen);
+        self.page_counts.apply(seq, page_counts);
         if sources_changed {
             self.forget_sources();
         }
@@ -171,11 +176,11 @@ impl Shared {
 
     /// Refuses writes before the disk is full: a write that fails half-way closes redb.
     pub(super) fn check_free_space(&self) -> Result<(), StoreError> {
-        let place = self.path.parent().unwrap_or(&self.path);
-        let Ok(free) = free_bytes(place) else { return Ok(()) };
+        let dir = self.path.parent().unwrap_or(&self.path);
+        let Ok(free) = free_bytes(dir) else { return Ok(()) };
         if free < self.min_free_bytes {
             let (free, kept) = (free / 1_000_000, self.min_free_bytes / 1_000_000);
-            let text = format!("{} has {free} MB free, and brain keeps {kept} MB", place.display());
+            let text = format!("{} has {free} MB free, and brain keeps {kept} MB", dir.display());
             return Err(StoreError::DiskFull(text.into()));
         }
         Ok(())
@@ -187,10 +192,10 @@ impl Shared {
         if open.is_none() || open == file_id(&self.path) {
             return Ok(());
         }
-        let place = self.path.display();
+        let file_path = self.path.display();
         Err(StoreError::ReadOnly(
             format!(
-                "{place}: the file or its directory was moved, removed or replaced while the \
+                "{file_path}: the file or its directory was moved, removed or replaced while the \
                  daemon ran"
             )
             .into(),
@@ -239,6 +244,7 @@ impl Shared {
     fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
         let OpenDatabase { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
         *guard = Some(Arc::new(db));
+        self.page_counts.forget();
         *self.file.lock() = file_id(&self.path);
         self.read_only.store(read_only, Ordering::Release);
         tracing::info!(read_only, "store reopened");

@@ -6,7 +6,7 @@ use brain_protocol::{Slug, SourceId};
 use proptest::prelude::*;
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition};
 
-use super::record::{Derived, Stored, from_bytes};
+use super::record::{DerivedRows, StoredValue, from_bytes};
 use super::*;
 use crate::tables as t;
 use brain_page as page;
@@ -79,7 +79,7 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
         timeline: vec![],
         provenance: Provenance::default(),
         author: None,
-        lines: LineChange::Kept,
+        lines: LineChange::SameMarks,
         replaces: None,
         captured: false,
         file,
@@ -158,7 +158,7 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
     Ok(())
 }
 
-fn stored<T: Stored>(
+fn stored<T: StoredValue>(
     txn: &ReadTransaction,
     table: TableDefinition<'static, u64, &'static [u8]>,
 ) -> BTreeMap<u64, T> {
@@ -172,7 +172,7 @@ fn pairs<T>(
     table: TableDefinition<'static, (&'static str, &'static str), &'static [u8]>,
 ) -> BTreeMap<(String, String), T>
 where
-    T: Stored,
+    T: StoredValue,
 {
     let table = txn.open_table(table).unwrap();
     let rows = table.iter().unwrap().map(|row| row.unwrap());
@@ -211,7 +211,7 @@ fn check(txn: &ReadTransaction, registered: bool) {
     assert_eq!(paths, pages.values().map(|page| (page.source_path.clone(), page.id)).collect());
     let contents: BTreeMap<u64, Content> = stored(txn, t::CONTENTS);
     assert!(contents.keys().eq(ids.keys()));
-    let derived: BTreeMap<u64, Derived> = stored(txn, t::DERIVED);
+    let derived: BTreeMap<u64, DerivedRows> = stored(txn, t::DERIVED);
     assert!(derived.keys().eq(ids.keys()));
     let [mut names, mut links, mut tags, mut types] = std::array::from_fn(|_| BTreeSet::new());
     for page in pages.values().filter(|page| page.deleted_at.is_none()) {
@@ -269,9 +269,9 @@ proptest! {
     #[test]
     fn tables_agree_about_files(steps in proptest::collection::vec(step(), 1..30)) {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("brain.redb");
+        let file_path = dir.path().join("brain.redb");
         let options = StoreOptions { now: 0, ..super::tests::options() };
-        let store = Store::open(&place, &options, Box::new(|_| {})).unwrap();
+        let store = Store::open(&file_path, &options, Box::new(|_| {})).unwrap();
         let of = SourceId::parse("s").unwrap();
         let mut registered = true;
         for (now, step) in (1..).zip(steps) {
@@ -294,7 +294,7 @@ proptest! {
             };
         }
         drop(store);
-        verify(&place, &|_, _| true).unwrap();
-        check(&Database::open(&place).unwrap().begin_read().unwrap(), registered);
+        verify(&file_path, &|_, _| true).unwrap();
+        check(&Database::open(&file_path).unwrap().begin_read().unwrap(), registered);
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct Spool {
 }
 
 /// Returns the path of the spool of the store at `path`.
-pub(super) fn place(path: &Path) -> PathBuf {
+pub(super) fn spool_path(path: &Path) -> PathBuf {
     beside(path, ".spool")
 }
 
@@ -67,7 +67,7 @@ impl Spool {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is one; other errors of the file system.
     pub(super) fn create(path: &Path, store_id: u64) -> io::Result<Self> {
-        let path = place(path);
+        let path = spool_path(path);
         let mut options = File::options();
         let file = options.write(true).create_new(true).mode(0o600).open(&path)?;
         if let Some(dir) = path.parent() {
@@ -78,10 +78,10 @@ impl Spool {
 
     /// Whether the file is still at the path where a start reads it.
     pub(super) fn is_at_path(&self) -> bool {
-        let place =
+        let identity =
             |found: io::Result<fs::Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
-        let here = place(self.file.metadata());
-        here.is_some() && here == place(fs::metadata(&self.path))
+        let here = identity(self.file.metadata());
+        here.is_some() && here == identity(fs::metadata(&self.path))
     }
 
     /// Returns the bytes appended since the beginning.
@@ -179,10 +179,10 @@ pub(super) fn unstored_jobs(
 ) -> Result<UnstoredJobs, StoreError> {
     let number = |key| migrate::meta(store, key);
     let first = number(t::META_NEXT_JOB)?.unwrap_or(1);
-    let place = place(path);
-    let io = |e: &io::Error| StoreError::from_io(e, &place.display().to_string());
-    let bytes = match fs::metadata(&place) {
-        Ok(found) if found.is_file() => fs::read(&place).map_err(|e| io(&e))?,
+    let file_path = spool_path(path);
+    let io = |e: &io::Error| StoreError::from_io(e, &file_path.display().to_string());
+    let bytes = match fs::metadata(&file_path) {
+        Ok(found) if found.is_file() => fs::read(&file_path).map_err(|e| io(&e))?,
         // Not a file that brain wrote.
         Ok(_) => Vec::new(),
         Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
@@ -199,7 +199,7 @@ pub(super) fn unstored_jobs(
     let store_id = number(t::META_STORE_ID)?.unwrap_or_default();
     let read = |item: &[u8]| {
         from_bytes(item).map_err(|error| StoreError::DamagedSpool {
-            place: place.display().to_string(),
+            path: file_path.display().to_string(),
             source: Box::new(error),
         })
     };
@@ -247,15 +247,15 @@ pub(super) fn parse_spool(
 
 /// Whether the spool's path has a readable file.
 pub(super) fn is_readable(path: &Path) -> bool {
-    let place = place(path);
-    place.is_file() && File::open(place).is_ok()
+    let file_path = spool_path(path);
+    file_path.is_file() && File::open(file_path).is_ok()
 }
 
 /// Removes the spool of the store at `path`; the store has all of its jobs.
 pub(super) fn remove(path: &Path) {
-    let place = place(path);
-    if place.is_file() {
-        let _ = fs::remove_file(place);
+    let file_path = spool_path(path);
+    if file_path.is_file() {
+        let _ = fs::remove_file(file_path);
     }
 }
 
@@ -269,7 +269,7 @@ const ASIDE: &str = ".spool-";
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut names = (1..).map(|n: u32| beside(path, &format!("{ASIDE}{n}")));
     let aside = names.find(|name| !name.exists()).ok_or(ErrorKind::AlreadyExists)?;
-    fs::rename(place(path), &aside)?;
+    fs::rename(spool_path(path), &aside)?;
     Ok(aside)
 }
 
@@ -281,11 +281,11 @@ pub(super) fn list_set_aside(path: &Path) -> io::Result<Vec<PathBuf>> {
     let begins = beside(path, ASIDE);
     let mut found = Vec::new();
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
-        let place = entry?.path();
-        let number = place.as_os_str().as_bytes().strip_prefix(begins.as_os_str().as_bytes());
+        let file_path = entry?.path();
+        let number = file_path.as_os_str().as_bytes().strip_prefix(begins.as_os_str().as_bytes());
         let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-        if number.is_some_and(is_number) && place.is_file() {
-            found.push(place);
+        if number.is_some_and(is_number) && file_path.is_file() {
+            found.push(file_path);
         }
     }
     found.sort_unstable();

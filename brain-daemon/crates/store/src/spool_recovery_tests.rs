@@ -10,15 +10,15 @@ use brain_protocol::{FaultCode, Slug, SourceId};
 use super::jobs_tests::{job, open};
 use super::spool_tests::Op::{Item, Page, Panics, Refuses};
 use super::spool_tests::{
-    Answers, CONTINUE, Op, is_sound, items, numbered, options, place, send, send_and_kill,
-    spool_of, texts, without_spool,
+    Answers, CONTINUE, Op, is_sound, items, numbered, options, send, send_and_kill, spool_of,
+    store_path, texts, without_spool,
 };
 use super::*;
 
 #[test]
 fn a_killed_store_has_each_acknowledged_job_once() {
-    let (_dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (_dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let store = open(&path);
     let groups: &[&[Op]] =
         &[&[Item("a"), Item("b"), Item("c")], &[Item("d")], &[Item("e"), Item("f")]];
@@ -47,7 +47,7 @@ fn a_killed_store_has_each_acknowledged_job_once() {
     // Killed after more than one transaction.
     assert_eq!(send(&store, &[&[Item("g"), Item("h")]], || ()), [Ok(7), Ok(8)]);
     drop(store.read_queue().unwrap());
-    let (_elsewhere, later) = place();
+    let (_elsewhere, later) = store_path();
     assert_eq!(send_and_kill(&store, &[&[Item("i")]], &later), [Ok(9)]);
     assert_eq!(without_spool(&later).len(), 8);
     assert_eq!(items(&open(&later)), numbered(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]));
@@ -77,8 +77,8 @@ fn an_unwritable_spool_loses_no_job() {
         ("a directory", |spool| fs::create_dir(spool).unwrap(), |_| ()),
     ];
     for (what, obstruct, clear) in obstacles {
-        let (_dir, path) = place();
-        let (_elsewhere, killed) = place();
+        let (_dir, path) = store_path();
+        let (_elsewhere, killed) = store_path();
         let store = open(&path);
         obstruct(&spool_of(&path));
         let groups: &[&[Op]] = &[&[Item("a"), Item("b")], &[Item("c")]];
@@ -98,7 +98,7 @@ fn an_unwritable_spool_loses_no_job() {
 
 #[test]
 fn jobs_too_large_for_the_spool_are_committed_first() {
-    let (_dir, path) = place();
+    let (_dir, path) = store_path();
     let store = open(&path);
     let groups: &[&[&[Op]]] = &[
         &[&[Page("p/alone")]],
@@ -107,7 +107,7 @@ fn jobs_too_large_for_the_spool_are_committed_first() {
     ];
     let mut pages = Vec::new();
     for groups in groups {
-        let (_elsewhere, killed) = place();
+        let (_elsewhere, killed) = store_path();
         let answers = send_and_kill(&store, groups, &killed);
         assert!(answers.iter().all(Result::is_ok), "{answers:?}");
         pages.extend(groups.iter().copied().flatten().filter_map(|op| match op {
@@ -132,8 +132,8 @@ fn jobs_too_large_for_the_spool_are_committed_first() {
 #[test]
 fn a_job_that_fails_after_writing_affects_no_other() {
     for bad in [Refuses("bad"), Panics("bad")] {
-        let (_dir, path) = place();
-        let (_elsewhere, killed) = place();
+        let (_dir, path) = store_path();
+        let (_elsewhere, killed) = store_path();
         let store = open(&path);
         let groups: &[&[Op]] =
             &[&[Item("a"), Item("b")], &[Item("c"), bad, Item("d")], &[Item("e")]];
@@ -161,7 +161,7 @@ fn a_job_that_fails_after_writing_affects_no_other() {
 
 #[test]
 fn the_queue_shows_all_acknowledged_jobs() {
-    let (dir, path) = place();
+    let (dir, path) = store_path();
     let store = open(&path);
     for n in 1..=3_u64 {
         let readers = store.reader_factory();
@@ -191,8 +191,8 @@ fn the_queue_shows_all_acknowledged_jobs() {
 
 #[test]
 fn a_spool_beside_an_older_store_copy_is_set_aside() {
-    let (dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let backup = dir.path().join("backup.redb");
     let store = open(&path);
     assert_eq!(send(&store, &[&[Item("a"), Item("b")]], || ()), [Ok(1), Ok(2)]);
@@ -222,8 +222,8 @@ fn a_spool_beside_an_older_store_copy_is_set_aside() {
 
 #[test]
 fn a_restored_store_ignores_the_former_spool() {
-    let (dir, path) = place();
-    let (_elsewhere, home) = place();
+    let (dir, path) = store_path();
+    let (_elsewhere, home) = store_path();
     let backup = dir.path().join("backup.redb");
     let store = open(&path);
     assert_eq!(send(&store, &[&[Item("a"), Item("b")]], || ()), [Ok(1), Ok(2)]);
@@ -241,15 +241,15 @@ fn a_restored_store_ignores_the_former_spool() {
 
 #[test]
 fn a_restore_from_a_killed_store_has_its_spooled_jobs() {
-    let (_dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (_dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let store = open(&path);
     assert_eq!(send(&store, &[&[Page("p/kept"), Item("a")]], || ()), [Ok(0), Ok(1)]);
     let groups: &[&[Op]] = &[&[Item("b"), Item("c")], &[Item("d")]];
     assert_eq!(send_and_kill(&store, groups, &killed), [Ok(2), Ok(3), Ok(4)]);
     assert_eq!(without_spool(&killed), numbered(&["a"]));
     let before = (fs::read(&killed).unwrap(), fs::read(spool_of(&killed)).unwrap());
-    let (_home, to) = place();
+    let (_home, to) = store_path();
     restore(&killed, &to, &options(9), &mut |_, _, _| true, CONTINUE).unwrap();
     let after = (fs::read(&killed).unwrap(), fs::read(spool_of(&killed)).unwrap());
     assert!(before == after, "the original files are unchanged");
@@ -263,13 +263,13 @@ fn a_restore_from_a_killed_store_has_its_spooled_jobs() {
 
 #[test]
 fn a_spool_placed_beside_an_open_store_is_kept() {
-    let (_other_dir, other) = place();
-    let (_elsewhere, killed) = place();
+    let (_other_dir, other) = store_path();
+    let (_elsewhere, killed) = store_path();
     let other_store = Store::open(&other, &options(9), Box::new(|_| {})).unwrap();
     assert_eq!(send_and_kill(&other_store, &[&[Item("theirs")]], &killed), [Ok(1)]);
     let spooled = fs::read(spool_of(&killed)).unwrap();
 
-    let (_dir, path) = place();
+    let (_dir, path) = store_path();
     let store = open(&path);
     assert_eq!(send(&store, &[&[Item("a")]], || ()), [Ok(1)]);
     drop(store.read_queue().unwrap());
@@ -296,8 +296,8 @@ fn a_spool_placed_beside_an_open_store_is_kept() {
 
 #[test]
 fn the_copy_before_a_migration_includes_the_spool() {
-    let (_dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (_dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let store = open(&path);
     assert_eq!(send_and_kill(&store, &[&[Item("a"), Item("b")]], &killed), [Ok(1), Ok(2)]);
     {
@@ -308,7 +308,7 @@ fn the_copy_before_a_migration_includes_the_spool() {
     }
     let migrated = open(&killed);
     assert_eq!(items(&migrated), numbered(&["a", "b"]));
-    let (_home, to) = place();
+    let (_home, to) = store_path();
     restore(&killed.with_extension("redb.v83"), &to, &options(9), &mut |_, _, _| true, CONTINUE)
         .unwrap();
     assert_eq!(

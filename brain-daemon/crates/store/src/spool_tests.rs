@@ -22,7 +22,7 @@ pub(super) fn options(new_store_id: u64) -> StoreOptions {
 }
 
 /// Returns a directory and the path of a store in it.
-pub(super) fn place() -> (tempfile::TempDir, PathBuf) {
+pub(super) fn store_path() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("brain.redb");
     (dir, path)
@@ -115,7 +115,7 @@ pub(super) fn send(
     ended.recv().unwrap();
     drop(sender);
     let mut answers: Vec<_> = receiver.iter().collect();
-    answers.sort_by_key(|(place, _)| *place);
+    answers.sort_by_key(|(index, _)| *index);
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
@@ -153,7 +153,7 @@ pub(super) fn numbered(bodies: &[&str]) -> Vec<(u64, String)> {
 
 /// Number and text of every item in the store's own file.
 pub(super) fn without_spool(path: &Path) -> Vec<(u64, String)> {
-    let (_dir, alone) = place();
+    let (_dir, alone) = store_path();
     fs::copy(path, &alone).unwrap();
     items(&open(&alone))
 }
@@ -203,7 +203,7 @@ proptest! {
         power_loss in power_loss(),
     ) {
         const SECTOR: usize = 512;
-        let (_dir, path) = place();
+        let (_dir, path) = store_path();
         let mut spool = Spool::create(&path, 7).unwrap();
         let (mut id, mut first_of_round) = (3, 3);
         // Beginning, end and jobs of each record of the last round.
@@ -236,7 +236,8 @@ proptest! {
         drop(spool);
         let written = fs::read(spool_of(&path)).unwrap();
         let all: Vec<JobRecord> = records.iter().flat_map(|(_, _, jobs)| jobs.clone()).collect();
-        let unstored = |items| UnstoredJobs { first: first_of_round, items, has_foreign_jobs: false };
+        let unstored = |items| UnstoredJobs { first: first_of_round, items,
+            has_foreign_jobs: false };
         let read = |bytes: &[u8], next| {
             parse_spool(bytes, 7, next, from_bytes, |_, _| Ok(true)).unwrap()
         };
@@ -269,7 +270,7 @@ proptest! {
 fn jobs_of_another_store_or_after_a_gap_are_reported() {
     let jobs: Vec<JobRecord> = (0..3).map(|n| job(&format!("job {n}"), n)).collect();
     let of = |store_id, appended: &[(u64, usize)], next_job| {
-        let (_dir, path) = place();
+        let (_dir, path) = store_path();
         let mut spool = Spool::create(&path, store_id).unwrap();
         for &(first, count) in appended {
             spool.append(first, &bytes(&jobs[..count])).unwrap();
@@ -296,7 +297,7 @@ fn jobs_of_another_store_or_after_a_gap_are_reported() {
 #[test]
 fn a_foreign_file_is_kept() {
     for content in [&b"brainsp2 and its content"[..], b"another program's notes"] {
-        let (_dir, path) = place();
+        let (_dir, path) = store_path();
         drop(open(&path));
         fs::write(spool_of(&path), content).unwrap();
         assert_eq!(items(&open(&path)), []);
@@ -307,8 +308,8 @@ fn a_foreign_file_is_kept() {
 
 #[test]
 fn a_removed_empty_spool_is_created_again() {
-    let (_dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (_dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let store = open(&path);
     assert_eq!(send(&store, &[&[Item("a")]], || ()), [Ok(1)]);
     store.write(|_| Ok(())).unwrap();
@@ -319,7 +320,7 @@ fn a_removed_empty_spool_is_created_again() {
 
 #[test]
 fn a_store_with_an_unreadable_spool_does_not_open() {
-    let (_dir, path) = place();
+    let (_dir, path) = store_path();
     drop(open(&path));
     let nowhere = path.with_extension("loop");
     std::os::unix::fs::symlink(&nowhere, spool_of(&path)).unwrap();
@@ -330,7 +331,7 @@ fn a_store_with_an_unreadable_spool_does_not_open() {
 
 #[test]
 fn a_damaged_job_is_reported_with_its_file() {
-    let (_dir, path) = place();
+    let (_dir, path) = store_path();
     let id = open(&path).id();
     for (store_id, starts) in [(id, false), (id + 1, true)] {
         let _ = fs::remove_file(spool_of(&path));
@@ -351,8 +352,8 @@ fn a_damaged_job_is_reported_with_its_file() {
 
 #[test]
 fn reused_job_numbers_differ_from_spooled_jobs() {
-    let (_dir, path) = place();
-    let (_elsewhere, killed) = place();
+    let (_dir, path) = store_path();
+    let (_elsewhere, killed) = store_path();
     let store = open(&path);
     assert_eq!(send_and_kill(&store, &[&[Item("a"), Item("b")]], &killed), [Ok(1), Ok(2)]);
     let spooled = fs::read(spool_of(&killed)).unwrap();
@@ -369,7 +370,7 @@ fn reused_job_numbers_differ_from_spooled_jobs() {
 
 #[test]
 fn a_removed_spool_stops_writes_and_is_named() {
-    let (_dir, path) = place();
+    let (_dir, path) = store_path();
     let store = Arc::new(open(&path));
     let (spool, writer) = (spool_of(&path), Arc::clone(&store));
     let (sender, receiver) = channel();

@@ -16,7 +16,7 @@ use super::error::with_damage_report;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, check_schema, create, file_id, open_database};
 use super::read::Reader;
-use super::shared::{Shared, Snapshot, Sources};
+use super::shared::{SharedState, Snapshot, Sources};
 use super::writer::{CommitHook, Writer};
 use super::{Draft, StoreError, group_commit, migrate, spool, tables as t};
 use brain_base::caller::Visibility;
@@ -42,7 +42,7 @@ impl StoreOptions {
 
 /// An open store. A process opens each file once.
 pub struct Store {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedState>,
     writer: Writer,
     /// Held while links are checked.
     pub(super) link_checks: Mutex<()>,
@@ -78,7 +78,7 @@ impl Store {
         if read_only {
             tracing::warn!(store = %path.display(), "file system is read-only; writes are refused");
         }
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             path: path.to_owned(),
             store_id,
             file: Mutex::new(file_id(path)),
@@ -88,6 +88,7 @@ impl Store {
             db: RwLock::new(Some(Arc::new(db))),
             read_only: AtomicBool::new(read_only),
             was_repaired,
+            page_counts: Arc::default(),
             sources: RwLock::new(None),
             waiting_jobs: PendingKeys::default(),
             next_acknowledged_job: AtomicU64::new(0),
@@ -311,9 +312,9 @@ impl Store {
         }
     }
 
-    /// Checks the free space if `place` is on the store's disk.
-    pub(super) fn check_free_space_for(&self, place: &Path) -> Result<(), StoreError> {
-        match place
+    /// Checks the free space if `file_path` is on the store's disk.
+    pub(super) fn check_free_space_for(&self, file_path: &Path) -> Result<(), StoreError> {
+        match file_path
             .parent()
             .is_some_and(|dir| super::backup::are_on_one_disk(dir, &self.shared.path))
         {
@@ -343,7 +344,7 @@ impl Store {
 
 /// Creates snapshots; see [`Store::reader_factory`].
 pub struct ReaderFactory {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 impl ReaderFactory {

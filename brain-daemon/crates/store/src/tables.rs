@@ -16,8 +16,8 @@ pub(super) const PAGES: TableDefinition<'static, (&str, &str), &[u8]> =
 pub(super) const IDS: TableDefinition<'static, u64, (&str, &str)> = TableDefinition::new("ids");
 /// Page id → [`super::Content`].
 pub(super) const CONTENTS: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("contents");
-/// Page id → [`super::Derived`]. A deleted page keeps this row, but loses its rows in the tables
-/// below.
+/// Page id → [`super::DerivedRows`]. A deleted page keeps this row, but loses its rows in the
+/// tables below.
 pub(super) const DERIVED: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("derived");
 /// (page id, version) → [`super::VersionRecord`].
 pub(super) const VERSIONS: TableDefinition<'static, (u64, u32), &[u8]> =
@@ -32,8 +32,8 @@ pub(super) const FILES: TableDefinition<'static, (&str, &str), &[u8]> =
 /// (source, name, page id).
 pub(super) const NAMES: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("names");
-/// (source, key, page id that links): see [`super::Derived::link_rows`]. Other keys before schema
-/// 84.
+/// (source, key, page id that links): see [`super::DerivedRows::link_rows`]. Other keys before
+/// schema 84.
 pub(super) const LINKS_IN: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("links_in");
 /// (source, slug) → number of an active page's links that lead to no page, to several, and to

@@ -9,7 +9,7 @@ use brain_protocol::{Fault, FaultCode, Slug, SourceId, WriteStatus};
 use proptest::prelude::*;
 use redb::{Database, ReadableDatabase, ReadableTable};
 
-use super::record::{Stored, from_bytes};
+use super::record::{StoredValue, from_bytes};
 use super::*;
 use crate::tables as t;
 
@@ -52,7 +52,7 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         timeline: vec![],
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
         author: None,
-        lines: LineChange::Kept,
+        lines: LineChange::SameMarks,
         replaces: None,
         captured: false,
         file: FilePlan::Write,
@@ -162,12 +162,12 @@ fn a_page_changed_twice_in_a_transaction_has_its_last_rows() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("s.redb"));
     let source = SourceId::default();
-    let (name, other, place) = (slug("a"), slug("b"), source.clone());
+    let (name, other, source_id) = (slug("a"), slug("b"), source.clone());
     let id = store
         .write(move |draft| {
-            draft.write_page(&place, &name, page("one", &["x", "z"], Some("b")), 1)?;
-            draft.write_page(&place, &other, page("other", &["x"], None), 1)?;
-            Ok(draft.write_page(&place, &name, page("two", &["z", "y"], None), 2)?.record.id)
+            draft.write_page(&source_id, &name, page("one", &["x", "z"], Some("b")), 1)?;
+            draft.write_page(&source_id, &other, page("other", &["x"], None), 1)?;
+            Ok(draft.write_page(&source_id, &name, page("two", &["z", "y"], None), 2)?.record.id)
         })
         .unwrap();
     let reader = store.read(Visibility::All).unwrap();
@@ -218,7 +218,7 @@ pub(super) fn rows<K: redb::Key + 'static, V: redb::Value + 'static>(
     txn.open_table(table).unwrap().iter().unwrap().count()
 }
 
-fn values<T: Stored>(
+fn values<T: StoredValue>(
     txn: &redb::ReadTransaction,
     table: redb::TableDefinition<'static, u64, &'static [u8]>,
 ) -> Vec<(u64, T)> {

@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use super::backup::Progress;
 use super::error::with_damage_report;
 use super::overlay::Overlay;
-use super::record::{Content, Derived, FileRecord, OutboxRow, Provenance, from_bytes};
+use super::record::{Content, DerivedRows, FileRecord, OutboxRow, Provenance, from_bytes};
 use super::{StoreError, migrate, tables as t};
 use brain_page as page;
 
@@ -66,16 +66,16 @@ pub(super) fn verify_against(
     progress: Progress<'_>,
     written: Option<[u8; 32]>,
 ) -> Result<VerifyReport, StoreError> {
-    let place = path.display().to_string();
+    let name = path.display().to_string();
     let file = open(path)?;
-    let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &place))?.len();
+    let bytes = file.metadata().map_err(|e| StoreError::from_io(&e, &name))?.len();
     let check = || -> Result<VerifyReport, StoreError> {
-        let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &place))?;
+        let overlay = Overlay::new(file).map_err(|e| StoreError::from_io(&e, &name))?;
         let mut db = Database::builder()
             .set_cache_size(CACHE_BYTES)
             .create_with_backend(overlay)
-            .map_err(|e| of_redb(e, &place))?;
-        if !db.check_integrity().map_err(|e| of_redb(e, &place))? {
+            .map_err(|e| of_redb(e, &name))?;
+        if !db.check_integrity().map_err(|e| of_redb(e, &name))? {
             return Err(StoreError::damaged("it does not match its checksums"));
         }
         let txn = db.begin_read()?;
@@ -84,7 +84,7 @@ pub(super) fn verify_against(
         let report = verifier.whole(bytes)?;
         match written {
             Some(written) if verifier.digest(report.rows)? != written => {
-                Err(StoreError::UnequalCopy(place.clone()))
+                Err(StoreError::UnequalCopy(name.clone()))
             }
             _ => Ok(report),
         }
@@ -97,40 +97,40 @@ pub(super) fn verify_against(
 /// # Errors
 /// When it is not a store, or a daemon has it.
 pub fn store_id(path: &Path) -> Result<u64, StoreError> {
-    let place = path.display().to_string();
+    let name = path.display().to_string();
     drop(open(path)?);
     with_damage_report(path, || {
-        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &place))?;
+        let db = redb::ReadOnlyDatabase::open(path).map_err(|e| of_redb(e, &name))?;
         Ok(migrate::meta(&db.begin_read()?, t::META_STORE_ID)?.unwrap_or_default())
     })
 }
 
 /// Opens the file if it can be a redb file that no process writes.
 fn open(path: &Path) -> Result<File, StoreError> {
-    let place = path.display().to_string();
-    let io = |e: std::io::Error| StoreError::from_io(&e, &place);
+    let name = path.display().to_string();
+    let io = |e: std::io::Error| StoreError::from_io(&e, &name);
     // Checked before opening: opening a pipe would wait for a writer.
     if !std::fs::metadata(path).map_err(io)?.is_file() {
-        return Err(StoreError::Damaged(format!("{place} is not a file")));
+        return Err(StoreError::Damaged(format!("{name} is not a file")));
     }
     let mut file = File::open(path).map_err(io)?;
     if let Err(std::fs::TryLockError::WouldBlock) = file.try_lock_shared() {
-        return Err(StoreError::Locked(place));
+        return Err(StoreError::Locked(name));
     }
     let mut begins = Vec::with_capacity(MAGIC.len());
     (&mut file).take(MAGIC.len() as u64).read_to_end(&mut begins).map_err(io)?;
     match begins.as_slice() {
         begins if begins == MAGIC => Ok(file),
-        [] => Err(StoreError::Damaged(format!("{place} is empty"))),
-        _ => Err(StoreError::Damaged(format!("{place} is not a brain store"))),
+        [] => Err(StoreError::Damaged(format!("{name} is empty"))),
+        _ => Err(StoreError::Damaged(format!("{name} is not a brain store"))),
     }
 }
 
-fn of_redb(error: redb::DatabaseError, place: &str) -> StoreError {
+fn of_redb(error: redb::DatabaseError, name: &str) -> StoreError {
     match error {
-        redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(place.to_owned()),
-        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, place),
-        e => StoreError::Damaged(format!("{place}: {e}")),
+        redb::DatabaseError::DatabaseAlreadyOpen => StoreError::Locked(name.to_owned()),
+        redb::DatabaseError::Storage(redb::StorageError::Io(e)) => StoreError::from_io(&e, name),
+        e => StoreError::Damaged(format!("{name}: {e}")),
     }
 }
 
@@ -242,7 +242,7 @@ impl Verifier<'_> {
         }
         for row in self.required_table(t::DERIVED)?.iter()? {
             step()?;
-            from_bytes::<Derived>(row?.1.value())?;
+            from_bytes::<DerivedRows>(row?.1.value())?;
         }
         self.outbox(&mut step)?;
         if self.schema >= 82 {

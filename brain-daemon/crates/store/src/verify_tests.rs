@@ -25,10 +25,10 @@ const BAD_PATHS: [&str; 9] = [
 ];
 
 /// Writes the path `bad` to one of the tables of a backup that hold paths.
-fn write_bad_path(txn: &redb::WriteTransaction, place: &str, bad: &str) -> bool {
+fn write_bad_path(txn: &redb::WriteTransaction, table: &str, bad: &str) -> bool {
     use super::record::{from_bytes, to_bytes};
     let page = ("default", "p/7");
-    match place {
+    match table {
         "pages" => {
             let mut table = txn.open_table(t::PAGES).unwrap();
             let mut record: PageRecord =
@@ -100,13 +100,13 @@ fn a_backup_with_a_path_outside_a_source_is_refused() {
     store.back_up(&good, 1, CONTINUE).unwrap();
     verify(&good, CONTINUE).unwrap();
     let mut crafted = 0;
-    for place in ["pages", "paths", "pages and paths", "files", "outbox", "versions", "sources"] {
+    for table in ["pages", "paths", "pages and paths", "files", "outbox", "versions", "sources"] {
         for bad in BAD_PATHS {
             let file = dir.path().join(format!("crafted-{crafted}.redb"));
             std::fs::copy(&good, &file).unwrap();
             let db = Database::open(&file).unwrap();
             let txn = db.begin_write().unwrap();
-            let applies = write_bad_path(&txn, place, bad);
+            let applies = write_bad_path(&txn, table, bad);
             txn.commit().unwrap();
             drop(db);
             if !applies {
@@ -119,13 +119,13 @@ fn a_backup_with_a_path_outside_a_source_is_refused() {
                     // If two tables differ, the message names either row.
                     let named =
                         what.contains(&shown) || what.contains("p/7.md") || what.contains("p/7");
-                    assert!(named, "{place}, {bad:?}: {what}");
+                    assert!(named, "{table}, {bad:?}: {what}");
                 }
-                other => panic!("{place}, {bad:?}: {other:?}"),
+                other => panic!("{table}, {bad:?}: {other:?}"),
             }
             let to = dir.path().join("restored.redb");
             assert!(restore(&file, &to, &options(9), &mut |_, _, _| true, CONTINUE).is_err());
-            assert!(!to.exists(), "{place}, {bad:?}");
+            assert!(!to.exists(), "{table}, {bad:?}");
         }
     }
     assert!(crafted > 50, "{crafted}");

@@ -19,7 +19,7 @@ use brain_protocol::{Slug, SourceId};
 use super::compaction::compact_open;
 use super::group_commit::GroupCommit;
 use super::record::{Content, PageRecord};
-use super::shared::Shared;
+use super::shared::SharedState;
 use super::{Draft, StoreError};
 
 /// Maximum blocking tasks in a batch. It is large enough to pay for a flush. It is small enough
@@ -143,7 +143,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(shared: Arc<Shared>, hook: CommitHook) -> std::io::Result<Self> {
+    pub(super) fn start(shared: Arc<SharedState>, hook: CommitHook) -> std::io::Result<Self> {
         let (queue, tasks) = sync_channel(MAX_QUEUED);
         let thread = std::thread::Builder::new()
             .name("store-writer".into())
@@ -198,7 +198,7 @@ impl Drop for Writer {
 
 pub(super) type Batch = Vec<Box<dyn WriteTask>>;
 
-fn run_writer(shared: &Shared, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
+fn run_writer(shared: &SharedState, tasks: &Receiver<Box<dyn WriteTask>>, hook: &CommitHook) {
     let mut group_commit = GroupCommit::new(shared);
     let mut receiver = BatchReceiver { tasks, last: 1 };
     while let Some(mut batch) = receiver.batch(None) {
@@ -220,7 +220,7 @@ fn run_writer(shared: &Shared, tasks: &Receiver<Box<dyn WriteTask>>, hook: &Comm
 }
 
 /// Compacts the store for the callers that wait for it.
-fn compact_if_requested(shared: &Shared, group_commit: &mut GroupCommit<'_>) {
+fn compact_if_requested(shared: &SharedState, group_commit: &mut GroupCommit<'_>) {
     let requests = std::mem::take(&mut *shared.compaction_requests.lock());
     if requests.is_empty() {
         return;
@@ -298,7 +298,7 @@ pub(super) fn catch_panic<T, E: From<StoreError>>(
 type RecoveryResult = Result<(), StoreError>;
 
 /// Runs a batch in one transaction and reports the results. Runs it again without the failed tasks.
-fn commit(shared: &Shared, batch: Batch, hook: &CommitHook, recovered: &RecoveryResult) {
+fn commit(shared: &SharedState, batch: Batch, hook: &CommitHook, recovered: &RecoveryResult) {
     let mut waiting = batch;
     loop {
         let result = catch_panic(|| attempt(shared, &mut waiting, recovered));
@@ -361,7 +361,7 @@ impl From<StoreError> for CommitError {
 pub(super) type Refusals = Vec<Option<StoreError>>;
 
 fn attempt(
-    shared: &Shared,
+    shared: &SharedState,
     tasks: &mut [Box<dyn WriteTask>],
     recovered: &RecoveryResult,
 ) -> Result<(Vec<Change>, Refusals), CommitError> {
@@ -390,7 +390,7 @@ fn attempt(
 
 /// Runs the tasks in the draft and returns which were refused.
 pub(super) fn run(
-    shared: &Shared,
+    shared: &SharedState,
     draft: &mut Draft<'_>,
     tasks: &mut [Box<dyn WriteTask>],
     recovered: &RecoveryResult,

@@ -243,10 +243,10 @@ impl ExitState {
     }
 }
 
-type Started = Result<(Pid, ChildStdout, ChildStderr)>;
+type StartResult = Result<(Pid, ChildStdout, ChildStderr)>;
 
 /// Starts an agent and waits until it has exited.
-fn run_until_exit(mut command: Command, state: &ExitState, started: &mpsc::Sender<Started>) {
+fn run_until_exit(mut command: Command, state: &ExitState, started: &mpsc::Sender<StartResult>) {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return drop(started.send(Err(error))),
@@ -341,9 +341,9 @@ mod tests {
     }
 
     fn until(what: &str, done: impl Fn() -> bool) {
-        let patience = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(30);
         while !done() {
-            assert!(Instant::now() < patience, "{what}");
+            assert!(Instant::now() < deadline, "{what}");
             thread::sleep(POLL_INTERVAL);
         }
     }

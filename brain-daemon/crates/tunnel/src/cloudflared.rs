@@ -109,9 +109,9 @@ impl Agent for Cloudflared {
 
     fn launch(&self, token: Option<&Secret>, _: &dyn Starter) -> Launch {
         let mut command = vec![self.program(), "tunnel".into(), "--no-autoupdate".into()];
-        let place = self.settings.api.split_once("://").map(|(_, place)| place.to_owned());
-        if let Some(place) = place.filter(|_| !self.settings.api_is_default) {
-            command.extend(["--metrics".into(), place]);
+        let address = self.settings.api.split_once("://").map(|(_, address)| address.to_owned());
+        if let Some(address) = address.filter(|_| !self.settings.api_is_default) {
+            command.extend(["--metrics".into(), address]);
         }
         if self.settings.domain.is_none() {
             let port = self.settings.forward;
@@ -180,7 +180,10 @@ mod tests {
         let (net, starter) = (FakeNet::default(), FakeStarter::default());
         let quick = cloudflared(None, None);
         assert_eq!(quick.ask(&net, &starter), AgentStatus::NotRunning);
-        let ready = |n: u64| json!({"status": if n == 0 { 503 } else { 200 }, "readyConnections": n, "connectorId": "x"});
+        let ready = |n: u64| {
+            json!({"status": if n == 0 { 503 } else { 200 }, "readyConnections": n,
+            "connectorId": "x"})
+        };
         net.set_answer("http://127.0.0.1:20242/ready", 503, &ready(0));
         assert!(matches!(quick.ask(&net, &starter), AgentStatus::NotConnected(_)));
         net.set_answer("http://127.0.0.1:20242/ready", 200, &ready(4));
@@ -259,7 +262,8 @@ mod tests {
         let quick = cloudflared(None, Some("http://127.0.0.1:20241")).launch(None, &starter);
         assert_eq!(
             quick.command.join(" "),
-            "/opt/cloudflared tunnel --no-autoupdate --metrics 127.0.0.1:20241 --url http://127.0.0.1:8765"
+            "/opt/cloudflared tunnel --no-autoupdate --metrics 127.0.0.1:20241 --url \
+                http://127.0.0.1:8765"
         );
         let named = cloudflared(Some("brain.example.org"), None).launch(Some(&token), &starter);
         assert_eq!(named.command.join(" "), "/opt/cloudflared tunnel --no-autoupdate run");
@@ -272,7 +276,8 @@ mod tests {
         for (line, is_permanent, token) in [
             ("Provided Tunnel token is not valid.", true, true),
             (
-                "ERR Register tunnel error from server side error=\"Unauthorized: Invalid tunnel secret\"",
+                "ERR Register tunnel error from server side error=\"Unauthorized: Invalid tunnel \
+                    secret\"",
                 true,
                 true,
             ),

@@ -66,9 +66,9 @@ pub enum Action {
 pub fn select_url<'a>(settings: &Settings, urls: &'a [String]) -> Option<&'a String> {
     let Some(domain) = &settings.domain else { return urls.first() };
     urls.iter().find(|url| {
-        let place = url.split_once("://").map_or(url.as_str(), |(_, place)| place);
-        let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
-        place.eq_ignore_ascii_case(domain) || host.eq_ignore_ascii_case(domain)
+        let address = url.split_once("://").map_or(url.as_str(), |(_, address)| address);
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+        address.eq_ignore_ascii_case(domain) || host.eq_ignore_ascii_case(domain)
     })
 }
 
@@ -139,8 +139,8 @@ pub fn diagnose(settings: &Settings, name: &str, observation: &Observation) -> D
                 }
                 (Some((state, description)), false) => {
                     let hint = format!(
-                        "another program started that {name}, so brain does not change it; check its \
-                         log, or end it"
+                        "another program started that {name}, so brain does not change it; check \
+                         its log, or end it"
                     );
                     diagnosis(state, description.clone(), Some(hint), Action::Nothing)
                 }

@@ -243,7 +243,8 @@ mod tests {
     }
 
     fn tunnel(url: &str, addr: &str) -> Value {
-        json!({"name": "command_line", "uri": "/api/tunnels/command_line", "public_url": url, "proto": "https",
+        json!({"name": "command_line", "uri": "/api/tunnels/command_line", "public_url": url,
+            "proto": "https",
             "config": {"addr": addr, "inspect": true}, "metrics": {}})
     }
 
@@ -340,7 +341,8 @@ mod tests {
             ),
             (
                 "ngrok version 2.3.41\n",
-                "ngrok http -log=stdout -log-format=logfmt -bind-tls=true -hostname=b.ngrok.app 8765",
+                "ngrok http -log=stdout -log-format=logfmt -bind-tls=true -hostname=b.ngrok.app \
+                    8765",
             ),
             ("what", "ngrok http 8765 --url https://b.ngrok.app --log stdout --log-format logfmt"),
         ] {
@@ -373,7 +375,8 @@ mod tests {
             (77_777, false, false),
         ] {
             let line = format!(
-                "t=2026-11-21T10:00:00+0000 lvl=eror msg=\"session closed\" err=\"… ERR_NGROK_{code}\\n\""
+                "t=2026-11-21T10:00:00+0000 lvl=eror msg=\"session closed\" err=\"… \
+                    ERR_NGROK_{code}\\n\""
             );
             let rejection = agent.rejection(&line).unwrap();
             assert_eq!((rejection.is_permanent, rejection.token), (is_permanent, token), "{code}");

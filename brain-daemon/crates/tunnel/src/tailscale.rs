@@ -35,20 +35,20 @@ impl Tailscale {
         let parts = foreground.into_iter().flat_map(|parts| parts.values()).chain([status]);
         for part in parts {
             let web = part.get("Web").and_then(Value::as_object);
-            for (place, site) in web.into_iter().flatten() {
+            for (address, site) in web.into_iter().flatten() {
                 let is_public = part
                     .get("AllowFunnel")
-                    .and_then(|open| open.get(place))
+                    .and_then(|open| open.get(address))
                     .and_then(Value::as_bool);
                 let proxy =
                     site.pointer("/Handlers/~1/Proxy").and_then(Value::as_str).unwrap_or_default();
-                match public(&format!("https://{place}")) {
+                match public(&format!("https://{address}")) {
                     Some(url)
                         if is_public == Some(true) && leads_to(proxy, self.settings.forward) =>
                     {
                         ours.push(url);
                     }
-                    _ if is_public == Some(true) => others.push(format!("{place} to {proxy}")),
+                    _ if is_public == Some(true) => others.push(format!("{address} to {proxy}")),
                     // Served inside the tailnet only.
                     _ => {}
                 }
@@ -184,7 +184,8 @@ mod tests {
             launch.command.join(" "),
             "tailscale funnel --yes --https=443 http://127.0.0.1:8765"
         );
-        let line = "Funnel is not enabled on your tailnet. To enable, visit: https://login.tailscale.com/f/funnel";
+        let line = "Funnel is not enabled on your tailnet. To enable, visit: \
+            https://login.tailscale.com/f/funnel";
         assert!(tailscale().rejection(line).is_some_and(|rejection| rejection.is_permanent));
         assert_eq!(tailscale().rejection("Press Ctrl+C to exit."), None);
     }

@@ -71,7 +71,8 @@ impl WatchdogTest {
 
     /// Makes the agent report a working tunnel at this address.
     fn up(&self, url: &str) {
-        let tunnel = json!({"public_url": url, "proto": "https", "config": {"addr": "http://localhost:8765"}});
+        let tunnel = json!({"public_url": url, "proto": "https",
+            "config": {"addr": "http://localhost:8765"}});
         self.net.set_answer(API, 200, &json!({"tunnels": [tunnel]}));
         self.net.set_answer(&format!("{url}/health"), 200, &health());
     }
@@ -218,7 +219,8 @@ fn foreign_agent_is_adopted_and_never_stopped() {
 #[test]
 fn own_agent_starts_beside_one_for_another_target() {
     let mut test = WatchdogTest::new(None);
-    let tunnel = json!({"public_url": "https://x.ngrok.app", "proto": "https", "config": {"addr": "http://localhost:3000"}});
+    let tunnel = json!({"public_url": "https://x.ngrok.app", "proto": "https",
+        "config": {"addr": "http://localhost:3000"}});
     test.net.set_answer(API, 200, &json!({"tunnels": [tunnel]}));
     let first = test.check();
     assert_eq!(
@@ -329,7 +331,10 @@ fn own_tunnel_is_reported_beside_a_foreign_one() {
 #[test]
 fn known_address_is_kept_among_several() {
     let mut test = WatchdogTest::new(None);
-    let tunnel = |name: &str| json!({"public_url": format!("https://{name}.ngrok.app"), "config": {"addr": "8765"}});
+    let tunnel = |name: &str| {
+        json!({"public_url": format!("https://{name}.ngrok.app"),
+        "config": {"addr": "8765"}})
+    };
     let first = test.check();
     test.net.set_answer(API, 200, &json!({"tunnels": [tunnel("a"), tunnel("b")]}));
     let last = test.next(&first);
@@ -360,7 +365,8 @@ fn missing_program_is_started_once_installed() {
 fn permanent_rejection_waits_for_a_new_token() {
     let mut test = WatchdogTest::new(None);
     let first = test.check();
-    let words = "authentication failed: The authtoken you specified is not valid. Your authtoken: t0ken. ERR_NGROK_107";
+    let words = "authentication failed: The authtoken you specified is not valid. Your authtoken: \
+        t0ken. ERR_NGROK_107";
     test.child_ends("it ended with exit status 1", &["lvl=info starting", words, ""]);
     let mut last = test.next(&first);
     assert_eq!((last.diagnosis.state, last.token_refused), ("refused", true));

@@ -175,7 +175,8 @@ mod tests {
             verbs(&twiml(&spoken(&["What shall I note?"], then), &STYLE)),
             [
                 format!(
-                    "Gather input=speech dtmf action={turn} method=POST language=en-US timeout=6 speechTimeout=auto numDigits=1"
+                    "Gather input=speech dtmf action={turn} method=POST language=en-US timeout=6 \
+                        speechTimeout=auto numDigits=1"
                 ),
                 ">Say language=en-US: What shall I note?".into(),
                 format!("Redirect method=POST: {turn}"),
@@ -193,8 +194,8 @@ mod tests {
             verbs(&twiml(&spoken(&["Bitte."], VoiceAction::Record), &style)),
             [
                 "Say language=de-DE voice=Polly.Vicki: Bitte.",
-                "Record action=/voice/recording?turn=3 method=POST maxLength=120 timeout=5 playBeep=true transcribe=true \
-                 transcribeCallback=/voice/transcription",
+                "Record action=/voice/recording?turn=3 method=POST maxLength=120 timeout=5 \
+                 playBeep=true transcribe=true transcribeCallback=/voice/transcription",
                 "Hangup",
             ]
         );
@@ -240,9 +241,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn markup_is_always_well_formed(say in proptest::collection::vec("\\PC*|[\\x00-\\x7f]*|(<|&|>|\\]|\"|\u{ffff}){0,9}", 0..4)) {
+        fn markup_is_always_well_formed(
+            say in proptest::collection::vec("\\PC*|[\\x00-\\x7f]*|(<|&|>|\\]|\"|\u{ffff}){0,9}",
+                0..4)) {
             let said: Vec<&str> = say.iter().map(String::as_str).collect();
-            for then in [VoiceAction::HangUp, VoiceAction::Record, VoiceAction::Listen { asked: None, silences: 0 }] {
+            for then in [VoiceAction::HangUp, VoiceAction::Record,
+                VoiceAction::Listen { asked: None, silences: 0 }] {
                 verbs(&twiml(&spoken(&said, then), &STYLE));
             }
         }

@@ -262,7 +262,8 @@ mod tests {
     }
 
     fn number(url: &str) -> Value {
-        json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": url, "voice_method": "POST", "voice_application_sid": null, "trunk_sid": null})
+        json!({"sid": "PN", "phone_number": "+15005550006", "voice_url": url,
+            "voice_method": "POST", "voice_application_sid": null, "trunk_sid": null})
     }
 
     #[test]
@@ -286,7 +287,10 @@ mod tests {
 
     #[test]
     fn errors_have_a_hint_and_no_token() {
-        let says = |status, code, message: &str| json!({"code": code, "message": message, "more_info": "", "status": status});
+        let says = |status, code, message: &str| {
+            json!({"code": code, "message": message,
+            "more_info": "", "status": status})
+        };
         for (method, status, body, message, hint) in [
             (
                 "GET",

@@ -239,7 +239,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     assert_eq!(
         admin(&fixture, false).unwrap().token,
         first,
-        "no start is needed once it is mended"
+        "no restart is needed once it is repaired"
     );
     assert!(fixture.access().is_admin_token(first.expose()));
     mode(0o644);
@@ -247,7 +247,7 @@ fn an_admin_token_that_others_can_read_is_not_used() {
     let second = admin(&fixture, true).unwrap().token;
     assert!(
         second != first && fixture.access().is_admin_token(second.expose()),
-        "a new one mends it, too"
+        "a new one repairs it, too"
     );
 }
 

@@ -55,7 +55,8 @@ impl Data {
         };
         let last = end.windows(SNAPSHOT_PREFIX.len()).rposition(|part| part == SNAPSHOT_PREFIX);
         let last = last.and_then(|at| end.get(at..)?.strip_suffix(b"]"));
-        // The prefix may also occur inside a snapshot. The text from there to the end is not valid JSON.
+        // The prefix may also occur inside a snapshot. The text from there to the end is not valid
+        // JSON.
         if let Some(found) = last
             .and_then(|text| serde_json::from_slice::<StoredSnapshot>(text).ok())
             .and_then(StoredSnapshot::snapshot)

@@ -31,7 +31,8 @@ fn post(id: &str, seen: i64) -> Record {
 }
 
 fn metrics(likes: u64) -> Map<String, Value> {
-    let metrics = json!({"like_count": likes, "retweet_count": 1, "reply_count": 2, "quote_count": 3, "impression_count": 9});
+    let metrics = json!({"like_count": likes, "retweet_count": 1, "reply_count": 2,
+        "quote_count": 3, "impression_count": 9});
     metrics.as_object().unwrap().clone()
 }
 
@@ -196,7 +197,8 @@ fn snapshots_in_other_formats_are_read() {
         ),
         (
             format!(
-                "[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":7}}}},{{}},17,{{\"timestamp\":\"\"}}]"
+                "[{{\"timestamp\":\"{at}\",\"metrics\":{{\"like_count\":7}}}},{{}},17,\
+                    {{\"timestamp\":\"\"}}]"
             ),
             Some(7),
         ),
@@ -260,10 +262,10 @@ fn a_redacted_post_keeps_id_and_times_in_every_file() {
     assert_eq!(relative_paths(data.root()), places);
     let redacted = json!({"id": "17", "created_at": rfc3339(T0), COLLECTED_AT: rfc3339(T0),
         DETECTED_AT: rfc3339(T0 + 5), "reason": "not_found"});
-    for place in ["deletions/17.json", "tweets/own/17.json", "tweets/searches/17.json"] {
+    for file_path in ["deletions/17.json", "tweets/own/17.json", "tweets/searches/17.json"] {
         let found: Value =
-            serde_json::from_slice(&fs::read(data.root().join(place)).unwrap()).unwrap();
-        assert_eq!(found, redacted, "{place}");
+            serde_json::from_slice(&fs::read(data.root().join(file_path)).unwrap()).unwrap();
+        assert_eq!(found, redacted, "{file_path}");
     }
     assert_eq!(data.deletion(&id("17")).unwrap().unwrap().text, "");
     assert_eq!(
@@ -281,10 +283,10 @@ fn interrupted_redaction_is_completed() {
     fs::write(data.root().join("tweets/mentions/17.json.damaged"), "{\"text\":\"I think").unwrap();
     data.redact(&id("17")).unwrap();
     data.redact(&id("17")).unwrap();
-    for place in relative_paths(data.root()) {
+    for file_path in relative_paths(data.root()) {
         assert!(
-            !fs::read_to_string(data.root().join(&place)).unwrap().contains("think"),
-            "{place}"
+            !fs::read_to_string(data.root().join(&file_path)).unwrap().contains("think"),
+            "{file_path}"
         );
     }
     assert_eq!(data.count("deletions"), 1);

@@ -109,9 +109,11 @@ fn rules_are_synchronized_and_rejections_listed() {
     let bodies: &'static Mutex<Vec<Value>> = Box::leak(Box::default());
     let link = FakeLink::new(move |request| {
         let Some(body) = &request.body else {
-            let first = json!({"data": [{"id": "9007199254740993", "value": "@old", "tag": "brain:mentions"}],
+            let first = json!({"data": [{"id": "9007199254740993", "value": "@old",
+                "tag": "brain:mentions"}],
                 "meta": {"sent": "now", "next_token": "more"}});
-            let second = json!({"data": [{"id": "2", "value": "#a", "tag": "others"}], "meta": {"sent": "now"}});
+            let second = json!({"data": [{"id": "2", "value": "#a", "tag": "others"}],
+                "meta": {"sent": "now"}});
             let page =
                 if request.target.contains("pagination_token=more") { second } else { first };
             return Ok(answer(200, &[], page.to_string()));
@@ -121,8 +123,10 @@ fn rules_are_synchronized_and_rejections_listed() {
         let response = match body.get("add") {
             Some(_) => json!({"data": [{"id": "3", "value": "from:me", "tag": "brain:own"}],
                 "meta": {"summary": {"created": 1, "not_created": 2}},
-                "errors": [{"title": "DuplicateRule", "value": "@me", "id": "4", "type": "x/duplicate-rules"},
-                    {"title": "UnprocessableEntity", "value": "((", "details": ["no viable\nalternative"], "type": "x/invalid-rules"}]}),
+                "errors": [{"title": "DuplicateRule", "value": "@me", "id": "4",
+                    "type": "x/duplicate-rules"},
+                    {"title": "UnprocessableEntity", "value": "((",
+                        "details": ["no viable\nalternative"], "type": "x/invalid-rules"}]}),
             None => json!({"meta": {"summary": {"deleted": 1}}}),
         };
         Ok(answer(201, &[], response.to_string()))
@@ -175,7 +179,8 @@ fn invalid_lines_are_unknown_messages() {
     let line = json!({
         "data": {"id": "17", "text": "hi", "author_id": "5"},
         "includes": {"users": [{"id": "5", "username": "ann", "name": "Ann"}]},
-        "matching_rules": [{"id": "9007199254740993", "tag": "brain:own"}, {"id": 4}, {"tag": "none"}],
+        "matching_rules": [{"id": "9007199254740993", "tag": "brain:own"}, {"id": 4},
+            {"tag": "none"}],
         // About an object that the post refers to.
         "errors": [{"title": "Not Found Error", "resource_id": "3", "section": "includes"}],
     });
@@ -185,8 +190,10 @@ fn invalid_lines_are_unknown_messages() {
         rules,
         [("9007199254740993".into(), "brain:own".into()), ("4".into(), String::new())]
     );
-    let ending = json!({"errors": [{"title": "operational-disconnect", "disconnect_type": "UpstreamOperationalDisconnect",
-        "detail": "This stream has been disconnected\nfor operational reasons.", "type": "x/operational-disconnect"}]});
+    let ending = json!({"errors": [{"title": "operational-disconnect",
+        "disconnect_type": "UpstreamOperationalDisconnect",
+        "detail": "This stream has been disconnected\nfor operational reasons.",
+        "type": "x/operational-disconnect"}]});
     let expected = "This stream has been disconnected for operational reasons.";
     assert_eq!(message(ending.to_string().as_bytes()), Message::Ending(expected.into()));
 }

@@ -56,7 +56,8 @@ impl RelatedObjects {
         Self { users: objects("users", "id"), media: objects("media", "media_key") }
     }
 
-    /// Adds author and media to the post. First removes fields with the names of the collector's own.
+    /// Adds author and media to the post. First removes fields with the names of the collector's
+    /// own.
     fn add_to(&self, mut post: Record) -> Record {
         let author = post.author_id().and_then(|id| self.users.get(id)).cloned();
         let keys = post

@@ -270,7 +270,8 @@ impl ErrorBody {
                 "the platform has an internal error; the next run asks again"
             }
             FaultReason::Unreachable | FaultReason::Unreadable if (300..400).contains(&status) => {
-                "`collector.platform_api` redirects to another address: set it to the platform's own address"
+                "`collector.platform_api` redirects to another address: set it to the platform's \
+                    own address"
             }
             FaultReason::Unreachable | FaultReason::Unreadable => {
                 "check `collector.platform_api`; the next run asks again"
@@ -290,8 +291,8 @@ impl ErrorBody {
              (OAuth 2.0 user context)"
                 .into()
         } else if self.is("client-forbidden", "Client Forbidden") {
-            let place = field("registration_url", " at ", "");
-            format!("the app may not use this endpoint: attach it to a project that may{place}")
+            let address = field("registration_url", " at ", "");
+            format!("the app may not use this endpoint: attach it to a project that may{address}")
         } else if self.is("credits", "SpendCapReached") {
             let date = field("reset_date", " until ", "");
             format!(

@@ -60,12 +60,12 @@ fn requests_are_as_the_platform_documents_them() {
         [
             format!("/api/2/users/5/tweets?{fields}"),
             format!(
-                "/api/2/users/5/mentions?{fields}&expansions=author_id,attachments.media_keys&user.fields={USER_FIELDS}\
-                 &media.fields={MEDIA_FIELDS}&pagination_token=t%2B%2Fk%26"
+                "/api/2/users/5/mentions?{fields}&expansions=author_id,attachments.media_keys&\
+                 user.fields={USER_FIELDS}&media.fields={MEDIA_FIELDS}&pagination_token=t%2B%2Fk%26"
             ),
             format!(
-                "/api/2/tweets/search/recent?query=%28%22a%20b%22%20OR%20c,d%29%20-from%3Ame%20%23%C3%BC%2B&{fields}\
-                 &since_id=17&next_token=t"
+                "/api/2/tweets/search/recent?query=%28%22a%20b%22%20OR%20c,\
+                 d%29%20-from%3Ame%20%23%C3%BC%2B&{fields}&since_id=17&next_token=t"
             ),
             "/api/2/tweets/17".to_owned(),
             "/api/2/users/me".to_owned(),
@@ -81,14 +81,17 @@ fn requests_are_as_the_platform_documents_them() {
 fn full_page() -> Value {
     json!({
         "data": [
-            {"id": "17", "author_id": "5", "text": "t", "attachments": {"media_keys": ["3_1", "3_2"]}, "note_post": {"text": "tt"},
+            {"id": "17", "author_id": "5", "text": "t",
+                "attachments": {"media_keys": ["3_1", "3_2"]}, "note_post": {"text": "tt"},
                 AUTHOR: "forged", COLLECTED_AT: "forged", "public_metrics": {"repost_count": 3}},
             {"id": 18}, {"id": "x/../y"}, {"text": "none"}, null, "19",
             {"id": "20", "author_id": "6"}
         ],
-        "includes": {"users": [{"id": "5", "username": "alice", "name": "Alice"}, {"id": 6}], "posts": [{"id": "99"}],
+        "includes": {"users": [{"id": "5", "username": "alice", "name": "Alice"}, {"id": 6}],
+            "posts": [{"id": "99"}],
             "media": [{"media_key": "3_1", "url": "https://x"}]},
-        "errors": [{"resource_id": "98", "section": "includes", "type": "https://api.x.com/2/problems/resource-not-found"}],
+        "errors": [{"resource_id": "98", "section": "includes",
+            "type": "https://api.x.com/2/problems/resource-not-found"}],
         "meta": {"result_count": 7, "next_token": "more"},
         "later": 1
     })
@@ -131,7 +134,8 @@ fn pages_in_other_shapes() {
     }
     // The page has posts, but its `meta` is missing.
     for meta in [json!(null), json!([]), json!("x")] {
-        let body = json!({"data": [{"id": "17"}], "meta": meta, "errors": [{"title": "Sorry", "detail": "no more"}]});
+        let body = json!({"data": [{"id": "17"}], "meta": meta,
+            "errors": [{"title": "Sorry", "detail": "no more"}]});
         let link = always(200, &[], body.to_string());
         let page = with_platform(&link, |platform| {
             platform.timeline(&user(), Expansions::default(), None)
@@ -172,10 +176,14 @@ fn pages_in_other_shapes() {
 #[test]
 fn an_unreadable_timeline_is_a_fault() {
     let error = |value: Value| json!({"errors": [value]}).to_string();
-    let not_found = json!({"value": "5", "parameter": "id", "resource_id": "5", "resource_type": "user", "title": "Not Found Error",
-        "detail": "Could not find user with id: [5].", "type": "https://api.twitter.com/2/problems/resource-not-found"});
-    let suspended = json!({"value": "5", "parameter": "id", "resource_id": "5", "resource_type": "user", "title": "Forbidden",
-        "detail": "User has been suspended: [5].", "type": "https://api.twitter.com/2/problems/resource-not-found"});
+    let not_found = json!({"value": "5", "parameter": "id", "resource_id": "5",
+        "resource_type": "user", "title": "Not Found Error",
+        "detail": "Could not find user with id: [5].",
+        "type": "https://api.twitter.com/2/problems/resource-not-found"});
+    let suspended = json!({"value": "5", "parameter": "id", "resource_id": "5",
+        "resource_type": "user", "title": "Forbidden",
+        "detail": "User has been suspended: [5].",
+        "type": "https://api.twitter.com/2/problems/resource-not-found"});
     let protected = json!({"resource_id": "5", "title": "Authorization Error",
         "type": "https://api.x.com/2/problems/not-authorized-for-resource"});
     for (body, reason) in [
@@ -201,7 +209,8 @@ fn accounts_are_found_by_token_and_by_handle() {
     assert_eq!(with_platform(&link, me).unwrap(), account);
     assert_eq!(with_platform(&link, |platform| platform.by_username("alice")).unwrap(), account);
     let missing = r#"{"errors":[{"value":"alice","resource_id":"alice","title":"Not Found Error",
-        "type":"https://api.x.com/2/problems/resource-not-found","detail":"Could not find user with username: [alice]."}]}"#;
+        "type":"https://api.x.com/2/problems/resource-not-found",
+        "detail":"Could not find user with username: [alice]."}]}"#;
     let fault = with_platform(&always(200, &[], missing), |platform| platform.by_username("alice"))
         .unwrap_err();
     assert_eq!(
@@ -245,38 +254,150 @@ fn every_refusal_has_a_reason_and_a_hint() {
         body.to_string()
     };
     for (status, body, reason, message, hint) in [
-        (400, json!({"errors": [{"parameters": {"query": ["x"]}, "message": "missing an operator"}], "title": "Invalid Request",
-            "detail": "One or more parameters to your request was invalid.", "type": "https://api.twitter.com/2/problems/invalid-request"})
-            .to_string(), FaultReason::InvalidRequest, "Invalid Request: missing an operator", "collector.searches"),
-        (401, blank(401, "Unauthorized"), FaultReason::Unauthorized, "HTTP 401: Unauthorized", "collector setup"),
-        (402, of("credits-depleted", json!({"detail": "credits depleted", "status": 402, "title": "Payment Required"})),
-            FaultReason::PaymentRequired, "Payment Required: credits depleted", "add credits"),
-        (402, of("credits", json!({"account_id": 1_900_000_000_000_000_001_u64, "title": "CreditsDepleted",
-            "detail": "Your enrolled account [1900000000000000001] does not have any credits"})),
-            FaultReason::PaymentRequired, "[1900000000000000001]", "add credits"),
-        (402, String::new(), FaultReason::PaymentRequired, "HTTP 402: no reason given", "add credits"),
-        (403, of("unsupported-authentication", json!({"title": "Unsupported Authentication", "detail": "Application-Only is forbidden"})),
-            FaultReason::Forbidden, "Application-Only", "user context"),
-        (403, of("client-forbidden", json!({"title": "Client Forbidden", "reason": "client-not-enrolled",
-            "registration_url": "https://developer.x.com/apps"})), FaultReason::Forbidden, "Client Forbidden", "https://developer.x.com/apps"),
-        (403, of("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})), FaultReason::Forbidden, "SpendCapReached",
-            "until 2026-12-01"),
-        (403, blank(403, "Forbidden"), FaultReason::Forbidden, "HTTP 403: Forbidden", "access level"),
+        (
+            400,
+            json!({"errors": [{"parameters": {"query": ["x"]}, "message": "missing an operator"}],
+            "title": "Invalid Request",
+            "detail": "One or more parameters to your request was invalid.",
+            "type": "https://api.twitter.com/2/problems/invalid-request"})
+            .to_string(),
+            FaultReason::InvalidRequest,
+            "Invalid Request: missing an operator",
+            "collector.searches",
+        ),
+        (
+            401,
+            blank(401, "Unauthorized"),
+            FaultReason::Unauthorized,
+            "HTTP 401: Unauthorized",
+            "collector setup",
+        ),
+        (
+            402,
+            of(
+                "credits-depleted",
+                json!({"detail": "credits depleted", "status": 402,
+            "title": "Payment Required"}),
+            ),
+            FaultReason::PaymentRequired,
+            "Payment Required: credits depleted",
+            "add credits",
+        ),
+        (
+            402,
+            of(
+                "credits",
+                json!({"account_id": 1_900_000_000_000_000_001_u64,
+            "title": "CreditsDepleted",
+            "detail": "Your enrolled account [1900000000000000001] does not have any credits"}),
+            ),
+            FaultReason::PaymentRequired,
+            "[1900000000000000001]",
+            "add credits",
+        ),
+        (
+            402,
+            String::new(),
+            FaultReason::PaymentRequired,
+            "HTTP 402: no reason given",
+            "add credits",
+        ),
+        (
+            403,
+            of(
+                "unsupported-authentication",
+                json!({"title": "Unsupported Authentication",
+                "detail": "Application-Only is forbidden"}),
+            ),
+            FaultReason::Forbidden,
+            "Application-Only",
+            "user context",
+        ),
+        (
+            403,
+            of(
+                "client-forbidden",
+                json!({"title": "Client Forbidden",
+            "reason": "client-not-enrolled",
+            "registration_url": "https://developer.x.com/apps"}),
+            ),
+            FaultReason::Forbidden,
+            "Client Forbidden",
+            "https://developer.x.com/apps",
+        ),
+        (
+            403,
+            of("credits", json!({"title": "SpendCapReached", "reset_date": "2026-12-01"})),
+            FaultReason::Forbidden,
+            "SpendCapReached",
+            "until 2026-12-01",
+        ),
+        (
+            403,
+            blank(403, "Forbidden"),
+            FaultReason::Forbidden,
+            "HTTP 403: Forbidden",
+            "access level",
+        ),
         (404, String::new(), FaultReason::NotFound, "HTTP 404", "collector.user_id"),
-        (409, of("conflict", json!({"title": "x"})), FaultReason::InvalidRequest, "HTTP 409: x", "check"),
+        (
+            409,
+            of("conflict", json!({"title": "x"})),
+            FaultReason::InvalidRequest,
+            "HTTP 409: x",
+            "check",
+        ),
         (429, blank(429, "Too Many Requests"), limited, "Too Many Requests", "60m"),
-        (429, json!({"errors": [{"code": 88, "message": "Rate limit exceeded"}]}).to_string(), limited, "Rate limit exceeded", "60m"),
+        (
+            429,
+            json!({"errors": [{"code": 88, "message": "Rate limit exceeded"}]}).to_string(),
+            limited,
+            "Rate limit exceeded",
+            "60m",
+        ),
         (429, String::new(), limited, "HTTP 429", "60m"),
-        (429, of("usage-capped", json!({"title": "UsageCapExceeded", "period": "Monthly", "scope": "Product"})), FaultReason::UsageCapped,
-            "UsageCapExceeded", "(Monthly)"),
-        (429, of("streaming-connection", json!({"title": "ConnectionException", "connection_issue": "TooManyConnections"})),
-            FaultReason::TooManyConnections, "ConnectionException", "another connection"),
-        (500, blank(500, "Internal Server Error"), FaultReason::ServerError, "Internal Server Error", "next run"),
-        (503, "<html>\u{1b}[2J over capacity</html>".into(), FaultReason::ServerError, "HTTP 503: no reason given", "next run"),
+        (
+            429,
+            of(
+                "usage-capped",
+                json!({"title": "UsageCapExceeded", "period": "Monthly",
+            "scope": "Product"}),
+            ),
+            FaultReason::UsageCapped,
+            "UsageCapExceeded",
+            "(Monthly)",
+        ),
+        (
+            429,
+            of(
+                "streaming-connection",
+                json!({"title": "ConnectionException", "connection_issue": "TooManyConnections"}),
+            ),
+            FaultReason::TooManyConnections,
+            "ConnectionException",
+            "another connection",
+        ),
+        (
+            500,
+            blank(500, "Internal Server Error"),
+            FaultReason::ServerError,
+            "Internal Server Error",
+            "next run",
+        ),
+        (
+            503,
+            "<html>\u{1b}[2J over capacity</html>".into(),
+            FaultReason::ServerError,
+            "HTTP 503: no reason given",
+            "next run",
+        ),
         (301, String::new(), FaultReason::Unreadable, "HTTP 301", "redirects"),
     ] {
         let link = always(status, &[], body.clone());
-        let fault = with_platform(&link, |platform| platform.timeline(&user(), Expansions::default(), None)).unwrap_err();
+        let fault = with_platform(&link, |platform| {
+            platform.timeline(&user(), Expansions::default(), None)
+        })
+        .unwrap_err();
         assert_eq!(fault.reason, reason, "{status} {body}");
         assert!(fault.message.contains(message), "{status}: {}", fault.message);
         assert!(fault.hint.contains(hint), "{status} {message}: {}", fault.hint);

@@ -44,7 +44,8 @@ impl RunState<'_> {
             self.report.velocity_alerts += 1;
         }
         match self.data.add_snapshot(id, now, metrics) {
-            // The file was damaged before its last snapshot and was moved aside, so a new curve begins.
+            // The file was damaged before its last snapshot and was moved aside, so a new curve
+            // begins.
             Err(fault) if fault.is_damage() => {
                 self.report.warnings.push(fault.to_string());
                 Ok(self.data.add_snapshot(id, now, metrics)?)

@@ -12,7 +12,7 @@ pub struct IncomingPost {
     /// The post.
     pub post: Record,
     /// Its streams, with each search that found it.
-    pub places: Vec<(Stream, Option<String>)>,
+    pub destinations: Vec<(Stream, Option<String>)>,
 }
 
 impl Run<'_> {
@@ -58,8 +58,8 @@ impl Run<'_> {
 impl RunState<'_> {
     fn store_by_stream(&mut self, posts: Vec<IncomingPost>) -> Result<(), StopCause> {
         let mut pulled: BTreeMap<Stream, StreamPull> = BTreeMap::new();
-        for IncomingPost { post, places } in posts {
-            for (stream, search) in places {
+        for IncomingPost { post, destinations } in posts {
+            for (stream, search) in destinations {
                 let pulled = pulled.entry(stream).or_insert_with(|| StreamPull::new(stream));
                 self.store_page(vec![post.clone()], search.as_deref(), pulled)?;
             }

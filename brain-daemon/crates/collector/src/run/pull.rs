@@ -194,8 +194,8 @@ impl RunState<'_> {
         };
         self.without_expansions = true;
         self.report.warnings.push(format!(
-            "the platform refuses `expansions` ({}): posts are stored without their authors' names; \
-             `collector.authors = \"ids\"` stops asking for names",
+            "the platform refuses `expansions` ({}): posts are stored without their authors' \
+             names; `collector.authors = \"ids\"` stops asking for names",
             fault.message
         ));
         Ok(page)

@@ -11,8 +11,8 @@ use crate::{
 use brain_base::clock::rfc3339;
 
 impl RunState<'_> {
-    /// Stores the posts of a page. New posts are written to the journal first, so a crash in between
-    /// can repeat the journal entry.
+    /// Stores the posts of a page. New posts are written to the journal first, so a crash in
+    /// between can repeat the journal entry.
     pub(super) fn store_page(
         &mut self,
         posts: Vec<Record>,

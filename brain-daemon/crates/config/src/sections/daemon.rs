@@ -71,8 +71,8 @@ section! {
     git_approved: Vec<String> = texts(), "[]",
         "fingerprints of git configurations that can run programs when a source is pulled";
     include: Vec<String> = texts(), "[]",
-        "patterns of the files that sync and import read, as in .gitignore; \"NAME:PATTERN\" for one \
-         source; empty: all";
+        "patterns of the files that sync and import read, as in .gitignore; \"NAME:PATTERN\" for \
+         one source; empty: all";
     exclude: Vec<String> = texts(), "[]",
         "patterns of files and directories that sync and import leave out";
 }

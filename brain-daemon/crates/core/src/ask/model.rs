@@ -27,8 +27,8 @@ impl LanguageModels {
         Self { env, ledger }
     }
 
-    /// Returns the model called `name`, or the configured text model. `None` without a provider or a
-    /// model name.
+    /// Returns the model called `name`, or the configured text model. `None` without a provider or
+    /// a model name.
     ///
     /// # Errors
     /// If the key cannot be read, or is missing where one is needed.

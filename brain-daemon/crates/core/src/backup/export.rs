@@ -65,7 +65,7 @@ impl BackupService {
         drop(reader);
         let several = only.is_none() && sources.len() > 1;
         let own = sources.iter().filter_map(|(_, record)| record.path.as_deref()).map(Path::new);
-        self.refuse_own_places(&dir, own)?;
+        self.refuse_own_paths(&dir, own)?;
         let mut target = Target::new(dir)?;
         let mut left = pages.as_slice();
         let total = pages.len() as u64;
@@ -119,20 +119,21 @@ impl BackupService {
     }
 
     /// Refuses a directory of a source: a sync would store the exported copies as pages.
-    fn refuse_own_places<'a>(
+    fn refuse_own_paths<'a>(
         &'a self,
         dir: &Path,
         own: impl Iterator<Item = &'a Path>,
     ) -> Result<(), Fault> {
         let nearest = dir.ancestors().find_map(|d| Some((d, d.canonicalize().ok()?)));
-        let place = nearest.map_or_else(
+        let target_path = nearest.map_or_else(
             || dir.to_owned(),
             |(there, real)| real.join(dir.strip_prefix(there).unwrap_or(Path::new(""))),
         );
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let mut own = own.map(Path::to_owned).filter(|own| place.starts_with(real(own)));
+        let mut own = own.map(Path::to_owned).filter(|own| target_path.starts_with(real(own)));
         // The home may have been moved since the start.
-        let home = || place.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
+        let home =
+            || target_path.ancestors().find(|dir| self.env.home.is_at(dir)).map(Path::to_owned);
         let Some(own) = own.next().or_else(home) else { return Ok(()) };
         let message =
             format!("{} is inside {}, which is brain's own", dir.display(), own.display());
@@ -166,26 +167,26 @@ struct Target {
 impl Target {
     /// Creates the directory. Accepts an existing one if it is empty.
     fn new(root: PathBuf) -> Result<Self, Fault> {
-        let place = root.display().to_string();
-        let io = |e: io::Error| target_fault(StoreError::from_io(&e, &place));
+        let dir_path = root.display().to_string();
+        let io = |e: io::Error| target_fault(StoreError::from_io(&e, &dir_path));
         match fs::read_dir(&root) {
             Ok(mut entries) => {
                 if entries.next().is_some() {
-                    let message = format!("{place} is not empty: nothing was written");
+                    let message = format!("{dir_path} is not empty: nothing was written");
                     return Err(Fault::new(FaultCode::Conflict, message)
                         .hint("export to a new directory: an export never touches what is there"));
                 }
             }
             Err(e) if e.kind() == ErrorKind::NotFound => make_dir(&root).map_err(io)?,
             Err(e) if e.kind() == ErrorKind::NotADirectory => {
-                let message = format!("{place} is not a directory");
+                let message = format!("{dir_path} is not a directory");
                 return Err(Fault::new(FaultCode::Conflict, message).hint("name a new directory"));
             }
             Err(e) => return Err(io(e)),
         }
         let reply = ExportReply {
             status: "done".into(),
-            path: place,
+            path: dir_path,
             files: 0,
             bytes: 0,
             failed: Vec::new(),
@@ -221,16 +222,16 @@ impl Target {
         Err(taken.unwrap_or_else(|| io::Error::other("it has no path")))
     }
 
-    fn file(&mut self, place: &Path, text: &str) -> io::Result<()> {
-        let dir = place.parent().unwrap_or(&self.root);
+    fn file(&mut self, file_path: &Path, text: &str) -> io::Result<()> {
+        let dir = file_path.parent().unwrap_or(&self.root);
         if !self.made.contains(dir) {
             make_dir(dir)?;
             self.made.insert(dir.to_owned());
         }
-        let mut file = File::options().write(true).create_new(true).open(place)?;
+        let mut file = File::options().write(true).create_new(true).open(file_path)?;
         if let Err(error) = file.write_all(text.as_bytes()) {
             // An incomplete file must not stay.
-            let _ = fs::remove_file(place);
+            let _ = fs::remove_file(file_path);
             return Err(error);
         }
         self.reply.files += 1;
@@ -245,17 +246,17 @@ impl Target {
             error.kind(),
             K::StorageFull | K::QuotaExceeded | K::FileTooLarge | K::ReadOnlyFilesystem
         ) {
-            let place = self.root.display().to_string();
-            let fault = target_fault(StoreError::from_io(error, &place));
+            let dir_path = self.root.display().to_string();
+            let fault = target_fault(StoreError::from_io(error, &dir_path));
             self.ended = Some(Fault {
                 message: format!(
                     "{}; about {done} of {total} pages were written before that",
                     fault.message
                 ),
                 hint: Some(match error.kind() {
-                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {place} emptied"),
+                    K::FileTooLarge => format!("{SIZE_LIMIT_HINT}, with {dir_path} emptied"),
                     _ => format!(
-                        "choose another disk, or make room, empty {place}, and export again"
+                        "choose another disk, or make room, empty {dir_path}, and export again"
                     ),
                 }),
                 ..fault

@@ -64,9 +64,9 @@ pub fn restore(
             return false;
         }
         if !write_sources.iter().any(|named| named.as_str() == source) {
-            let place = || (root.display().to_string(), 0);
+            let file_path = || (root.display().to_string(), 0);
             let missing = std::fs::symlink_metadata(root.join(&page.source_path)).is_err();
-            untouched.entry(source.to_owned()).or_insert_with(place).1 += u64::from(missing);
+            untouched.entry(source.to_owned()).or_insert_with(file_path).1 += u64::from(missing);
             return false;
         }
         // An existing file stays: the next sync reads it. If the directory has other files, a
@@ -98,15 +98,13 @@ pub fn restore(
         )
     }));
     let incomplete = untouched.into_iter().filter(|(_, (_, missing))| *missing > 0);
-    restored.warnings.extend(incomplete.map(
-        |(source, (root, missing))| {
-            format!(
-                "the directory {root} of source \"{source}\" was left as it is, and {missing} \
-                 pages have no file in it: `brain export DIR --source {source}` writes them elsewhere; \
-                 a restore with `--write-source {source}` would have written them there"
-            )
-        },
-    ));
+    restored.warnings.extend(incomplete.map(|(source, (root, missing))| {
+        format!(
+            "the directory {root} of source \"{source}\" was left as it is, and {missing} \
+                 pages have no file in it: `brain export DIR --source {source}` writes them \
+                 elsewhere; a restore with `--write-source {source}` would have written them there"
+        )
+    }));
     restored.warnings.extend(open_restored(home, config, clock, new_store_id));
     Ok(restored)
 }

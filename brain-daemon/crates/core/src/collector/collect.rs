@@ -105,8 +105,14 @@ impl CollectorService {
         }
         if run.status == "failed" && !self.env.stop.is_cancelled() {
             let why = run.message.as_deref().or(run.reason.as_deref()).unwrap_or_default();
-            return Err(Fault::new(FaultCode::ServiceFailed, format!("the collector's run failed: {why}"))
-                .hint("`brain collector status` shows the state; `brain collector setup` checks each step"));
+            return Err(Fault::new(
+                FaultCode::ServiceFailed,
+                format!("the collector's run failed: {why}"),
+            )
+            .hint(
+                "`brain collector status` shows the state; `brain collector setup` checks \
+                    each step",
+            ));
         }
         Ok(Some(run))
     }
@@ -125,7 +131,8 @@ impl CollectorService {
             let damage = damage.map(|damage| format!(" ({damage})")).unwrap_or_default();
             let message = format!("the collector has no account to collect posts of{damage}");
             return Err(Fault::new(FaultCode::NotSetUp, message).hint(format!(
-                "`brain collector setup --handle {handle}` looks up the account's id; or set collector.user_id"
+                "`brain collector setup --handle {handle}` looks up the account's id; or set \
+                    collector.user_id"
             )));
         }
         // The run reports a damaged state.
@@ -196,8 +203,10 @@ impl CollectorService {
                     .map(|s| s.stream.as_str())
                     .collect();
                 let details = json!({
-                    "user_id": user_id, "tweets_stored": run.tweets_stored, "deletions": run.deletions,
-                    "velocity_alerts": run.velocity_alerts, "skipped": skipped, "reason": run.reason,
+                    "user_id": user_id, "tweets_stored": run.tweets_stored,
+                    "deletions": run.deletions,
+                    "velocity_alerts": run.velocity_alerts, "skipped": skipped,
+                    "reason": run.reason,
                 });
                 (status, details)
             }

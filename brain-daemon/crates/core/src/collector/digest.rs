@@ -10,7 +10,7 @@ use brain_protocol::{
 };
 use serde_json::Value;
 
-use super::collected::{Author, CollectedEvents, CollectedFiles, NewPost};
+use super::collected_events::{Author, CollectedEvents, CollectedFiles, NewPost};
 use super::name_index::NameIndex;
 use super::quote::cut;
 use super::topics::{TopicPost, WEEK_MS, recurring_topics};
@@ -55,7 +55,8 @@ impl CollectorService {
         }
         let reader = self.store.read(caller.visibility())?;
         let names = NameIndex::read(&reader)?;
-        // Reads from an earlier time, because a post that another stream had before `since` is not new.
+        // Reads from an earlier time, because a post that another stream had before `since` is not
+        // new.
         let from = since.min(until - WEEK_MS);
         let mut events = files.events_between(from, until)?;
         let mut digest = Digest {

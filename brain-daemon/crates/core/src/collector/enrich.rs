@@ -15,7 +15,7 @@ use brain_protocol::{
     Precondition, Put, Slug, SourceId, Sync,
 };
 
-use super::collected::CollectedFiles;
+use super::collected_events::CollectedFiles;
 use super::data_fault;
 use super::topics::WEEK_MS;
 use crate::provenance::COLLECTOR;
@@ -188,7 +188,8 @@ impl CollectorService {
         if written.written {
             return Ok(());
         }
-        // The next sync restores the page from its file. The next enrichment writes the lines again.
+        // The next sync restores the page from its file. The next enrichment writes the lines
+        // again.
         let why = written.warnings.join("; ");
         Err(Fault::new(FaultCode::Io, format!("the new lines are not in the page's file: {why}")))
     }

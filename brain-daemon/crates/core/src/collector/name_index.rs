@@ -63,7 +63,7 @@ impl IndexedPage {
     /// Returns whether the page is about a person or company.
     fn is_profile(&self) -> bool {
         PROFILE_TYPES.contains(&self.page_type.as_str())
-            || PROFILE_FOLDERS.iter().any(|place| self.slug.as_str().starts_with(place))
+            || PROFILE_FOLDERS.iter().any(|folder| self.slug.as_str().starts_with(folder))
     }
 }
 
@@ -144,7 +144,7 @@ impl NameIndex {
                 self.words.entry(first.clone()).or_default().push(name);
             }
         }
-        if PROFILE_FOLDERS.iter().any(|place| known.slug.as_str().starts_with(place)) {
+        if PROFILE_FOLDERS.iter().any(|folder| known.slug.as_str().starts_with(folder)) {
             put(&mut self.by_slug, normalize_name(known.slug.name()));
         }
         self.pages.push(known);
@@ -296,8 +296,10 @@ fn is_mark(c: char, run: &str) -> bool {
 
 /// Returns whether a letter belongs to a script without spaces: Han, kana, Thai to Myanmar, Khmer.
 pub(super) fn is_unspaced_letter(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' | '\u{3040}'..='\u{30ff}'
-        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+    matches!(c,
+        '\u{e00}'..='\u{eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
+        | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
+        | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
 /// Returns the accounts that a page claims.

@@ -148,7 +148,7 @@ impl<'a> SetupRun<'a> {
     // The argument must accept any lifetime, so a method path does not compile.
     #[allow(clippy::redundant_closure_for_method_calls)]
     fn token(&mut self, given: Option<&Secret>) -> StepResult<CheckedToken> {
-        let (token, place) = match given {
+        let (token, token_origin) = match given {
             Some(token) => (token.clone(), "the token".to_owned()),
             None => {
                 let found = self
@@ -161,7 +161,7 @@ impl<'a> SetupRun<'a> {
         };
         let (account, message) = match self.ask(&token, |platform| platform.me())? {
             Ok(account) => {
-                let message = format!("{place} is valid; it acts for @{}", account.username);
+                let message = format!("{token_origin} is valid; it acts for @{}", account.username);
                 (Some(account), message)
             }
             // App tokens and invalid tokens both fail here; the lookup tells them apart.
@@ -171,8 +171,8 @@ impl<'a> SetupRun<'a> {
                 let Some(handle) = self.handle() else {
                     return failed(
                         format!(
-                            "{place} does not name its account (GET /2/users/me: {}); an app's own \
-                             token never does",
+                            "{token_origin} does not name its account (GET /2/users/me: {}); an \
+                             app's own token never does",
                             fault.message
                         ),
                         "name the account; looking it up checks the token, too: \
@@ -181,7 +181,7 @@ impl<'a> SetupRun<'a> {
                 };
                 let lookup = self.ask(&token, |platform| platform.by_username(&handle))?;
                 let message = format!(
-                    "{place} is valid: an app's own token may not call GET /2/users/me, so \
+                    "{token_origin} is valid: an app's own token may not call GET /2/users/me, so \
                      the lookup of @{handle} was the check"
                 );
                 match lookup {
@@ -189,22 +189,22 @@ impl<'a> SetupRun<'a> {
                     Err(fault) if fault.reason == FaultReason::NotFound => (None, message),
                     Err(fault) if fault.reason == FaultReason::Unauthorized => {
                         return failed(
-                            format!("the platform does not take {place}: {}", fault.message),
-                            "it must be the app's bearer token (not its API key or secret) or a user's \
-                             access token; create one in the platform's developer console, then \
-                             `brain collector setup --token-file FILE`",
+                            format!("the platform does not take {token_origin}: {}", fault.message),
+                            "it must be the app's bearer token (not its API key or secret) or a \
+                             user's access token; create one in the platform's developer console, \
+                             then `brain collector setup --token-file FILE`",
                         );
                     }
                     Err(fault) => {
                         return Err(failed_request(
-                            &format!("{place} could not be checked"),
+                            &format!("{token_origin} could not be checked"),
                             fault,
                         ));
                     }
                 }
             }
             Err(fault) => {
-                return Err(failed_request(&format!("{place} could not be checked"), fault));
+                return Err(failed_request(&format!("{token_origin} could not be checked"), fault));
             }
         };
         let valid = CheckedToken { token, account };
@@ -264,7 +264,8 @@ impl<'a> SetupRun<'a> {
                                 "the platform has no account @{handle}, or it is suspended: {}",
                                 fault.message
                             ),
-                            "check the spelling in `brain collector setup --handle NAME` and collector.handle",
+                            "check the spelling in `brain collector setup --handle NAME` and \
+                                collector.handle",
                         );
                     }
                     Err(fault) => {
@@ -357,10 +358,10 @@ impl<'a> SetupRun<'a> {
             return failed(
                 format!("no posts of the own timeline were collected{skipped}"),
                 format!(
-                    "check three things: is {id} the account's numeric id; is the token valid for its \
-                     timeline; is the account protected? A protected account needs a user's access \
-                     token (OAuth 2.0 user context), not an app's own token. An account without posts \
-                     has nothing to collect: write a post, then run setup again"
+                    "check three things: is {id} the account's numeric id; is the token valid for \
+                     its timeline; is the account protected? A protected account needs a user's \
+                     access token (OAuth 2.0 user context), not an app's own token. An account \
+                     without posts has nothing to collect: write a post, then run setup again"
                 ),
             );
         }
@@ -389,9 +390,9 @@ impl<'a> SetupRun<'a> {
         passed(
             (),
             format!(
-                "the digest has {posts} posts{more} by {} accounts; let an agent read it two or three \
-                 times a day (`brain collector digest --json`, or the MCP tool), and then run \
-                 `brain collector enrich`",
+                "the digest has {posts} posts{more} by {} accounts; let an agent read it two or \
+                 three times a day (`brain collector digest --json`, or the MCP tool), and then \
+                 run `brain collector enrich`",
                 digest.authors.len()
             ),
         )

@@ -163,7 +163,8 @@ impl CollectorService {
         let id = PostId::parse(&request.id).ok_or_else(|| {
             let shown: String = request.id.chars().take(40).flat_map(char::escape_debug).collect();
             Fault::new(FaultCode::Usage, format!("\"{shown}\" is not the id of a post")).hint(
-                "an id has 1 to 19 digits, as in the post's URL; `brain collector digest` lists posts",
+                "an id has 1 to 19 digits, as in the post's URL; `brain collector digest` lists \
+                    posts",
             )
         })?;
         let data = Data::new(&self.collector_settings().dir);

@@ -3,23 +3,23 @@
 //! Stores posts as a run does, searches for posts missed while disconnected, and watches own posts
 //! during their first minute. One thread does all of it and reacts to a stop within a second.
 
+mod own_posts;
+
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use brain_protocol::{Secret, StreamStatus};
-use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::collect::RunInputs;
-use super::name_index::NameIndex;
-use crate::{Caller, CollectorService};
+use crate::CollectorService;
 use brain_collector::filtered_stream::{
     self, Backoff, ConnectionEnd, LineSplitter, Message, Rules,
 };
-use brain_collector::outbound::{self, Watch};
+use brain_collector::outbound::Watch;
 use brain_collector::{
-    Data, Endpoint, Expansions, FaultReason, IncomingPost, Journal, JournalEvent, Line, Platform,
-    PlatformFault, PostId, Record, Run, RunListener, Settings, State, Stream, post_metrics,
+    Data, Endpoint, Expansions, FaultReason, IncomingPost, Line, Platform, PlatformFault, PostId,
+    Record, Run, RunListener, Settings, State, Stream,
 };
 use brain_net::{HttpRequest, RetryingClient, StreamEvent};
 
@@ -31,8 +31,6 @@ const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// Poll interval while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// Maximum age of an own post to be watched, in milliseconds.
-const MAX_WATCH_AGE_MS: i64 = 120_000;
 /// Endpoints that only this connection uses.
 const STREAM_ENDPOINTS: [Endpoint; 3] = [Endpoint::Rules, Endpoint::ChangeRules, Endpoint::Connect];
 
@@ -285,8 +283,8 @@ impl Connection<'_> {
                 for line in self.lines.take(bytes) {
                     match filtered_stream::message(&line) {
                         Message::Post(post, matching) => {
-                            let places = self.rules.destinations(&matching);
-                            posts.push(IncomingPost { post: *post, places });
+                            let destinations = self.rules.destinations(&matching);
+                            posts.push(IncomingPost { post: *post, destinations });
                         }
                         Message::Ending(why) => {
                             self.end_reason =
@@ -310,7 +308,7 @@ impl Connection<'_> {
 
     /// Stores posts. Skips posts that only foreign rules matched.
     fn store_posts(&mut self, mut posts: Vec<IncomingPost>) {
-        posts.retain(|post| !post.places.is_empty());
+        posts.retain(|post| !post.destinations.is_empty());
         if posts.is_empty() {
             return;
         }
@@ -352,8 +350,9 @@ impl Connection<'_> {
                     next.as_deref(),
                 ) {
                     Ok(found) => {
-                        let place = |post| IncomingPost { post, places: vec![rule.destination()] };
-                        self.store_posts(found.posts.into_iter().map(place).collect());
+                        let incoming =
+                            |post| IncomingPost { post, destinations: vec![rule.destination()] };
+                        self.store_posts(found.posts.into_iter().map(incoming).collect());
                         page += 1;
                         if let Some(fault) = found.incomplete {
                             tracing::warn!(
@@ -367,7 +366,8 @@ impl Connection<'_> {
                             break;
                         }
                     }
-                    // The newest post may be too old for a search, so search all posts that the platform offers.
+                    // The newest post may be too old for a search. Then search all posts that the
+                    // platform offers.
                     Err(fault)
                         if fault.reason == FaultReason::InvalidRequest
                             && since.take().is_some() =>
@@ -411,96 +411,4 @@ impl Connection<'_> {
             Err(fault) => tracing::warn!(%fault, "newest post not saved"),
         }
     }
-
-    /// Starts watching a recent own post.
-    fn watch_own_post(&mut self, post: &Record) {
-        let now = self.brain.env.clock.now();
-        let is_own =
-            self.settings.user_id.as_ref().is_some_and(|id| post.author_id() == Some(id.as_str()));
-        let is_recent = post.created_at().is_none_or(|at| now - at <= MAX_WATCH_AGE_MS);
-        let is_watched = self.watches.iter().any(|watch| watch.id == *post.id());
-        if self.brain.env.config.collector.outbound && is_own && is_recent && !is_watched {
-            // The first minute of a post begins when it was written, not when it arrived.
-            let written_at = post.created_at().map_or(now, |at| at.min(now));
-            self.watches.push(Watch::new(post.id().clone(), mentions(post), written_at));
-        }
-    }
-
-    /// Checks watched posts that are due.
-    fn check_watches(&mut self) {
-        let now = self.brain.env.clock.now();
-        let (mut due, others) =
-            std::mem::take(self.watches).into_iter().partition::<Vec<_>, _>(|w| w.is_due(now));
-        *self.watches = others;
-        for watch in &mut due {
-            let lookup = self.platform.post(&watch.id);
-            let metrics = match &lookup {
-                Ok(post) => post.as_ref().and_then(post_metrics),
-                Err(fault) => {
-                    tracing::debug!(why = fault.message, id = %watch.id, "own post not checked");
-                    None
-                }
-            };
-            let author = self.settings.handle.clone().unwrap_or_default();
-            let alerts =
-                watch.record_check(now, metrics).into_iter().map(|alert| JournalEvent::Alert {
-                    alert: alert.name.into(),
-                    id: watch.id.to_string(),
-                    author: author.clone(),
-                    message: alert.message,
-                });
-            let alerts: Vec<JournalEvent> = alerts.collect();
-            let accounts =
-                if watch.is_over() { self.brain.accounts(&watch.mentions) } else { Value::Null };
-            let written = Journal::new(&self.settings.dir).append(now, &alerts).and_then(|()| {
-                Data::new(&self.settings.dir).put_attachment(
-                    outbound::KIND,
-                    &watch.id,
-                    &watch.result(&accounts),
-                )
-            });
-            if let Err(fault) = written {
-                tracing::warn!(%fault, id = %watch.id, "checks of an own post not saved");
-            }
-        }
-        self.watches.extend(due.into_iter().filter(|watch| !watch.is_over()));
-    }
-}
-
-impl CollectorService {
-    /// Returns the pages about accounts, by handle.
-    fn accounts(&self, handles: &[String]) -> Value {
-        if handles.is_empty() {
-            return json!({});
-        }
-        let caller = Caller::local(rustix::process::geteuid().as_raw());
-        let found = self.store.read(caller.visibility()).map_err(Into::into).and_then(|reader| {
-            let names = NameIndex::read(&reader)?;
-            let mut all = Map::new();
-            for handle in handles {
-                let pages = names.describe_pages(&names.subjects(Some(handle)));
-                all.insert(handle.clone(), json!(pages));
-            }
-            Ok::<_, brain_protocol::Fault>(Value::Object(all))
-        });
-        found.unwrap_or_else(|fault| {
-            tracing::warn!(%fault, "pages of mentioned accounts not found");
-            Value::Null
-        })
-    }
-}
-
-/// Returns the distinct handles that a post mentions.
-fn mentions(post: &Record) -> Vec<String> {
-    let all =
-        post.fields().get("entities").and_then(|entities| entities.get("mentions")?.as_array());
-    let mut handles = Vec::new();
-    for mention in all.into_iter().flatten() {
-        if let Some(handle) = mention.get("username").and_then(Value::as_str)
-            && !handles.iter().any(|known: &String| known.eq_ignore_ascii_case(handle))
-        {
-            handles.push(handle.to_owned());
-        }
-    }
-    handles
 }

@@ -250,7 +250,8 @@ mod tests {
                 "annotations": [{"normalized_text": "Rust Foundation", "type": "Organization"}],
             },
             "note_tweet": {"entities": {"hashtags": [{"tag": "later"}]}},
-            "context_annotations": [{"domain": {"name": "x"}, "entity": {"id": "1", "name": "Program\nming"}}],
+            "context_annotations": [{"domain": {"name": "x"},
+                "entity": {"id": "1", "name": "Program\nming"}}],
         }));
         assert_eq!(
             marked_topics(&post),
@@ -259,7 +260,8 @@ mod tests {
         let bare = record(json!({"text": "a #tag, $AB. $5 #1 x#y @ann and mail@x.org"}));
         assert_eq!(marked_topics(&bare), ["tag", "$AB"]);
         assert_eq!(mentioned_accounts(&bare), ["ann"]);
-        let odd = json!({"entities": {"hashtags": "x", "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
+        let odd = json!({"entities": {"hashtags": "x",
+            "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
         assert_eq!(marked_topics(&record(odd.clone())), Vec::<String>::new());
         assert_eq!(mentioned_accounts(&record(odd)), ["Ann"]);
     }
@@ -319,7 +321,8 @@ mod tests {
             let day = WEEK_MS / 7;
             let posts: Vec<TopicPost> =
                 (0..).zip(&times).map(|(n, at)| dated(n, at * day, &["a"])).collect();
-            let most = times.iter().map(|from| times.iter().filter(|at| (*from..=from + 7).contains(*at)).count()).max();
+            let most = times.iter().map(|from| times.iter()
+                .filter(|at| (*from..=from + 7).contains(*at)).count()).max();
             let expected = most.filter(|most| *most >= 3);
             let found = recurring_topics(&posts);
             prop_assert_eq!(found.first().map(|it| it.posts.len()), expected);

@@ -58,7 +58,8 @@ pub(super) fn reach(target: &Target<'_>) -> StepResult<()> {
 pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
     let hello = json!({
         "jsonrpc": "2.0", "id": 1, "method": "initialize",
-        "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "brain connect test", "version": "1" } },
+        "params": { "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "brain connect test", "version": "1" } },
     })
     .to_string();
     let answer = target.net.call(&HttpRequest {
@@ -109,8 +110,8 @@ pub(super) fn challenge(target: &Target<'_>) -> StepResult<Url> {
             format!("set the public address: http.base_url = \"{origin}\""),
         );
     }
-    let place = url.as_str().strip_prefix(&origin).unwrap_or(url.as_str());
-    let message = format!("401, metadata at {}", clean_text(place, 160));
+    let address = url.as_str().strip_prefix(&origin).unwrap_or(url.as_str());
+    let message = format!("401, metadata at {}", clean_text(address, 160));
     passed(url, message)
 }
 
@@ -299,9 +300,9 @@ fn endpoint(found: &Value, name: &str) -> Result<Url, StepFailure> {
 
 /// Reads the JSON object at `url`.
 fn read_json(target: &Target<'_>, url: &Url) -> Result<Value, StepFailure> {
-    let place = clean_text(url.as_str(), 160);
+    let address = clean_text(url.as_str(), 160);
     let at = |failed: StepFailure| StepFailure {
-        message: format!("{place}: {}", failed.message),
+        message: format!("{address}: {}", failed.message),
         ..failed
     };
     let answer = target.get(url).map_err(|error| at(explain_net_error(target, &error)))?;

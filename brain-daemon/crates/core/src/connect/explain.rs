@@ -109,8 +109,8 @@ pub(super) fn explain_foreign_answer(
             .iter()
             .any(|word| location.contains(word));
         let hint = if is_login {
-            "a login page blocks all clients: let /mcp and /.well-known pass without it (in Cloudflare Access, by a \
-             bypass policy); brain itself requires tokens"
+            "a login page blocks all clients: let /mcp and /.well-known pass without it (in \
+             Cloudflare Access, by a bypass policy); brain itself requires tokens"
                 .to_owned()
         } else {
             "clients do not follow redirects: use the address that it redirects to".to_owned()
@@ -137,8 +137,8 @@ pub(super) fn explain_foreign_answer(
     }
     let is_html = answer.kind() == "text/html" || answer.body.trim_ascii_start().starts_with(b"<");
     if is_html {
-        let hint = "this is a web page of the tunnel or of another server: check that the tunnel forwards to 127.0.0.1:8765, and \
-                    switch off its warning or login page";
+        let hint = "this is a web page of the tunnel or of another server: check that the tunnel \
+                    forwards to 127.0.0.1:8765, and switch off its warning or login page";
         return failure(
             format!("it answers {status} with an HTML page{}", html_title(answer)),
             hint.into(),
@@ -242,7 +242,8 @@ mod tests {
         for value in [
             format!("Bearer resource_metadata=\"{url}\", scope=\"read write\""),
             format!(
-                "bearer error=\"invalid_token\", error_description=\"a \\\"b\\\", c=d\", Resource_Metadata=\"{url}\""
+                "bearer error=\"invalid_token\", error_description=\"a \\\"b\\\", c=d\", \
+                    Resource_Metadata=\"{url}\""
             ),
             format!("Basic realm=\"x\", Bearer scope=read, resource_metadata={url}"),
         ] {

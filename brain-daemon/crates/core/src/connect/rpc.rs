@@ -79,7 +79,8 @@ impl<'a> Session<'a> {
         }
         self.sent_requests += 1;
         let name = params["name"].as_str().filter(|_| is_modern).map(str::to_owned);
-        let message = json!({ "jsonrpc": "2.0", "id": self.sent_requests, "method": method, "params": params });
+        let message = json!({ "jsonrpc": "2.0", "id": self.sent_requests, "method": method,
+            "params": params });
         let answer = self.post(&message, method, name.as_deref())?;
         if method == "initialize" {
             self.id = answer.header("mcp-session-id").map(str::to_owned);

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 
-use super::state::{Meaning, OpenVectors, Provider, Shared};
+use super::state::{EmbeddingState, OpenVectors, Provider, SharedState};
 use super::{EmbeddingService, installed};
 use brain_base::caller::Visibility;
 use brain_config::Config;
@@ -39,7 +39,7 @@ pub(super) fn key_of(page: &PageRecord) -> Key {
     Key(hash.finalize().first_chunk().copied().unwrap_or_default())
 }
 
-impl Meaning {
+impl EmbeddingState {
     /// Returns the store's commit hook.
     pub(crate) fn hook(&self) -> impl Fn(&[Change]) + Send + use<> {
         let shared = Arc::clone(&self.shared);
@@ -54,8 +54,8 @@ impl Meaning {
     }
 }
 
-/// The guard of [`Meaning::suppress_embedding`].
-pub(crate) struct EmbedSuppression(Arc<Shared>);
+/// The guard of [`EmbeddingState::suppress_embedding`].
+pub(crate) struct EmbedSuppression(Arc<SharedState>);
 
 impl Drop for EmbedSuppression {
     fn drop(&mut self) {
@@ -74,7 +74,7 @@ pub(crate) fn combine_hooks(
     })
 }
 
-impl Shared {
+impl SharedState {
     /// Applies the changes of a commit. Runs on the writer's thread.
     fn apply_commit(&self, changes: &[Change]) {
         self.changes.fetch_add(changes.len() as u64, Ordering::Relaxed);

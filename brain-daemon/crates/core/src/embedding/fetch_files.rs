@@ -11,7 +11,7 @@ use brain_protocol::{Fault, FaultCode};
 use url::Url;
 
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES, WEIGHT_FILES};
-use super::origin::{Origin, Place};
+use super::origin::{Location, Origin};
 use brain_base::home::create_private_dir;
 use brain_net::{DownloadError, Error as NetError, HttpClient};
 
@@ -40,17 +40,17 @@ pub(super) fn collect_files(
     progress: ProgressListener<'_>,
 ) -> Result<&'static str, Fault> {
     let from =
-        format!("{} {}\n", origin.place.text(), origin.weights.as_deref().unwrap_or_default());
+        format!("{} {}\n", origin.location.text(), origin.weights.as_deref().unwrap_or_default());
     let same = fs::read_to_string(dir.join(ORIGIN_FILE)).is_ok_and(|before| before == from);
-    if !same || matches!(origin.place, Place::Directory(_)) {
+    if !same || matches!(origin.location, Location::Directory(_)) {
         clear(dir)?;
         create_private_dir(dir)
             .and_then(|()| fs::write(dir.join(ORIGIN_FILE), from))
             .map_err(|e| write_fault(dir, &e))?;
     }
-    let get_file = |name: &str, to: &str, max_bytes: u64| match &origin.place {
-        Place::Directory(source) => copy(&source.join(name), &dir.join(to), max_bytes, progress),
-        Place::Web(base) => fetch(base, name, &dir.join(to), net, progress),
+    let get_file = |name: &str, to: &str, max_bytes: u64| match &origin.location {
+        Location::Directory(source) => copy(&source.join(name), &dir.join(to), max_bytes, progress),
+        Location::Web(base) => fetch(base, name, &dir.join(to), net, progress),
     };
     for name in REQUIRED_FILES {
         if !get_file(name, name, MAX_OTHER_BYTES)? {
@@ -119,7 +119,7 @@ pub(super) fn cancelled() -> Fault {
 }
 
 fn missing_file(origin: &Origin, name: &str) -> Fault {
-    Fault::new(FaultCode::NotFound, format!("there is no {name} at {}", origin.place.text())).hint(
+    Fault::new(FaultCode::NotFound, format!("there is no {name} at {}", origin.location.text())).hint(
         "a model here has config.json, tokenizer.json, and model.safetensors or model.onnx in one \
          directory",
     )
@@ -296,8 +296,8 @@ mod tests {
     fn hub(name: &str) -> Origin {
         let known = known(name).unwrap();
         let url = format!("https://huggingface.co/{}/resolve/main/", known.repository);
-        let place = Place::Web(Url::parse(&url).unwrap());
-        Origin { name: known.name.into(), place, weights: None, known: Some(known) }
+        let location = Location::Web(Url::parse(&url).unwrap());
+        Origin { name: known.name.into(), location, weights: None, known: Some(known) }
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         create_private_dir(&source).unwrap();
         let origin = Origin {
             name: "x".into(),
-            place: Place::Directory(source.clone()),
+            location: Location::Directory(source.clone()),
             weights: None,
             known: None,
         };

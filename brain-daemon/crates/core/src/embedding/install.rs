@@ -13,7 +13,7 @@ use super::fetch_files::{cancelled, clear, collect_files, write_fault};
 use super::known_models::{OPTIONAL_FILES, REQUIRED_FILES};
 use super::model_record::{ModelRecord, size};
 use super::models::{REPLACED_SUFFIX, STAGING_SUFFIX, installed};
-use super::origin::{Origin, Place};
+use super::origin::{Location, Origin};
 use super::{EmbeddingService, Progress};
 use brain_base::caller::Visibility;
 use brain_base::clock::rfc3339;
@@ -41,21 +41,21 @@ impl EmbeddingService {
         let models = self.env.home.models();
         create_private_dir(&models).map_err(|e| write_fault(&models, &e))?;
         let _lock = lock_installation(&models)?;
-        let place = models.join(&origin.name);
+        let target_dir = models.join(&origin.name);
         check_source(&models, &origin)?;
         recover(&models, &origin.name)?;
-        check_target(&place)?;
+        check_target(&target_dir)?;
         let pinned = expected.or(origin.known.map(|known| known.sha256.to_owned()));
-        let from = origin.place.text();
-        let before = ModelRecord::read(&place).filter(|record| record.from == from);
+        let from = origin.location.text();
+        let before = ModelRecord::read(&target_dir).filter(|record| record.from == from);
 
         // An identical installed model needs no change.
-        let is_web = matches!(origin.place, Place::Web(_));
+        let is_web = matches!(origin.location, Location::Web(_));
         if let Some(record) = before.as_ref().filter(|_| is_web)
-            && let Ok(facts) = inspect(&place)
+            && let Ok(facts) = inspect(&target_dir)
             && facts.sha256 == *pinned.as_ref().unwrap_or(&record.sha256)
         {
-            return Ok(self.install_reply(&origin.name, &place, facts, true));
+            return Ok(self.install_reply(&origin.name, &target_dir, facts, true));
         }
 
         let tmp = models.join(format!("{}{STAGING_SUFFIX}", origin.name));
@@ -86,7 +86,7 @@ impl EmbeddingService {
                 return Err(fault);
             }
         };
-        let already = inspect(&place).is_ok_and(|there| there.sha256 == facts.sha256);
+        let already = inspect(&target_dir).is_ok_and(|there| there.sha256 == facts.sha256);
         let record = ModelRecord {
             from,
             installed_at: rfc3339(self.env.clock.now()),
@@ -104,13 +104,13 @@ impl EmbeddingService {
             "installed a model"
         );
         self.embedding_changed();
-        Ok(self.install_reply(&origin.name, &place, facts, already))
+        Ok(self.install_reply(&origin.name, &target_dir, facts, already))
     }
 
     fn install_reply(
         &self,
         name: &str,
-        place: &Path,
+        target_dir: &Path,
         facts: ModelFacts,
         already: bool,
     ) -> ModelInstallReply {
@@ -133,7 +133,7 @@ impl EmbeddingService {
                  embedding.model = \"{name}\""
             ),
             _ if named.is_empty()
-                && installed(&self.env.home).is_some_and(|used| used == place) =>
+                && installed(&self.env.home).is_some_and(|used| used == target_dir) =>
             {
                 format!("search uses it from now on; {background}")
             }
@@ -145,8 +145,8 @@ impl EmbeddingService {
         };
         ModelInstallReply {
             name: name.to_owned(),
-            path: place.display().to_string(),
-            bytes: size(place),
+            path: target_dir.display().to_string(),
+            bytes: size(target_dir),
             dimensions: facts.dimensions,
             sha256: facts.sha256,
             already,
@@ -182,7 +182,7 @@ fn lock_installation(models: &Path) -> Result<File, Fault> {
 
 /// Rejects a source inside the staging directory, which is cleared first.
 fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
-    let Place::Directory(source) = &origin.place else { return Ok(()) };
+    let Location::Directory(source) = &origin.location else { return Ok(()) };
     let staging = [
         models.join(format!("{}{STAGING_SUFFIX}", origin.name)),
         replaced_path(models, &origin.name),
@@ -199,15 +199,15 @@ fn check_source(models: &Path, origin: &Origin) -> Result<(), Fault> {
 }
 
 /// Rejects a target that brain did not create.
-fn check_target(place: &Path) -> Result<(), Fault> {
-    let is_free = fs::symlink_metadata(place).is_err_and(|e| e.kind() == ErrorKind::NotFound);
-    let is_ours = || !place.is_symlink() && ModelRecord::read(place).is_some();
+fn check_target(target_dir: &Path) -> Result<(), Fault> {
+    let is_free = fs::symlink_metadata(target_dir).is_err_and(|e| e.kind() == ErrorKind::NotFound);
+    let is_ours = || !target_dir.is_symlink() && ModelRecord::read(target_dir).is_some();
     if is_free || is_ours() {
         return Ok(());
     }
     Err(Fault::new(
         FaultCode::Conflict,
-        format!("{} was not created by brain: nothing was installed", place.display()),
+        format!("{} was not created by brain: nothing was installed", target_dir.display()),
     )
     .hint("move it away, or give the new one another name: --name NAME"))
 }
@@ -219,9 +219,9 @@ fn replaced_path(models: &Path, name: &str) -> PathBuf {
 
 /// Restores the former model after a crash between the two renames.
 fn recover(models: &Path, name: &str) -> Result<(), Fault> {
-    let (place, old) = (models.join(name), replaced_path(models, name));
-    if fs::symlink_metadata(&place).is_err() && ModelRecord::read(&old).is_some() {
-        fs::rename(&old, &place).map_err(|e| write_fault(&place, &e))?;
+    let (target_dir, old) = (models.join(name), replaced_path(models, name));
+    if fs::symlink_metadata(&target_dir).is_err() && ModelRecord::read(&old).is_some() {
+        fs::rename(&old, &target_dir).map_err(|e| write_fault(&target_dir, &e))?;
     }
     clear(&old)
 }
@@ -301,12 +301,12 @@ fn verify(
 
 /// Renames the staged directory to the model's name. The former model is removed afterwards.
 fn activate(models: &Path, name: &str) -> Result<(), Fault> {
-    let (place, old) = (models.join(name), replaced_path(models, name));
-    let failed = |e: io::Error| write_fault(&place, &e);
-    if place.exists() {
-        fs::rename(&place, &old).map_err(failed)?;
+    let (target_dir, old) = (models.join(name), replaced_path(models, name));
+    let failed = |e: io::Error| write_fault(&target_dir, &e);
+    if target_dir.exists() {
+        fs::rename(&target_dir, &old).map_err(failed)?;
     }
-    fs::rename(models.join(format!("{name}{STAGING_SUFFIX}")), &place).map_err(failed)?;
+    fs::rename(models.join(format!("{name}{STAGING_SUFFIX}")), &target_dir).map_err(failed)?;
     File::open(models).and_then(|models| models.sync_all()).map_err(failed)?;
     clear(&old)
 }

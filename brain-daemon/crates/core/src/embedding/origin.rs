@@ -16,7 +16,7 @@ pub(super) struct Origin {
     /// The local name.
     pub(super) name: String,
     /// The location of the files.
-    pub(super) place: Place,
+    pub(super) location: Location,
     /// The file with the weights; `None` for the usual names.
     pub(super) weights: Option<String>,
     /// The entry of a known model.
@@ -25,14 +25,14 @@ pub(super) struct Origin {
 
 /// The location of a model's files.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// A local directory.
     Directory(PathBuf),
     /// A base URL that ends with `/`.
     Web(Url),
 }
 
-impl Place {
+impl Location {
     /// Formats the location for the model record.
     pub(super) fn text(&self) -> String {
         match self {
@@ -53,7 +53,7 @@ impl Origin {
             let name = known.name.to_owned();
             Self {
                 name,
-                place: hub_place(known.repository, known.revision)?,
+                location: hub_location(known.repository, known.revision)?,
                 weights: None,
                 known: Some(known),
             }
@@ -104,8 +104,8 @@ fn is_weights(name: &str) -> bool {
     [".safetensors", ".onnx"].iter().any(|end| name.ends_with(end))
 }
 
-fn hub_place(repository: &str, revision: &str) -> Result<Place, Fault> {
-    address(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Place::Web)
+fn hub_location(repository: &str, revision: &str) -> Result<Location, Fault> {
+    address(&format!("{HUB}/{repository}/resolve/{revision}/")).map(Location::Web)
 }
 
 fn address(text: &str) -> Result<Url, Fault> {
@@ -142,18 +142,18 @@ fn from_address(text: &str) -> Result<Origin, Fault> {
                 [_, repository, "resolve", ..] if at_hub => repository,
                 _ => directory,
             };
-            Ok(Origin { name: to_name(name), place: Place::Web(base), weights, known: None })
+            Ok(Origin { name: to_name(name), location: Location::Web(base), weights, known: None })
         }
         [owner, repository] if at_hub => {
             let path = format!("{owner}/{repository}");
             // The same repository name of another owner is another model.
             let known =
                 known(repository).filter(|known| known.repository.eq_ignore_ascii_case(&path));
-            let place = match known {
-                Some(known) => hub_place(known.repository, known.revision)?,
-                None => hub_place(&path, "main")?,
+            let location = match known {
+                Some(known) => hub_location(known.repository, known.revision)?,
+                None => hub_location(&path, "main")?,
             };
-            Ok(Origin { name: to_name(repository), place, weights: None, known })
+            Ok(Origin { name: to_name(repository), location, weights: None, known })
         }
         _ => Err(Fault::new(FaultCode::Usage, format!("{text} is not the address of a model"))
             .hint(
@@ -174,7 +174,7 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
     if meta.is_dir() {
         return Ok(Origin {
             name: directory_name(path),
-            place: Place::Directory(path.to_owned()),
+            location: Location::Directory(path.to_owned()),
             weights: None,
             known: None,
         });
@@ -183,7 +183,12 @@ fn from_path(path: &Path) -> Result<Origin, Fault> {
     if is_weights(&file) {
         let dir = path.parent().unwrap_or(path).to_owned();
         let name = directory_name(&dir);
-        return Ok(Origin { name, place: Place::Directory(dir), weights: Some(file), known: None });
+        return Ok(Origin {
+            name,
+            location: Location::Directory(dir),
+            weights: Some(file),
+            known: None,
+        });
     }
     let fault = Fault::new(FaultCode::Usage, format!("{shown} is not a file of model weights"));
     Err(if [".whl", ".zip"].iter().any(|end| file.to_ascii_lowercase().ends_with(end)) {
@@ -231,24 +236,25 @@ mod tests {
         Origin::of(&ModelInstall { from: from.into(), sha256: None, name: None })
     }
 
-    fn web(text: &str) -> Place {
-        Place::Web(Url::parse(text).unwrap())
+    fn web(text: &str) -> Location {
+        Location::Web(Url::parse(text).unwrap())
     }
 
     #[test]
     fn names_and_addresses() {
         let minilm = of("all-MiniLM-L6-v2").unwrap();
         assert_eq!(minilm.name, "all-minilm-l6-v2");
-        let place = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/c9745ed1d9f207416be6d2e6f8de32d1f16199bf/";
-        assert_eq!(minilm.place, web(place));
+        let location = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/\
+            c9745ed1d9f207416be6d2e6f8de32d1f16199bf/";
+        assert_eq!(minilm.location, web(location));
         let page = of("https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2").unwrap();
         assert_eq!(page, minilm);
-        let file = of(&format!("{place}onnx/model.onnx?download=true")).unwrap();
+        let file = of(&format!("{location}onnx/model.onnx?download=true")).unwrap();
         assert_eq!(
             (file.name.as_str(), file.weights.as_deref()),
             ("all-minilm-l6-v2", Some("model.onnx"))
         );
-        assert_eq!(file.place, web(&format!("{place}onnx/")));
+        assert_eq!(file.location, web(&format!("{location}onnx/")));
         let own = of("https://files.example.org/My%20Models/tiny/model.safetensors").unwrap();
         assert_eq!(
             (own.name.as_str(), own.weights.as_deref()),
@@ -288,15 +294,15 @@ mod tests {
         }
         let whole = of(model.to_str().unwrap()).unwrap();
         assert_eq!(
-            (whole.name.as_str(), &whole.place),
-            ("tiny-model", &Place::Directory(model.clone()))
+            (whole.name.as_str(), &whole.location),
+            ("tiny-model", &Location::Directory(model.clone()))
         );
         let file = of(model.join("model.safetensors").to_str().unwrap()).unwrap();
         assert_eq!(
             (file.name.as_str(), file.weights.as_deref()),
             ("tiny-model", Some("model.safetensors"))
         );
-        assert_eq!(file.place, whole.place);
+        assert_eq!(file.location, whole.location);
         for (name, what) in [("m.whl", "unpack it"), ("notes.txt", "model.safetensors")] {
             let fault = of(model.join(name).to_str().unwrap()).unwrap_err();
             assert!(fault.hint.as_ref().unwrap().contains(what), "{fault:?}");

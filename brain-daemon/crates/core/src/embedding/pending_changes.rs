@@ -25,8 +25,8 @@ impl PendingChanges {
             }
             !touches
         });
-        let place = self.ranges.partition_point(|(from, _)| *from < after);
-        self.ranges.insert(place, (after, upto));
+        let index = self.ranges.partition_point(|(from, _)| *from < after);
+        self.ranges.insert(index, (after, upto));
         if self.ranges.len() > MAX_RANGES {
             let (_, upto) = self.ranges.remove(1);
             if let Some(first) = self.ranges.first_mut() {

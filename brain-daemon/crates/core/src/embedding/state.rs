@@ -17,8 +17,8 @@ use brain_embed::vectors::Vectors;
 use brain_embed::{EmbedError, Embedder, VectorSpace};
 
 /// Search by meaning of this process.
-pub(crate) struct Meaning {
-    pub(super) shared: Arc<Shared>,
+pub(crate) struct EmbeddingState {
+    pub(super) shared: Arc<SharedState>,
     pub(super) query_embedder: Arc<QueryEmbedder>,
     /// The provider once it was loaded; the inner `None` means "not configured".
     pub(super) provider: Mutex<Option<Option<Provider>>>,
@@ -37,7 +37,7 @@ pub(crate) struct Meaning {
 }
 
 /// The state that the commit hook uses.
-pub(super) struct Shared {
+pub(super) struct SharedState {
     stage: Mutex<VectorStage>,
     stage_changed: Condvar,
     /// Locked while a commit is applied, and while a page is compared and its vectors stored. So
@@ -108,11 +108,11 @@ pub(super) struct EmbedState {
     pub(super) others_removed: bool,
 }
 
-impl Meaning {
+impl EmbeddingState {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedState {
                 stage: Mutex::new(VectorStage::Opening(now)),
                 stage_changed: Condvar::new(),
                 apply_lock: Mutex::default(),
@@ -157,7 +157,7 @@ impl EmbedState {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Returns the vectors if they are open.
     pub(super) fn open_vectors(&self) -> Option<Arc<OpenVectors>> {
         match &*self.stage.lock() {
@@ -166,9 +166,9 @@ impl Shared {
         }
     }
 
-    /// Returns the vectors. Waits while they are being opened, until `until` or `patience` after
+    /// Returns the vectors. Waits while they are being opened, until `until` or `max_wait` after
     /// the opening began.
-    pub(super) fn wait(&self, until: Instant, patience: Duration) -> Option<Arc<OpenVectors>> {
+    pub(super) fn wait(&self, until: Instant, max_wait: Duration) -> Option<Arc<OpenVectors>> {
         let mut stage = self.stage.lock();
         loop {
             let began = match &*stage {
@@ -176,7 +176,7 @@ impl Shared {
                 VectorStage::Unavailable => return None,
                 VectorStage::Opening(began) => *began,
             };
-            let left = until.min(began + patience).saturating_duration_since(Instant::now());
+            let left = until.min(began + max_wait).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return None;
             }

@@ -28,7 +28,7 @@ impl Clock for MockClock {
 }
 
 /// A callback that runs while a text is embedded.
-type Meanwhile = Box<dyn Fn(&str) + Send>;
+type ConcurrentWrite = Box<dyn Fn(&str) + Send>;
 
 /// A fake embedder: one dimension per word.
 #[derive(Default)]
@@ -42,7 +42,7 @@ struct WordEmbedder {
     rests: AtomicUsize,
     fault: Mutex<Option<EmbedError>>,
     stalls: AtomicBool,
-    meanwhile: Mutex<Option<Meanwhile>>,
+    meanwhile: Mutex<Option<ConcurrentWrite>>,
 }
 
 fn fault(kind: EmbedErrorKind) -> EmbedError {
@@ -343,8 +343,8 @@ fn new_model_replaces_old_vectors_when_complete() {
     let id = put(&brain, "page", "boats moor");
     embed_all(&brain);
     brain.settle();
-    let place = dir.path().join("home/index/vectors");
-    let files = || std::fs::read_dir(&place).unwrap().count();
+    let file_path = dir.path().join("home/index/vectors");
+    let files = || std::fs::read_dir(&file_path).unwrap().count();
     assert_eq!(files(), 1);
     *words.identity.lock().unwrap() = "of another kind".into();
     *words.fault.lock().unwrap() = Some(fault(EmbedErrorKind::Later(None)));

@@ -46,9 +46,9 @@ impl FileService {
                     Err(fault) => fault.message,
                 };
                 match tree.keep_in_trash(&save) {
-                    Ok(place) => {
-                        let place = place.display();
-                        tracing::warn!(why, %place, "replaced save kept in the trash");
+                    Ok(path) => {
+                        let path = path.display();
+                        tracing::warn!(why, %path, "replaced save kept in the trash");
                     }
                     Err(error) => {
                         tracing::error!(why, %error, path = save.path, "replaced save lost");
@@ -83,7 +83,7 @@ impl FileService {
             return Err(internal("its page is deleted".into()));
         };
         let now = self.clock.now();
-        let uri = format!("file://{}", self.file_place(&source, &save.path).display());
+        let uri = format!("file://{}", self.file_path_of(&source, &save.path).display());
         let previous = Some(&record.provenance);
         let author = Some(SYNC.author(uri.clone()));
         let provenance = SYNC.provenance_of_file(&document.frontmatter, uri, now, previous);

@@ -230,7 +230,8 @@ mod tests {
         #[test]
         fn domain_bank_is_bounded_distinct_and_deterministic((pages, near, max) in world()) {
             let near: Vec<(u64, Slug)> =
-                near.iter().filter_map(|at| pages.get(*at)).map(|page| (page.id, page.slug.clone())).collect();
+                near.iter().filter_map(|at| pages.get(*at))
+                    .map(|page| (page.id, page.slug.clone())).collect();
             let domain_bank = select(&pages, &near, max);
             prop_assert!(domain_bank.pages.len() <= max);
             let distinct: HashSet<u64> = ids(&domain_bank).into_iter().collect();
@@ -239,10 +240,13 @@ mod tests {
 
             let near_groups: HashSet<&str> = near.iter().map(|(_, slug)| group(slug)).collect();
             let groups: HashSet<&str> =
-                pages.iter().map(|page| group(&page.slug)).filter(|group| !near_groups.contains(group)).collect();
+                pages.iter().map(|page| group(&page.slug))
+                    .filter(|group| !near_groups.contains(group)).collect();
             prop_assert_eq!(domain_bank.has_too_few_groups, groups.len() < max);
-            let of = |id: u64| pages.iter().find(|page| page.id == id).map(|page| group(&page.slug)).unwrap();
-            let spoken: Vec<&str> = domain_bank.pages.iter().filter(|(_, domain)| *domain).map(|(id, _)| of(*id)).collect();
+            let of = |id: u64| pages.iter().find(|page| page.id == id)
+                .map(|page| group(&page.slug)).unwrap();
+            let spoken: Vec<&str> = domain_bank.pages.iter().filter(|(_, domain)| *domain)
+                .map(|(id, _)| of(*id)).collect();
             let distinct: HashSet<&str> = spoken.iter().copied().collect();
             prop_assert_eq!(distinct.len(), spoken.len(), "one page a group");
             prop_assert!(spoken.iter().all(|group| !near_groups.contains(group)));
@@ -250,7 +254,8 @@ mod tests {
 
             let mut turned = pages.clone();
             turned.reverse();
-            prop_assert_eq!(select(&turned, &near, max), domain_bank, "the order of reading does not matter");
+            prop_assert_eq!(select(&turned, &near, max), domain_bank,
+                "the order of reading does not matter");
         }
     }
 }

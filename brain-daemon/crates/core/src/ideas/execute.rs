@@ -204,6 +204,8 @@ impl IdeaService {
                 close_slug: close_page.page.slug.clone(),
                 far_slug: far_page.page.slug.clone(),
                 text: prompt::as_one(&prompt),
+                close_source_id: close_page.page.source.clone(),
+                far_source_id: far_page.page.source.clone(),
             });
         }
         Ok(prompts)

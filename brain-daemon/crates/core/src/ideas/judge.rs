@@ -87,7 +87,8 @@ mod tests {
 
     fn verdict(number: usize) -> String {
         format!(
-            r#"{{"id": {number}, "originality": 3, "resistance": 3, "thesis": 3, "grounding": 3, "load_bearing": 3}}"#
+            "{{\"id\": {number}, \"originality\": 3, \"resistance\": 3, \"thesis\": 3, \
+             \"grounding\": 3, \"load_bearing\": 3}}"
         )
     }
 

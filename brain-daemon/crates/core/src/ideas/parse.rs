@@ -310,7 +310,8 @@ mod tests {
 
     fn one(id: &str) -> String {
         format!(
-            r#"{{{id} "originality": 4, "resistance": 3.5, "thesis": 4, "grounding": 2, "load_bearing": 5, "note": "so"}}"#
+            "{{{id} \"originality\": 4, \"resistance\": 3.5, \"thesis\": 4, \
+             \"grounding\": 2, \"load_bearing\": 5, \"note\": \"so\"}}"
         )
     }
 

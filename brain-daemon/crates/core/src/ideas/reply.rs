@@ -104,6 +104,8 @@ pub(super) fn ideas(run: &Run, limit: Option<u32>) -> Vec<Idea> {
             distance: far.distances.get(to).copied().unwrap_or(super::near_pages::UNKNOWN_DISTANCE),
             passes: idea.judge.as_ref().is_some_and(|judge| profile.passes(&judge.scores)),
             judge: idea.judge.clone(),
+            close_source_id: close.page.source.clone(),
+            far_source_id: far.page.source.clone(),
         })
     };
     let mut ideas: Vec<Idea> = run.ideas().filter_map(idea).collect();

@@ -141,8 +141,8 @@ impl RunStore {
     pub(super) fn prune(&self, now: i64, active: &ActiveRuns) {
         let Ok((mut runs, _)) = self.all() else { return };
         runs.sort_by_key(|run| std::cmp::Reverse(run.changed_at));
-        for (place, run) in runs.iter().enumerate() {
-            let old = place >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
+        for (index, run) in runs.iter().enumerate() {
+            let old = index >= MAX_RUNS || now.saturating_sub(run.changed_at) > MAX_AGE_MS;
             if old
                 && !active.has(&run.run_id)
                 && let Err(error) = fs::remove_file(self.path(&run.run_id))

@@ -197,6 +197,8 @@ mod tests {
             distance: 0.61,
             judge: None,
             passes,
+            close_source_id: SourceId::default(),
+            far_source_id: SourceId::parse("work").unwrap(),
         }
     }
 

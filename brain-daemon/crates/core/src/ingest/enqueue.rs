@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 use brain_protocol::{Fault, FaultCode, JobId, JobState, Slug, SourceId};
 use sha2::{Digest, Sha256};
 
-use super::{Accepted, Item};
+use super::{IngestReceipt, Item};
+use crate::number_cipher::NumberCipher;
 use crate::pages::dedup::WINDOW_MS;
-use crate::sealed::Seal;
 use crate::write_page::check_type;
 use crate::{IngestService, preferred};
 use brain_base::caller::{Caller, Visibility};
@@ -41,12 +41,12 @@ impl IngestService {
         &self,
         caller: &Caller,
         item: Item,
-        done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         match self.prepare(caller, item) {
             Ok((record, keys)) => {
-                let seal = (!caller.sees_all()).then(|| Seal::of(self.store.id()));
-                self.enqueue(record, keys, seal, done);
+                let cipher = (!caller.sees_all()).then(|| NumberCipher::of(self.store.id()));
+                self.enqueue(record, keys, cipher, done);
             }
             Err(fault) => done(Err(fault)),
         }
@@ -58,10 +58,10 @@ impl IngestService {
         &self,
         job: JobRecord,
         content: Content,
-        done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
         let now = self.clock.now();
-        let slug = job.wishes.slug.as_deref().unwrap_or_default();
+        let slug = job.options.slug.as_deref().unwrap_or_default();
         let by_content = by_content(&job.client, job.source.as_str(), &job.content_hash, slug);
         let record = JobRecord {
             state: JobState::Queued,
@@ -78,15 +78,15 @@ impl IngestService {
         self.enqueue(record, DedupKeys { by_name: None, by_content }, None, done);
     }
 
-    /// Passes a prepared job to the writer. `seal` encrypts the job's id in the reply.
+    /// Passes a prepared job to the writer. `cipher` encrypts the job's id in the reply.
     fn enqueue(
         &self,
         record: JobRecord,
         keys: DedupKeys,
-        seal: Option<Seal>,
-        done: impl FnOnce(Result<Accepted, Fault>) + Send + 'static,
+        cipher: Option<NumberCipher>,
+        done: impl FnOnce(Result<IngestReceipt, Fault>) + Send + 'static,
     ) {
-        let public_id = move |number| JobId(seal.map_or(number, |seal| seal.close(number)));
+        let public_id = move |number| JobId(cipher.map_or(number, |cipher| cipher.encrypt(number)));
         let response = ResponseParts {
             content_hash: page::hex(&record.content_hash),
             source: record.source.clone(),
@@ -134,7 +134,7 @@ impl IngestService {
             content_hash,
             content_type: item.media_type.as_str().to_owned(),
             bytes: item.body.len() as u64,
-            wishes: JobOptions {
+            options: JobOptions {
                 slug: item.slug.map(String::from),
                 title: not_blank(item.title),
                 page_type: item.page_type,
@@ -321,7 +321,7 @@ impl ResponseParts {
         self,
         decision: &Decision,
         public_id: &dyn Fn(u64) -> JobId,
-    ) -> Result<Accepted, Fault> {
+    ) -> Result<IngestReceipt, Fault> {
         let (id, status, message) = match decision {
             Decision::Queued { id, .. } => {
                 (*id, "queued", "it is safe, and will be a page in a moment")
@@ -332,7 +332,7 @@ impl ResponseParts {
         };
         let source_id = SourceId::parse(self.source)
             .map_err(|e| Fault::new(FaultCode::Internal, e.to_string()))?;
-        Ok(Accepted {
+        Ok(IngestReceipt {
             job_id: public_id(id),
             content_hash: self.content_hash,
             source_id,

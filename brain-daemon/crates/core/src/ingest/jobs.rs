@@ -5,7 +5,7 @@ use brain_protocol::{
     JobState, Jobs, Operation as _, SourceId,
 };
 
-use crate::sealed::Seal;
+use crate::number_cipher::NumberCipher;
 use crate::{Caller, IngestService};
 use brain_base::clock::rfc3339;
 use brain_base::permission::permit;
@@ -38,7 +38,7 @@ impl IngestService {
     }
 
     /// Shows a job to the client that sent it, and to administrators. For all others it does not
-    /// exist. Restricted callers know only its sealed number.
+    /// exist. Restricted callers know only its encrypted number.
     pub(crate) fn job_show(&self, caller: &Caller, request: &JobShow) -> Result<IngestJob, Fault> {
         let number = self.job_number(request.id);
         if !caller.sees_all() && number == request.id.0 {
@@ -59,14 +59,18 @@ impl IngestService {
         }
     }
 
-    /// Returns the number of a job, from a sealed or a plain id.
+    /// Returns the number of a job, from an encrypted or a plain id.
     pub(crate) fn job_number(&self, id: JobId) -> u64 {
-        Seal::of(self.store.id()).open(id.0).unwrap_or(id.0)
+        NumberCipher::of(self.store.id()).decrypt(id.0).unwrap_or(id.0)
     }
 
-    /// Returns the id of a job for `caller`: sealed if the caller is restricted.
+    /// Returns the id of a job for `caller`: encrypted if the caller is restricted.
     fn job_id(&self, caller: &Caller, number: u64) -> JobId {
-        JobId(if caller.sees_all() { number } else { Seal::of(self.store.id()).close(number) })
+        JobId(if caller.sees_all() {
+            number
+        } else {
+            NumberCipher::of(self.store.id()).encrypt(number)
+        })
     }
 
     pub(crate) fn job_retry(&self, request: &JobRetry) -> Result<JobRetryReply, Fault> {

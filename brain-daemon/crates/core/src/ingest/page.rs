@@ -32,7 +32,7 @@ pub(super) fn prepare(
 ) -> Result<PreparedPage, Fault> {
     let damaged = |message: String| Fault::new(FaultCode::StoreDamaged, message);
     let source = SourceId::parse(record.source.as_str()).map_err(|e| damaged(e.to_string()))?;
-    let requested = match &record.wishes.slug {
+    let requested = match &record.options.slug {
         Some(slug) => Some(Slug::parse(slug.as_str()).map_err(|e| damaged(e.to_string()))?),
         None => None,
     };
@@ -48,17 +48,18 @@ pub(super) fn prepare(
 
 /// Returns the job's page for `slug`. Title and type of the request override those of the text.
 fn page_of(id: JobId, record: &JobRecord, slug: &Slug) -> Result<NewPage, Fault> {
-    let JobRecord { wishes, .. } = record;
+    let JobRecord { options, .. } = record;
     let route = if record.client == caller::COLLECTOR { &COLLECTOR } else { &WEBHOOK };
     let mut document = stored_document(&record.content)?;
-    let uri = wishes.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
-    let headings = headings(&document, wishes.page_type.as_deref(), wishes.title.as_deref(), None);
+    let uri = options.uri.clone().unwrap_or_else(|| format!("webhook:{}:{id}", record.client));
+    let headings =
+        headings(&document, options.page_type.as_deref(), options.title.as_deref(), None);
     let lines: Vec<(&str, &str)> =
         headings.iter().map(|(key, value)| (*key, value.as_str())).collect();
     document.frontmatter.set_all(&lines);
     let author = Some(route.author(uri.clone()));
     let provenance = route.provenance(uri, record.received_at);
-    let page = written_page(slug, document, provenance, None, wishes.slug.is_none())?;
+    let page = written_page(slug, document, provenance, None, options.slug.is_none())?;
     // An item is a whole page: all of it is from outside, by its provenance.
     Ok(NewPage { author, lines: LineChange::Own, ..page })
 }

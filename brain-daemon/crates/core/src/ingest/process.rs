@@ -10,7 +10,7 @@ use super::Queue;
 use super::page::{PreparedPage, prepare, write};
 use crate::IngestService;
 use crate::batch::on_all_cores;
-use crate::sealed::Seal;
+use crate::number_cipher::NumberCipher;
 use brain_store::{Content, Draft, JobRecord, PageRecord, StoreError};
 
 /// Jobs in one transaction. Large enough for cheap commits, small enough to occupy the writer for
@@ -98,7 +98,7 @@ impl IngestService {
         let find_duplicate =
             |source: &SourceId| self.dedup.find(source, record.content_hash, record.received_at);
         // Readers of the page see the job's id, which must not reveal the number of jobs.
-        let public_id = JobId(Seal::of(self.store.id()).close(id));
+        let public_id = JobId(NumberCipher::of(self.store.id()).encrypt(id));
         let prepare_job = AssertUnwindSafe(|| prepare(public_id, record, find_duplicate));
         let prepared_page = catch_unwind(prepare_job).unwrap_or_else(|_| {
             Err(Fault::new(

@@ -12,8 +12,8 @@ use brain_page::{self as page, EditError};
 use brain_store::{LineChange, NewPage};
 
 impl PageService {
-    /// Adds text to a page, in one transaction. Its provenance stays as it is; lines of an AI client
-    /// are marked.
+    /// Adds text to a page, in one transaction. Its provenance stays as it is; lines of an AI
+    /// client are marked.
     pub(crate) fn append(&self, caller: &Caller, request: Append) -> Result<WriteReply, Fault> {
         let now = self.clock.now();
         check_origin(&request.origin)?;
@@ -35,7 +35,7 @@ impl PageService {
             let page = written_page(&slug, document, provenance.clone(), Some(&provenance), false)?;
             // The owner who adds a line does not speak for the others.
             let lines = match route.line_change() {
-                LineChange::Own => LineChange::Kept,
+                LineChange::Own => LineChange::SameMarks,
                 other => other,
             };
             let page = NewPage { author: Some(route.author(uri.clone())), lines, ..page };

@@ -150,8 +150,8 @@ impl PageService {
     ) -> WriteReply {
         let PageWrite { slug, applied: WrittenPage { status, record }, captured_at } = outcome;
         let (written, path) = if status == WriteStatus::Unchanged {
-            let place = self.files.file_place(&source, &record.source_path);
-            (!self.files.is_failing(record.id) && place.exists(), place)
+            let file_path = self.files.file_path_of(&source, &record.source_path);
+            (!self.files.is_failing(record.id) && file_path.exists(), file_path)
         } else {
             let report = self.files.update_file(&source, &record);
             warnings.extend(report.warnings());
@@ -311,7 +311,7 @@ fn write_capture(
             }
             // A tag or a title changes neither whose page it is nor other lines.
             let lines = match input.is_by_hand() {
-                true => LineChange::Kept,
+                true => LineChange::SameMarks,
                 false => LineChange::Outside,
             };
             let former = Some(FormerPage::from(&record));

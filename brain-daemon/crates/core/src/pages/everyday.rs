@@ -83,11 +83,15 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let source = crate::sources::resolve_named(caller, &reader, request.source.as_ref())?;
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let mut to_skip = request.skip;
         let mut found: Vec<PageEntry> = Vec::new();
         reader.in_order(("", ""), |page| {
             let is_wanted = source.as_ref().is_none_or(|source| *source == page.0);
             if is_wanted && is_orphan(&reader, &page)? {
-                found.push(page);
+                match to_skip {
+                    0 => found.push(page),
+                    _ => to_skip -= 1,
+                }
             }
             Ok(found.len() <= limit && !self.stop.is_cancelled())
         })?;
@@ -103,6 +107,7 @@ impl PageService {
         let reader = self.store.read(caller.visibility())?;
         let source = crate::sources::resolve_named(caller, &reader, request.source.as_ref())?;
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let mut to_skip = request.skip as usize;
         let mut todos = Vec::new();
         reader.newest(u64::MAX, |(of, slug, record)| {
             let is_wanted = source.as_ref().is_none_or(|source| *source == of)
@@ -111,13 +116,15 @@ impl PageService {
                 return Ok(!self.stop.is_cancelled());
             }
             let Some(content) = unless_damaged(reader.content(&record))? else { return Ok(true) };
-            let tasks = page::todos(&content.body);
-            if tasks.iter().any(|task| task.is_done == request.done) {
+            let mut tasks = page::todos(&content.body);
+            tasks.retain(|task| task.is_done == request.done);
+            let skipped = tasks.len().min(to_skip);
+            to_skip -= skipped;
+            if skipped < tasks.len() {
                 let path = self.files.visible_path(caller, &of, &record);
                 let text = page::file_text(&content.frontmatter, &content.body);
                 let above = page::lines_above_body(&text, &content.body);
-                let wanted = tasks.into_iter().filter(|task| task.is_done == request.done);
-                todos.extend(wanted.map(|task| TodoRow {
+                todos.extend(tasks.into_iter().skip(skipped).map(|task| TodoRow {
                     slug: slug.clone(),
                     source_id: of.clone(),
                     line: u32::try_from(task.line + 1).unwrap_or(u32::MAX).saturating_add(above),

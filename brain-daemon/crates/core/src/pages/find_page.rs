@@ -18,7 +18,7 @@ const MIN_BEGINNING: usize = 3;
 const MAX_LISTED: usize = 10;
 
 /// The sources in which a request's page may be.
-struct Places {
+struct PageLookup {
     /// The source that a slug without source means first.
     usual: SourceId,
     /// The named source, or all visible ones, the usual one first.
@@ -27,7 +27,7 @@ struct Places {
     is_named: bool,
 }
 
-impl Places {
+impl PageLookup {
     fn of(caller: &Caller, reader: &Reader, page_ref: &PageRef) -> Result<Self, Fault> {
         let visible = reader.sources()?;
         let usual = preferred(&visible);
@@ -140,15 +140,15 @@ impl PageService {
         reader: &Reader,
         page_ref: &PageRef,
     ) -> Result<PageEntry, Fault> {
-        let places = Places::of(caller, reader, page_ref)?;
+        let lookup = PageLookup::of(caller, reader, page_ref)?;
         let slug = &page_ref.slug;
-        if let Some((source, record)) = places.exact(reader, slug, false)? {
+        if let Some((source, record)) = lookup.exact(reader, slug, false)? {
             let record = check_active(page_ref, record)?;
             return Ok((source, slug.clone(), record));
         }
-        check_damage(reader, &places, slug)?;
-        let found = places.shortened(reader, slug)?;
-        found.ok_or_else(|| places.missing(reader, slug, true))
+        check_damage(reader, &lookup, slug)?;
+        let found = lookup.shortened(reader, slug)?;
+        found.ok_or_else(|| lookup.missing(reader, slug, true))
     }
 
     /// Returns the active page that a request names by its whole slug. Every change needs it.
@@ -161,12 +161,12 @@ impl PageService {
         reader: &Reader,
         page_ref: &PageRef,
     ) -> Result<(SourceId, PageRecord), Fault> {
-        let places = Places::of(caller, reader, page_ref)?;
-        match places.exact(reader, &page_ref.slug, false)? {
+        let lookup = PageLookup::of(caller, reader, page_ref)?;
+        match lookup.exact(reader, &page_ref.slug, false)? {
             Some((source, record)) => Ok((source, check_active(page_ref, record)?)),
             None => {
-                check_damage(reader, &places, &page_ref.slug)?;
-                Err(places.missing(reader, &page_ref.slug, false))
+                check_damage(reader, &lookup, &page_ref.slug)?;
+                Err(lookup.missing(reader, &page_ref.slug, false))
             }
         }
     }
@@ -182,12 +182,39 @@ impl PageService {
         deleted: bool,
     ) -> Result<SourceId, Fault> {
         let reader = self.store.read(caller.visibility())?;
-        let places = Places::of(caller, &reader, page_ref)?;
-        match places.exact(&reader, &page_ref.slug, deleted)? {
+        let lookup = PageLookup::of(caller, &reader, page_ref)?;
+        match lookup.exact(&reader, &page_ref.slug, deleted)? {
             Some((source, _)) => Ok(source),
             None => {
-                check_damage(&reader, &places, &page_ref.slug)?;
-                Err(places.missing(&reader, &page_ref.slug, false))
+                check_damage(&reader, &lookup, &page_ref.slug)?;
+                Err(lookup.missing(&reader, &page_ref.slug, false))
+            }
+        }
+    }
+
+    /// Returns the page that a purge names by its whole slug, deleted or not.
+    ///
+    /// # Errors
+    /// As [`Self::find`]. A purge cannot be undone, so a deleted and an active page of the slug in
+    /// two sources are ambiguous, too.
+    pub(crate) fn page_to_purge(
+        &self,
+        caller: &Caller,
+        page_ref: &PageRef,
+    ) -> Result<(SourceId, PageRecord), Fault> {
+        let reader = self.store.read(caller.visibility())?;
+        let (lookup, slug) = (PageLookup::of(caller, &reader, page_ref)?, &page_ref.slug);
+        let active = lookup.exact(&reader, slug, false)?;
+        let deleted = lookup.exact(&reader, slug, true)?;
+        match (active, deleted) {
+            (Some((one, _)), Some((other, _))) if one != other => {
+                let names = vec![lookup.name(&one, slug), lookup.name(&other, slug)];
+                Err(ambiguous(&format!("several sources have a page \"{slug}\""), names))
+            }
+            (Some(found), _) => Ok(found),
+            (None, _) => {
+                check_damage(&reader, &lookup, slug)?;
+                Err(lookup.missing(&reader, slug, false))
             }
         }
     }
@@ -240,8 +267,8 @@ pub(super) fn written_source(
     let PageRef { source, slug } = &request.page;
     let was_read = matches!(request.expect, Some(Precondition::Hash(_) | Precondition::Version(_)));
     if source.is_none() && was_read {
-        let places = Places::of(caller, reader, &request.page)?;
-        if let Some((source, _)) = places.exact(reader, slug, false)? {
+        let lookup = PageLookup::of(caller, reader, &request.page)?;
+        if let Some((source, _)) = lookup.exact(reader, slug, false)? {
             return Ok(source);
         }
     }
@@ -261,8 +288,8 @@ fn check_active(page_ref: &PageRef, record: PageRecord) -> Result<PageRecord, Fa
 
 /// A page with a damaged row is not found by its slug. Reading the row of its file reports the
 /// damage.
-fn check_damage(reader: &Reader, places: &Places, slug: &Slug) -> Result<(), Fault> {
-    for source in &places.sources {
+fn check_damage(reader: &Reader, lookup: &PageLookup, slug: &Slug) -> Result<(), Fault> {
+    for source in &lookup.sources {
         reader.page_at(source, &page::file_path(slug))?;
     }
     Ok(())

@@ -59,7 +59,7 @@ fn text_of_version(
 /// Returns the text without the lines about its provenance, which every write changes.
 fn text(content: &Content) -> String {
     let is_own = |line: &&str| {
-        let key = line.split_once(':').map(|(key, _)| key);
+        let key = line.split_once([':', '=']).map(|(key, _)| key.trim_end());
         !key.is_some_and(|key| INGEST_KEYS.contains(&key))
     };
     let lines = content.frontmatter.split_inclusive('\n').filter(is_own);

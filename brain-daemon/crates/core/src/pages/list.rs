@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use brain_protocol::{Fault, FaultCode, List, PageRow, Pages, Slug, Sort, SourceId};
 
+use crate::number_cipher::NumberCipher;
 use crate::provenance::trust_of_row;
-use crate::sealed::Seal;
 use crate::search::instant;
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
@@ -20,21 +20,21 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Cursors of restricted callers are sealed, because sequence numbers count the
+    /// Lists pages. Cursors of restricted callers are encrypted, because sequence numbers count the
     /// changes of all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
             return self.list_from(caller, request);
         }
-        let seal = Seal::of(self.store.id());
+        let cipher = NumberCipher::of(self.store.id());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
-            let seq = cursor.parse().ok().and_then(|sealed| seal.open(sealed));
+            let seq = cursor.parse().ok().and_then(|encrypted| cipher.decrypt(encrypted));
             request.after = Some(seq.ok_or_else(|| bad_cursor(cursor))?.to_string());
         }
         let mut pages = self.list_from(caller, &request)?;
         let next = pages.next.take().and_then(|next| next.parse().ok());
-        pages.next = next.map(|next| seal.close(next).to_string());
+        pages.next = next.map(|next| cipher.encrypt(next).to_string());
         Ok(pages)
     }
 

@@ -1,4 +1,4 @@
-//! `merge`: appends one page to another, mends links, and deletes the first softly.
+//! `merge`: appends one page to another, updates links, and deletes the first softly.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use brain_base::clock::rfc3339;
 use brain_protocol::{Fault, FaultCode, Merge, MoveReply, PageRef, Slug, SourceId};
 
 use crate::pages::append::check_size;
-use crate::pages::links_to_moved::{MendedPages, MovedPage};
+use crate::pages::page_move::{LinkUpdates, PageMove};
 use crate::pages::rename::{MAX_ATTEMPTS, changing};
 use crate::provenance::{author_of_change, is_from_outside};
 use crate::write_page::{names_and_links, stored_document, written_page};
@@ -20,7 +20,7 @@ struct MergePlan {
     from: (Slug, PageRecord),
     into: (Slug, PageRecord),
     new: NewPage,
-    mended: MendedPages,
+    link_updates: LinkUpdates,
     change: (Author, LineChange),
 }
 
@@ -33,19 +33,19 @@ impl PageService {
             drop(reader);
             let write = Arc::clone(&plan);
             let written = self.store.write(move |draft| {
-                let MergePlan { source, from, into, new, mended, change } = &*write;
+                let MergePlan { source, from, into, new, link_updates, change } = &*write;
                 for (slug, record) in [from, into] {
                     if draft.page(source, slug)?.is_none_or(|now| now.seq != record.seq) {
                         return Ok(None);
                     }
                 }
-                if !mended.are_current(draft)? {
+                if !link_updates.are_current(draft)? {
                     return Ok(None);
                 }
                 draft.adopt_versions(source, &into.0, &into.1, &from.1)?;
                 let merged = draft.write_page(source, &into.0, new.clone(), now)?.record;
                 let deleted = draft.soft_delete(source, &from.0, from.1.clone(), now)?;
-                let others = mended.write(draft, change, now)?;
+                let others = link_updates.write(draft, change, now)?;
                 Ok::<_, StoreError>(Some((merged, deleted, others)))
             })?;
             let Some((merged, deleted, others)) = written else { continue };
@@ -61,8 +61,8 @@ impl PageService {
                 version: merged.version,
                 written: report.written,
                 path: report.path.display().to_string(),
-                pages: plan.mended.names(),
-                left: plan.mended.left.clone(),
+                pages: plan.link_updates.names(),
+                left: plan.link_updates.left.clone(),
                 recoverable_until: Some(rfc3339(now + RECOVERY_MS)),
                 warnings,
             });
@@ -94,13 +94,12 @@ impl PageService {
         let (names, _) = names_and_links(&into_slug, &aliases, frontmatter, body);
         let from_page = (source.clone(), from_slug.clone(), from.clone());
         let into_page = (source.clone(), into_slug.clone(), into.clone());
-        let moved =
-            MovedPage { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
-        let mut mended = moved.mend_others(reader)?;
-        let appended = moved.mend_own(reader, &from_text)?;
-        let kept = moved.mend(reader, &into_page, &merged)?;
+        let moved = PageMove { page: &from_page, to: &into_slug, to_id: into.id, to_names: &names };
+        let mut link_updates = moved.update_backlinks(reader)?;
+        let appended = moved.update_own_links(reader, &from_text)?;
+        let kept = moved.update_links(reader, &into_page, &merged)?;
         let left = appended.left.iter().chain(&kept.left);
-        mended.left.extend(left.map(|raw| format!("{into_slug}: {raw}")));
+        link_updates.left.extend(left.map(|raw| format!("{into_slug}: {raw}")));
         let mut merged = kept.document;
         if !appended.document.body.trim().is_empty() {
             merged.body = page::append(&merged.body, None, &appended.document.body)
@@ -117,7 +116,7 @@ impl PageService {
         let new = written_page(&into_slug, merged, own, Some(&into.provenance), false)?;
         let new = NewPage { author: Some(author), lines, ..new };
         let (from, into) = ((from_slug, from), (into_slug, into));
-        Ok(MergePlan { source, from, into, new, mended, change })
+        Ok(MergePlan { source, from, into, new, link_updates, change })
     }
 }
 

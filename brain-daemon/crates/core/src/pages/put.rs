@@ -149,8 +149,8 @@ impl PageService {
         let Origin::File(path) = &request.origin else { return Ok(None) };
         let slug = &request.page.slug;
         let file = match self.store.read(caller.visibility())?.page_even_deleted(source, slug)? {
-            Some(record) => self.files.file_place(source, &record.source_path),
-            None => self.files.file_place(source, &file_path(slug)),
+            Some(record) => self.files.file_path_of(source, &record.source_path),
+            None => self.files.file_path_of(source, &file_path(slug)),
         };
         let is_own_file =
             file.canonicalize().is_ok_and(|p| Path::new(path).canonicalize().is_ok_and(|q| p == q));

@@ -1,10 +1,10 @@
-//! `mv`: gives a page another slug, and mends the links to it.
+//! `mv`: gives a page another slug, and updates the links to it.
 
 use std::sync::Arc;
 
 use brain_protocol::{Fault, FaultCode, MoveReply, Rename, Slug, SourceId};
 
-use crate::pages::links_to_moved::{MendedPages, MovedPage};
+use crate::pages::page_move::{LinkUpdates, PageMove};
 use crate::provenance::author_of_change;
 use crate::write_page::{names_and_links, stored_document, written_page};
 use crate::{Caller, PageService};
@@ -21,7 +21,7 @@ struct RenamePlan {
     to: Slug,
     record: PageRecord,
     new: NewPage,
-    mended: MendedPages,
+    link_updates: LinkUpdates,
     change: (Author, LineChange),
 }
 
@@ -37,16 +37,16 @@ impl PageService {
             drop(reader);
             let write = Arc::clone(&plan);
             let written = self.store.write(move |draft| {
-                let RenamePlan { source, from, to, record, new, mended, change } = &*write;
+                let RenamePlan { source, from, to, record, new, link_updates, change } = &*write;
                 if draft.page(source, to)?.is_some() {
                     return Err(taken(to).into());
                 }
                 let is_current = draft.page(source, from)?.is_some_and(|r| r.seq == record.seq);
-                if !is_current || !mended.are_current(draft)? {
+                if !is_current || !link_updates.are_current(draft)? {
                     return Ok(None);
                 }
                 let moved = draft.move_page(source, (from, to), record, new.clone(), now)?;
-                let others = mended.write(draft, change, now)?;
+                let others = link_updates.write(draft, change, now)?;
                 Ok::<_, StoreError>(Some((moved, others)))
             })?;
             if let Some((moved, others)) = written {
@@ -71,9 +71,10 @@ impl PageService {
                 false => taken(&to),
             });
         }
-        let place = self.files.file_place(&source, &file_path(&to));
-        if file_path(&to) != record.source_path && place.exists() {
-            let message = format!("there is a file {} already", place.display());
+        let full_path = self.files.file_path_of(&source, &file_path(&to));
+        if file_path(&to) != record.source_path && full_path.exists() {
+            let path = file_path(&to);
+            let message = format!("there is a file \"{path}\" in source \"{source}\" already");
             return Err(Fault::new(FaultCode::Conflict, message)
                 .hint("move it away, or take it in first: `brain sync`"));
         }
@@ -81,15 +82,15 @@ impl PageService {
         let Document { frontmatter, body } = &document;
         let (names, _) = names_and_links(&to, &record.aliases, frontmatter, body);
         let page = (source.clone(), from.clone(), record.clone());
-        let moved = MovedPage { page: &page, to: &to, to_id: record.id, to_names: &names };
-        let mut mended = moved.mend_others(reader)?;
-        let own = moved.mend_own(reader, &document)?;
-        mended.left.extend(own.left.iter().map(|raw| format!("{to}: {raw}")));
+        let moved = PageMove { page: &page, to: &to, to_id: record.id, to_names: &names };
+        let mut link_updates = moved.update_backlinks(reader)?;
+        let own = moved.update_own_links(reader, &document)?;
+        link_updates.left.extend(own.left.iter().map(|raw| format!("{to}: {raw}")));
         let new = written_page(&to, own.document, record.provenance.clone(), None, false)?;
         let change = author_of_change(caller);
         let (author, lines) = change.clone();
         let new = NewPage { author: Some(author), lines, ..new };
-        Ok(RenamePlan { source, from, to, record, new, mended, change })
+        Ok(RenamePlan { source, from, to, record, new, link_updates, change })
     }
 
     fn rename_reply(
@@ -103,7 +104,7 @@ impl PageService {
         let mut warnings = report.warnings();
         warnings.extend(self.update_files(others));
         // Removes the file at the former path if it could not be moved.
-        if self.files.file_place(&plan.source, &plan.record.source_path).exists() {
+        if self.files.file_path_of(&plan.source, &plan.record.source_path).exists() {
             self.files.replay_outbox();
         }
         MoveReply {
@@ -114,8 +115,8 @@ impl PageService {
             version: moved.version,
             written: report.written,
             path: report.path.display().to_string(),
-            pages: plan.mended.names(),
-            left: plan.mended.left.clone(),
+            pages: plan.link_updates.names(),
+            left: plan.link_updates.left.clone(),
             recoverable_until: None,
             warnings,
         }

@@ -34,7 +34,7 @@ pub(super) fn find(
     usual: &SourceId,
     slug: &Slug,
 ) -> Result<Vec<SimilarPage>, StoreError> {
-    let wanted = Wanted::new(slug);
+    let wanted = RequestedSlug::new(slug);
     let mut best: Vec<(f64, SimilarPage)> = Vec::new();
     let mut compared = 0;
     reader.in_order(("", ""), |(source, slug, record)| {
@@ -53,14 +53,14 @@ pub(super) fn find(
 }
 
 /// The slug that does not exist, prepared for comparisons.
-struct Wanted<'a> {
+struct RequestedSlug<'a> {
     slug: &'a Slug,
     name: String,
     words: Vec<String>,
     letters: Letters,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> RequestedSlug<'a> {
     fn new(slug: &'a Slug) -> Self {
         let name = normalize_name(slug.name());
         let words = name.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect();
@@ -131,7 +131,7 @@ mod tests {
 
     fn is_similar(wanted: &str, slug: &str, title: &str) -> bool {
         let (wanted, slug) = (Slug::parse(wanted).unwrap(), Slug::parse(slug).unwrap());
-        Wanted::new(&wanted).similarity(&slug, title) >= MIN_SIMILARITY
+        RequestedSlug::new(&wanted).similarity(&slug, title) >= MIN_SIMILARITY
     }
 
     #[test]

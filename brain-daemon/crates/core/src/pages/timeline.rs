@@ -24,6 +24,7 @@ impl PageService {
         let since = check_day(request.since.as_deref(), FIRST_DAY)?;
         let until = check_day(request.until.as_deref(), LAST_DAY)?;
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
+        let mut to_skip = request.skip as usize;
         let reader = self.store.read(caller.visibility())?;
         let mut entries = Vec::new();
         if let Some(slug) = &request.slug {
@@ -34,7 +35,7 @@ impl PageService {
             found.sort_by(|a, b| b.date.cmp(&a.date));
             let outside = outside_entries(&reader, &record)?;
             let path = self.files.visible_path(caller, &source, &record);
-            entries.extend(found.into_iter().map(|entry| {
+            entries.extend(found.into_iter().skip(to_skip).map(|entry| {
                 let row = row(entry, slug.clone(), source.clone(), &record, &outside);
                 TimelineRow { path: path.clone(), ..row }
             }));
@@ -49,6 +50,10 @@ impl PageService {
             let mut last: Option<(u64, Vec<TimelineRecord>, Vec<TimelineEntry>)> = None;
             reader.timeline(since, until, |(source, slug, record), position| {
                 if only.as_ref().is_some_and(|s| s != source) {
+                    return Ok(true);
+                }
+                if to_skip > 0 {
+                    to_skip -= 1;
                     return Ok(true);
                 }
                 if last.as_ref().is_none_or(|(id, ..)| *id != record.id) {

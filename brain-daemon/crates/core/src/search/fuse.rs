@@ -54,7 +54,7 @@ pub(super) struct Rankings<'a> {
 
 /// A page of the merged ranking.
 #[derive(Debug, Clone, Default)]
-pub(super) struct MergedPage {
+pub(super) struct RankingEntry {
     /// Its page id.
     pub(super) id: u64,
     /// The sum of its parts.
@@ -70,7 +70,7 @@ pub(super) struct MergedPage {
     by_words: bool,
 }
 
-impl MergedPage {
+impl RankingEntry {
     fn add(&mut self, score: f32, explain: bool, reason: impl FnOnce() -> String) {
         self.score += score;
         if explain {
@@ -113,16 +113,16 @@ impl Nearness {
 }
 
 /// Returns all pages of `rankings`, best first. Without vectors and links, the text ranking.
-pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
+pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<RankingEntry> {
     let Rankings { text, vectors, relations, recency, explain } = rankings;
     let best = text.iter().map(|hit| hit.score - f32::from(hit.tier) * TIER).fold(0.0, f32::max);
     // Without text scores, vector scores are not scaled.
     let scale = if best > 1e-3 { best } else { 1.0 };
-    let mut pages: Vec<MergedPage> = Vec::with_capacity(text.len() + vectors.near.len());
-    let mut place: HashMap<u64, usize> = HashMap::with_capacity(pages.capacity());
+    let mut pages: Vec<RankingEntry> = Vec::with_capacity(text.len() + vectors.near.len());
+    let mut index_of: HashMap<u64, usize> = HashMap::with_capacity(pages.capacity());
     for hit in text {
-        place.insert(hit.id, pages.len());
-        pages.push(MergedPage {
+        index_of.insert(hit.id, pages.len());
+        pages.push(RankingEntry {
             id: hit.id,
             score: hit.score,
             matched: hit.matched,
@@ -132,9 +132,9 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
             by_words: true,
         });
     }
-    let mut at = |pages: &mut Vec<MergedPage>, id: u64| {
-        *place.entry(id).or_insert_with(|| {
-            pages.push(MergedPage { id, ..MergedPage::default() });
+    let mut at = |pages: &mut Vec<RankingEntry>, id: u64| {
+        *index_of.entry(id).or_insert_with(|| {
+            pages.push(RankingEntry { id, ..RankingEntry::default() });
             pages.len() - 1
         })
     };
@@ -199,7 +199,7 @@ pub(super) fn fuse(rankings: Rankings<'_>) -> Vec<MergedPage> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::relations::Related;
+    use super::super::relations::RelatedPage;
     use super::*;
     use brain_embed::vectors::NearPage;
 
@@ -233,11 +233,11 @@ mod tests {
         text: Vec<RankedPage>,
         vectors: &VectorResults,
         relations: Relations,
-    ) -> Vec<MergedPage> {
+    ) -> Vec<RankingEntry> {
         fuse(Rankings { text, vectors, relations, recency: None, explain: true })
     }
 
-    fn ids(pages: &[MergedPage]) -> Vec<u64> {
+    fn ids(pages: &[RankingEntry]) -> Vec<u64> {
         pages.iter().map(|page| page.id).collect()
     }
 
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn linked_pages_are_ordered_by_link_weight() {
-        let related = |page, weight| Related { page, weight, explanation: String::new() };
+        let related = |page, weight| RelatedPage { page, weight, explanation: String::new() };
         let links = |weight| Relations {
             related: vec![related(3, weight), related(4, weight)],
             subjects: vec![1],
@@ -362,7 +362,8 @@ mod tests {
 
     #[test]
     fn links_add_pages_and_demote_the_named_page() {
-        let related = vec![Related { page: 7, weight: 1.0, explanation: "link on a: b".into() }];
+        let related =
+            vec![RelatedPage { page: 7, weight: 1.0, explanation: "link on a: b".into() }];
         let relations = Relations { related, subjects: vec![1] };
         let found = run(vec![ranked(1, 9.0, 0), ranked(2, 5.0, 0)], &vectors(&[]), relations);
         assert_eq!(ids(&found), [7, 2, 1]);

@@ -251,12 +251,12 @@ fn is_possessive(terms: &QuestionTerms, name: &Range<usize>) -> bool {
     let Some(last) = name.end.checked_sub(1).and_then(|at| terms.words.get(at)) else {
         return false;
     };
-    let end = last.place.end;
-    let name_text = terms.text.get(last.place.clone()).unwrap_or_default();
+    let end = last.range.end;
+    let name_text = terms.text.get(last.range.clone()).unwrap_or_default();
     let after = terms.text.get(end..).unwrap_or_default();
     let ends_with_mark =
         |text: &str| ["'s", "’s", "s'", "s’"].iter().any(|mark| text.ends_with(mark));
-    let quoted = terms.words.get(name.start).and_then(|first| terms.text.get(..first.place.start));
+    let quoted = terms.words.get(name.start).and_then(|first| terms.text.get(..first.range.start));
     let is_quote = quoted.is_some_and(|before| before.ends_with(['\'', '’', '‘']));
     ends_with_mark(name_text) || (!is_quote && after.starts_with(['\'', '’']))
 }
@@ -301,12 +301,12 @@ mod tests {
             let from = lower[at..].find(&word[..1]).map_or(at, |found| at + found);
             at = from + word.len();
             let mut word = QuestionWord::new(word);
-            word.place = from..at;
+            word.range = from..at;
             words.push(word);
         });
         let inside = before.len()..before.len() + name.len();
         let within: Vec<usize> =
-            (0..words.len()).filter(|&n| inside.contains(&words[n].place.start)).collect();
+            (0..words.len()).filter(|&n| inside.contains(&words[n].range.start)).collect();
         let subjects = match (within.first(), within.last()) {
             (Some(first), Some(last)) => vec![Subject { words: *first..last + 1, pages: vec![1] }],
             _ => Vec::new(),

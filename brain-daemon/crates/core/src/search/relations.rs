@@ -43,14 +43,14 @@ const SECOND_LINK_FACTOR: f32 = 0.3;
 #[derive(Debug, Default)]
 pub(super) struct Relations {
     /// Pages related to the named ones.
-    pub(super) related: Vec<Related>,
+    pub(super) related: Vec<RelatedPage>,
     /// The named pages, if the question asks for others.
     pub(super) subjects: Vec<u64>,
 }
 
 /// A page related to a named page.
 #[derive(Debug)]
-pub(super) struct Related {
+pub(super) struct RelatedPage {
     /// The page id.
     pub(super) page: u64,
     /// Strength of the relation, from 0 to about 2.
@@ -188,9 +188,9 @@ pub(super) fn relations(
             }
         }
     }
-    let mut related: Vec<Related> = weights
+    let mut related: Vec<RelatedPage> = weights
         .into_iter()
-        .map(|(page, (weight, explanation))| Related { page, weight, explanation })
+        .map(|(page, (weight, explanation))| RelatedPage { page, weight, explanation })
         .collect();
     related.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.page.cmp(&b.page)));
     let subjects = if has_related { starts.into_iter().collect() } else { Vec::new() };
@@ -214,8 +214,8 @@ fn wanted<'a>(
 }
 
 /// Returns whether the question clearly asks for neighbours of the named `pages`, and whether it
-/// may ask for neighbours in a role. A role must be found: in a sentence for `investors of Acme`, in
-/// a list title or key for `cast of Dune`.
+/// may ask for neighbours in a role. A role must be found: in a sentence for `investors of Acme`,
+/// in a list title or key for `cast of Dune`.
 fn strength(
     form: &Form,
     wanted: &WantedPages<'_>,
@@ -227,8 +227,8 @@ fn strength(
     // `people at Acme`, but not `how people work at Acme with little sleep`, and not `company
     // Acme`.
     let names_kind_first = wanted.noun.is_some_and(|noun| {
-        let start = terms.words.get(subject.words.start).map_or(0, |word| word.place.start);
-        noun.place.start < start && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
+        let start = terms.words.get(subject.words.start).map_or(0, |word| word.range.start);
+        noun.range.start < start && !pages.iter().any(|page| wanted.matches_kind(&kinds(page)))
     });
     let is_strong = (form.asks_for_persons && (!wanted.content.is_empty() || form.has_possessive))
         || (wanted.noun.is_some() && form.asks_for_kind)
@@ -308,9 +308,9 @@ impl Neighbourhood<'_> {
         let Some(Content { body, .. }) = unless_damaged(self.reader.content(&page.2))? else {
             return Ok(());
         };
-        each_link(&body, &|raw| mentioned.contains_key(raw), &mut |place| {
-            for id in mentioned.get(place.raw).into_iter().flatten() {
-                self.add_link(*id, body_link(page, place.sentence, place.lead, wanted));
+        each_link(&body, &|raw| mentioned.contains_key(raw), &mut |mention| {
+            for id in mentioned.get(mention.raw).into_iter().flatten() {
+                self.add_link(*id, body_link(page, mention.sentence, mention.lead, wanted));
             }
         });
         Ok(())
@@ -354,8 +354,8 @@ impl Neighbourhood<'_> {
             let Some(Content { body, .. }) = unless_damaged(self.reader.content(&from.2))? else {
                 continue;
             };
-            each_link(&body, &|raw| raws.contains(raw), &mut |place| {
-                self.add_link(id, body_link(&from, place.sentence, place.lead, wanted));
+            each_link(&body, &|raw| raws.contains(raw), &mut |mention| {
+                self.add_link(id, body_link(&from, mention.sentence, mention.lead, wanted));
             });
         }
         Ok(())

@@ -183,7 +183,8 @@ mod tests {
     #[test]
     fn each_link_has_its_sentence() {
         assert!(links("Not [this](unwanted).").is_empty());
-        let body = "Acme was founded by [Mia](people/mia-0 \"x\"), once of Beta.\nIn 2022 Dr. [[people/bo|Bo]] joined. Others came.";
+        let body = "Acme was founded by [Mia](people/mia-0 \"x\"), once of Beta.\nIn 2022 Dr. \
+            [[people/bo|Bo]] joined. Others came.";
         let found = links(body);
         assert_eq!(found[0].0, "people/mia-0");
         assert!(
@@ -225,7 +226,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_panics(body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|\\. |# |- |東|é|a|:|\\PC){0,60}") {
+        fn nothing_panics(
+            body in "(\\[\\[|\\]\\]|\\]\\(|\\)|\\||\n|\\. |# |- |東|é|a|:|\\PC){0,60}") {
             each_link(&body, &|_| true, &mut |c| { plain_sentence(c.sentence, 20); });
         }
     }

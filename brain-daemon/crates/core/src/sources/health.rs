@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brain_protocol::SourceId;
 
-use super::watched::WatchState;
+use super::watch_state::WatchState;
 use crate::SourceService;
 use crate::health::{Finding, Health, HealthCheck, fail, ok, warn};
 use brain_base::caller::Visibility;
@@ -42,7 +42,7 @@ impl SourceService {
     }
 
     fn check_watcher(&self) -> Finding {
-        match self.watched.state() {
+        match self.watcher.state() {
             WatchState::Off => ok("off (`sources.watch`)"),
             WatchState::Starting => ok("starting: all sources are scanned first"),
             WatchState::Watching { directories } => ok(format!("{directories} directories")),

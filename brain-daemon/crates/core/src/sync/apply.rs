@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use brain_protocol::{Fault, SourceId};
 
-use super::compare::Missing;
+use super::compare::MissingPage;
 use super::decide::{Observations, SyncContext, Verdict};
 use super::read::{ReadFile, Text};
 use super::renames::Move;
@@ -155,7 +155,7 @@ impl SyncService {
     pub(super) fn delete_missing(
         &self,
         context: &SyncContext,
-        missing: &[Missing],
+        missing: &[MissingPage],
         go_on: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         let now = self.env.clock.now();

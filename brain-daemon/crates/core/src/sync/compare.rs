@@ -12,7 +12,7 @@ use brain_store::{FileRecord, PageRecord, Reader, StoreError};
 
 /// The rows in the store of files that may have changed, and of files that are gone.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownFiles {
     /// The state of files at the last sync, by path.
     pub(super) rows: HashMap<String, FileRecord>,
     /// The pages by path, deleted pages included.
@@ -27,7 +27,7 @@ pub(super) fn covers(part: &str, path: &str) -> bool {
 
 /// An active page whose file is missing.
 #[derive(Debug, Clone)]
-pub(super) struct Missing {
+pub(super) struct MissingPage {
     pub(super) slug: Slug,
     pub(super) record: PageRecord,
 }
@@ -52,7 +52,7 @@ pub(super) struct Plan {
 /// of them may need the same slug.
 pub(super) fn compare(
     reader: &Reader,
-    known: &Known,
+    known: &KnownFiles,
     found: &ScanReport,
     files_without_page: &[String],
     full: bool,

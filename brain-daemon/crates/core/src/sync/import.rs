@@ -105,7 +105,6 @@ impl SyncService {
         }
         let rules = self.sources.rules_of(&dir, None, Vec::new(), Vec::new())?;
         let found = files::markdown_files(&dir, "", &rules, Some(&own));
-        let left_out = super::left_out(&found.left_out);
         let mut tally = Tally::default();
         for (path, reason) in found.unreadable {
             tally.failures.add(if path.is_empty() { request.path.clone() } else { path }, reason);
@@ -174,7 +173,7 @@ impl SyncService {
             failed_total: tally.failures.total,
             warnings: tally.warnings,
             took_ms: began.elapsed().as_millis() as u64,
-            left_out,
+            left_out: found.left_out,
         })
     }
 
@@ -187,7 +186,7 @@ impl SyncService {
         tally: &mut Tally,
     ) -> Result<Vec<PageRecord>, Fault> {
         let now = self.env.clock.now();
-        let place = source.clone();
+        let id = source.clone();
         if dry_run {
             return self.compare(source, &pages, tally).map(|()| Vec::new());
         }
@@ -196,7 +195,7 @@ impl SyncService {
             draft.in_bulk();
             let mut out = Vec::with_capacity(pages.len());
             for ImportPage { slug, frontmatters, page, .. } in &pages {
-                let existing = draft.page(&place, slug)?;
+                let existing = draft.page(&id, slug)?;
                 let effect = write_effect(
                     existing,
                     |page| draft.content(page),
@@ -208,7 +207,7 @@ impl SyncService {
                         Some(WrittenPage { status: WriteStatus::Unchanged, record: *record })
                     }
                     Effect::Blanks => None,
-                    Effect::Writes(_) => Some(draft.write_page(&place, slug, page.clone(), now)?),
+                    Effect::Writes(_) => Some(draft.write_page(&id, slug, page.clone(), now)?),
                 });
             }
             Ok(out)
@@ -292,15 +291,15 @@ fn read_page(
     now: i64,
     stored_provenance: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
 ) -> Result<ImportPage, ImportFailure> {
-    let place = dir.join(path);
+    let file_path = dir.join(path);
     let page = || {
-        let size = std::fs::metadata(&place).map_err(|e| e.to_string())?.len();
+        let size = std::fs::metadata(&file_path).map_err(|e| e.to_string())?.len();
         if size > MAX_CONTENT as u64 {
             return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
         }
-        let bytes = std::fs::read(&place).map_err(|e| e.to_string())?;
+        let bytes = std::fs::read(&file_path).map_err(|e| e.to_string())?;
         let document = read_document(&bytes, path).map_err(|fault| fault.message)?;
-        let uri = format!("file://{}", place.display());
+        let uri = format!("file://{}", file_path.display());
         let previous = match has_claims(&document.frontmatter) {
             true => stored_provenance(slug).map_err(|error| error.to_string())?,
             false => None,

@@ -96,7 +96,7 @@ pub(super) fn row(
 
 /// Reads a file of the source at `root`, at `now`.
 pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
-    let place = root.join(&file.path);
+    let file_path = root.join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
     let (stat, is_racy, digest, text) = match read_bytes(root, &file.path) {
         Ok(Some(content)) => {
@@ -107,7 +107,7 @@ pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
                     content.stat.size
                 )),
                 Some(_) if file.synced_digest == Some(digest) => Text::AsRecorded,
-                Some(bytes) => page(file, &place, bytes, now),
+                Some(bytes) => page(file, &file_path, bytes, now),
             };
             (content.stat, content.is_racy, digest, text)
         }
@@ -117,14 +117,15 @@ pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
     ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
 }
 
-fn page(file: &FileToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
+fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], now: i64) -> Text {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.provenance.as_ref();
-        let provenance = SYNC.provenance_of_file(&document.frontmatter, uri(place), now, previous);
+        let provenance =
+            SYNC.provenance_of_file(&document.frontmatter, uri(file_path), now, previous);
         let page = read_page(&file.slug, document, provenance, &file.path)?;
         // The author of the file is the owner.
-        let author = Some(SYNC.author(uri(place)));
+        let author = Some(SYNC.author(uri(file_path)));
         Ok(NewPage { author, lines: LineChange::Own, ..page })
     });
     match page {
@@ -137,8 +138,8 @@ fn page(file: &FileToRead, place: &Path, bytes: &[u8], now: i64) -> Text {
 }
 
 /// Returns the `source_uri` of a file.
-pub(super) fn uri(place: &Path) -> String {
-    format!("file://{}", place.display())
+pub(super) fn uri(file_path: &Path) -> String {
+    format!("file://{}", file_path.display())
 }
 
 /// Reads the file at `path` below `root`. Returns `None` if there is none. Follows no symbolic
@@ -173,8 +174,8 @@ mod tests {
     #[test]
     fn times_of_a_file_that_just_changed_are_not_stored() {
         let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("a.md");
-        std::fs::write(&place, "a").unwrap();
+        let file_path = dir.path().join("a.md");
+        std::fs::write(&file_path, "a").unwrap();
         let to_read = FileToRead {
             path: "a.md".into(),
             size: 1,
@@ -186,11 +187,11 @@ mod tests {
         let stored_mtime = || read_file(dir.path(), &to_read, 0).row(None, 0, None).mtime_ns;
         assert_eq!(stored_mtime(), 0);
         let earlier = SystemTime::now() - Duration::from_secs(60);
-        File::options().write(true).open(&place).unwrap().set_modified(earlier).unwrap();
+        File::options().write(true).open(&file_path).unwrap().set_modified(earlier).unwrap();
         assert!(stored_mtime() > 0);
         // A time in the future is not stored either.
         let later = SystemTime::now() + Duration::from_secs(60);
-        File::options().write(true).open(&place).unwrap().set_modified(later).unwrap();
+        File::options().write(true).open(&file_path).unwrap().set_modified(later).unwrap();
         assert_eq!(stored_mtime(), 0);
     }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brain_protocol::{Slug, SourceId};
 
-use super::compare::{Known, Missing, covers};
+use super::compare::{KnownFiles, MissingPage, covers};
 use super::decide::{SyncContext, View};
 use super::read::{FileToRead, read_bytes, row, uri};
 use crate::batch::on_all_cores;
@@ -47,8 +47,8 @@ struct DigestedFile<'a> {
 pub(super) fn find(
     reader: &Reader,
     context: &SyncContext,
-    (known, scope): (&Known, &[String]),
-    missing: &[Missing],
+    (known, scope): (&KnownFiles, &[String]),
+    missing: &[MissingPage],
     to_read: &[FileToRead],
     since: i64,
     goes_on: &(dyn Fn() -> bool + Sync),

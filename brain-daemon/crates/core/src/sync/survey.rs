@@ -7,7 +7,7 @@ use std::thread::{self, Scope};
 
 use brain_protocol::SourceId;
 
-use super::compare::{Known, covers, is_as_recorded};
+use super::compare::{KnownFiles, covers, is_as_recorded};
 use brain_store::files::{self, IgnoreRules, MarkdownFile, ScanReport};
 use brain_store::{FileRecord, PathRow, Reader, StoreError};
 
@@ -17,7 +17,7 @@ pub(super) struct Survey {
     /// Files that may have changed, and paths that cannot be read.
     pub(super) found: ScanReport,
     /// The rows of those files, and of files that are gone.
-    pub(super) known: Known,
+    pub(super) known: KnownFiles,
     /// The number of all files.
     pub(super) files: u64,
     /// The number of files that are unchanged since the last sync.
@@ -96,7 +96,7 @@ impl Survey {
     }
 }
 
-impl Known {
+impl KnownFiles {
     fn add_row(&mut self, inside: &impl Fn(&str) -> bool, path: String, row: FileRecord) {
         if inside(&path) {
             self.rows.insert(path, row);

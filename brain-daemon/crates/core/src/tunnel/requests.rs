@@ -13,43 +13,21 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::TunnelService;
 use brain_base::caller::Visibility;
-use brain_base::clock::rfc3339;
 use brain_store::{Content, JobRecord};
 
 /// Maximum number of requests kept.
 const MAX_REQUESTS: usize = 1000;
 
-/// A request that arrived through the tunnel.
-#[derive(Debug, Clone)]
-pub struct PublicRequest {
-    /// Time of arrival, in Unix milliseconds.
-    pub at: i64,
-    /// HTTP method.
-    pub method: String,
-    /// The matched route, or `(none)`.
-    pub path: String,
-    /// Status of the answer.
-    pub status: u16,
-    /// Duration, in microseconds.
-    pub took_us: u64,
-    /// The client; `-` if unknown.
-    pub client: String,
-    /// Size of the body, in bytes.
-    pub bytes: u64,
-    /// The ingest job that it created.
-    pub job_id: Option<JobId>,
-}
-
 /// The most recent requests.
 #[derive(Debug, Default)]
-pub(super) struct RequestLog(Mutex<VecDeque<PublicRequest>>);
+pub(super) struct RequestLog(Mutex<VecDeque<TunnelRequest>>);
 
 impl RequestLog {
-    fn requests(&self) -> MutexGuard<'_, VecDeque<PublicRequest>> {
+    fn requests(&self) -> MutexGuard<'_, VecDeque<TunnelRequest>> {
         self.0.lock()
     }
 
-    fn add(&self, request: PublicRequest) {
+    fn add(&self, request: TunnelRequest) {
         let mut requests = self.requests();
         if requests.len() == MAX_REQUESTS {
             requests.pop_front();
@@ -60,27 +38,14 @@ impl RequestLog {
     fn newest(&self, failed: bool, limit: usize) -> TunnelRequestsReply {
         let requests = self.requests();
         let mut matching = requests.iter().rev().filter(|request| !failed || request.status >= 400);
-        let newest = matching.by_ref().take(limit).map(to_wire).collect();
+        let newest = matching.by_ref().take(limit).cloned().collect();
         TunnelRequestsReply { requests: newest, truncated: matching.next().is_some() }
-    }
-}
-
-fn to_wire(request: &PublicRequest) -> TunnelRequest {
-    TunnelRequest {
-        at: rfc3339(request.at),
-        method: request.method.clone(),
-        path: request.path.clone(),
-        status: request.status,
-        took_us: request.took_us,
-        client: request.client.clone(),
-        bytes: request.bytes,
-        job_id: request.job_id,
     }
 }
 
 impl TunnelService {
     /// Records a request that arrived through the tunnel. In memory only; does not block.
-    pub fn record_public_request(&self, request: PublicRequest) {
+    pub fn record_request(&self, request: TunnelRequest) {
         self.state.requests.add(request);
     }
 
@@ -164,8 +129,8 @@ mod tests {
     fn request_log_keeps_the_last_thousand() {
         let log = RequestLog::default();
         for n in 0..1500_u64 {
-            log.add(PublicRequest {
-                at: n as i64,
+            log.add(TunnelRequest {
+                at: String::new(),
                 method: "POST".into(),
                 path: "/ingest".into(),
                 status: if n % 3 == 0 { 401 } else { 202 },

@@ -63,9 +63,9 @@ impl VoiceService {
         let provenance = VOICE.provenance(uri(&turn.from), now);
         let author = VOICE.author(uri(&turn.from));
         let lines = turn_lines(turn, reply);
-        let (turn, place) = (turn.clone(), source.clone());
+        let (turn, source_id) = (turn.clone(), source.clone());
         let applied = self.store.write(move |draft| {
-            let existing = draft.page(&place, &slug)?;
+            let existing = draft.page(&source_id, &slug)?;
             // The owner deleted the page.
             if existing.as_ref().is_some_and(|record| record.deleted_at.is_some()) {
                 return Ok(None);
@@ -85,7 +85,7 @@ impl VoiceService {
                 written_page(&slug, document, provenance, former_provenance.as_ref(), false)?;
             let author = Some(author.clone());
             let page = NewPage { author, lines: LineChange::Outside, ..page };
-            draft.write_page(&place, &slug, page, now).map(Some)
+            draft.write_page(&source_id, &slug, page, now).map(Some)
         })?;
         if let Some(applied) = applied {
             self.files.update_file(&source, &applied.record);
@@ -253,9 +253,11 @@ mod tests {
         let written =
             VoiceEvent::Transcription { id: "RE1".into(), text: "Call\nme [[back]]".into() };
         assert!(add_turn(&mut page, &turn(0, written), &reply("")));
-        let text = "## Transcript\n\n- **Brain (0):** Hello.\n- **Caller (1):** Note \\*this\\*\n- **Brain (1):** Noted.\n\
+        let text = "## Transcript\n\n- **Brain (0):** Hello.\n- **Caller (1):** Note \\*this\\*\n- \
+                    **Brain (1):** Noted.\n\
                     - **Caller (2):** (nothing)\n- **Brain (2):** Goodbye.\n\n## Recordings\n\n\
-                    - Recording RE1: (7 s) <https://api.twilio.com/RE1>\n- Transcription of RE1: Call me ((back))\n";
+                    - Recording RE1: (7 s) <https://api.twilio.com/RE1>\n- Transcription of RE1: \
+                    Call me ((back))\n";
         assert_eq!(page.body, text);
     }
 

@@ -133,7 +133,8 @@ mod tests {
         assert_eq!(
             answer_of(
                 "**Ann**",
-                "# Ann - see [her page](https://a.example/x?y) and [[people/ann|Ann Lee]], https://b.example/z `code` <b>x</b> | cell |"
+                "# Ann - see [her page](https://a.example/x?y) and [[people/ann|Ann Lee]], \
+                    https://b.example/z `code` <b>x</b> | cell |"
             ),
             ["I found this: Ann.", "Ann see her page and Ann Lee, code x cell."]
         );

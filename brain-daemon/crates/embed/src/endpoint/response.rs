@@ -45,9 +45,9 @@ struct Numbers(Vec<f32>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct NumbersVisitor;
 
-        impl<'de> Visitor<'de> for Either {
+        impl<'de> Visitor<'de> for NumbersVisitor {
             type Value = Numbers;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Numbers {
             }
         }
 
-        from.deserialize_any(Either)
+        from.deserialize_any(NumbersVisitor)
     }
 }
 
@@ -102,9 +102,9 @@ pub(super) fn read(
         return Err(format!("has {} vectors for {count} texts", body.data.len()));
     }
     let mut sorted: Vec<Option<Vec<f32>>> = vec![None; count];
-    for (place, row) in body.data.into_iter().enumerate() {
+    for (rank, row) in body.data.into_iter().enumerate() {
         // Some services omit the index: their vectors are in the order of the texts.
-        match sorted.get_mut(row.index.unwrap_or(place)) {
+        match sorted.get_mut(row.index.unwrap_or(rank)) {
             Some(free @ None) => *free = Some(row.embedding.0),
             _ => return Err("has two vectors for one text".into()),
         }
@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn vectors_are_in_order_and_of_length_one() {
-        let body = r#"{"object":"list","data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}],
+        let body = r#"{"object":"list",
+            "data":[{"index":1,"embedding":[0,2]},{"index":0,"embedding":[3,4]}],
             "usage":{"prompt_tokens":7,"total_tokens":9}}"#;
         let answer = read(body.as_bytes(), 2, Some(2)).unwrap();
         assert_eq!(

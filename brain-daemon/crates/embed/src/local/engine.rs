@@ -67,7 +67,7 @@ enum Input {
     /// The type of each token, always the first.
     Types,
     /// Position of each token, the same for all texts.
-    Places,
+    Positions,
     /// Position of each token, for each text.
     PlacesOfEach,
 }
@@ -132,8 +132,8 @@ impl Engine {
         let mut vectors = vec![Vec::new(); texts.len()];
         self.run(&tokens, &batches, should_continue, |made| {
             for (text, vector) in made {
-                if let Some(place) = vectors.get_mut(text) {
-                    *place = vector;
+                if let Some(slot) = vectors.get_mut(text) {
+                    *slot = vector;
                 }
             }
         })?;
@@ -288,7 +288,7 @@ impl Runner {
             let input = match named(id) {
                 graph::TOKENS => Input::Tokens,
                 graph::MASK => Input::Mask,
-                graph::PLACES => Input::Places,
+                graph::POSITIONS => Input::Positions,
                 "token_type_ids" => Input::Types,
                 "position_ids" => Input::PlacesOfEach,
                 other => {
@@ -334,7 +334,7 @@ impl Runner {
                     Input::PlacesOfEach => {
                         (*id, all, padded(|at, _| i32::try_from(at).unwrap_or_default()))
                     }
-                    Input::Places => {
+                    Input::Positions => {
                         (*id, vec![width], (0..width).filter_map(|at| at.try_into().ok()).collect())
                     }
                 }

@@ -15,7 +15,7 @@ use crate::EmbedError;
 pub(super) const TOKENS: &str = "input_ids";
 pub(super) const MASK: &str = "attention_mask";
 /// Positions of a text's tokens from 0; one row for all texts.
-pub(super) const PLACES: &str = "places";
+pub(super) const POSITIONS: &str = "places";
 pub(super) const OUTPUT: &str = "last_hidden_state";
 /// Name of the tensors' memory block.
 pub(super) const MEMORY: &str = "weights.data";
@@ -152,7 +152,7 @@ impl Builder<'_> {
         let shape = self.shape;
         self.graph.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
         self.graph.input(Kind::Int64, MASK, &[Ok("texts"), Ok("tokens")]);
-        self.graph.input(Kind::Int64, PLACES, &[Ok("tokens")]);
+        self.graph.input(Kind::Int64, POSITIONS, &[Ok("tokens")]);
         let [words, places, types, scale, shift] = embeddings(shape);
         self.copy_tensor(words.0, &words.1)?;
         // Every token has the first type: its row is added to the positions.
@@ -162,12 +162,12 @@ impl Builder<'_> {
         let sum = kept
             .iter()
             .zip(kinds.iter().take(shape.hidden).cycle())
-            .map(|(place, kind)| place + kind);
+            .map(|(index, kind)| index + kind);
         self.put(places.0, &[shape.positions - shape.first_position, shape.hidden], sum);
         self.copy_tensor(scale.0, &scale.1)?;
         self.copy_tensor(shift.0, &shift.1)?;
         self.graph.run("Gather", &[words.0, TOKENS], "words", &[]);
-        self.graph.run("Gather", &[places.0, PLACES], "places_of_words", &[]);
+        self.graph.run("Gather", &[places.0, POSITIONS], "places_of_words", &[]);
         self.norm(["words", "places_of_words"], "embeddings.LayerNorm", "embedded");
         Ok(())
     }

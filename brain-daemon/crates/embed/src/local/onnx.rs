@@ -122,8 +122,8 @@ impl Graph {
         );
     }
 
-    /// Adds a float constant that is at `begin` in the external file `place`.
-    pub(super) fn outside(&mut self, name: &str, shape: &[usize], place: &str, begin: usize) {
+    /// Adds a float constant that is at `begin` in the external file `path`.
+    pub(super) fn outside(&mut self, name: &str, shape: &[usize], path: &str, begin: usize) {
         let mut tensor = Message::default();
         for dimension in shape {
             tensor = tensor.number(1, *dimension as u64);
@@ -131,7 +131,7 @@ impl Graph {
         tensor = tensor.number(2, Kind::Float as u64).bytes(8, name.as_bytes());
         let length = shape.iter().product::<usize>() * 4;
         for (key, value) in [
-            ("location", place.to_owned()),
+            ("location", path.to_owned()),
             ("offset", begin.to_string()),
             ("length", length.to_string()),
         ] {

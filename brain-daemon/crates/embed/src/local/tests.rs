@@ -16,9 +16,11 @@ const ROWS: [f32; 6] = [0.0, 1.0, 3.0, 4.0, 1.0, 0.0];
 
 fn tokenizer(dir: &Path) {
     let tokenizer = json!({
-        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": null,
         "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
-        "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "boat": 1, "sea": 2}, "unk_token": "[UNK]"},
+        "model": {"type": "WordLevel", "vocab": {"[UNK]": 0, "boat": 1, "sea": 2},
+            "unk_token": "[UNK]"},
     });
     fs::write(dir.join("tokenizer.json"), tokenizer.to_string()).unwrap();
 }
@@ -42,17 +44,17 @@ fn embed(dir: &Path, texts: &[&str]) -> Result<Vec<Vec<f32>>, super::EmbedError>
 
 #[test]
 fn an_onnx_model_is_run_unchanged() {
-    for (place, output, more) in [
+    for (index, output, more) in [
         ("model.onnx", OUTPUT, &["token_type_ids"][..]),
         ("onnx/model.onnx", "token_embeddings", &["position_ids"]),
     ] {
         let dir = tempfile::tempdir().unwrap();
         tokenizer(dir.path());
         fs::create_dir_all(dir.path().join("onnx")).unwrap();
-        fs::write(dir.path().join(place), graph(output, more)).unwrap();
+        fs::write(dir.path().join(index), graph(output, more)).unwrap();
         let facts = inspect(dir.path()).unwrap();
         assert_eq!((facts.dimensions, facts.sha256.len()), (2, 64));
-        assert_eq!(facts.weights, dir.path().join(place));
+        assert_eq!(facts.weights, dir.path().join(index));
         let local = Local::new(dir.path().to_owned(), 1);
         assert!(
             (local.coverage("boat zzz") - 1.0).abs() < 1e-6,

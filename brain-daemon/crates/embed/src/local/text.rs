@@ -52,7 +52,8 @@ pub(super) fn prepare(card: &ModelCard, prefix: &str, text: &str) -> String {
 
 /// Returns the share of letters in known tokens, excluding letters spelled one by one or in parts.
 /// For scripts that are rare in its training data, a model has only tokens of single characters.
-/// Single characters that are words or word parts (Han, kana, Hangul) count when they are one token. 1 for a text without letters.
+/// Single characters that are words or word parts (Han, kana, Hangul) count when they are one
+/// token. 1 for a text without letters.
 pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
     let Ok(tokens) = tokenizer.encode(text, false) else { return 1.0 };
     let is_letter = |c: &char| c.is_alphabetic();
@@ -83,7 +84,9 @@ pub(super) fn read(tokenizer: &Tokenizer, text: &str) -> f32 {
 
 /// Whether tokenizers keep the character as a token of its own in its languages.
 fn stands_alone(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
+    matches!(c,
+        '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}'
+        | '\u{AC00}'..='\u{D7A3}' | '\u{F900}'..='\u{FAFF}')
 }
 
 /// Tokenizes a text. `known` is the size of the vocabulary, if known.
@@ -141,9 +144,11 @@ mod tests {
     fn coverage_excludes_single_letters() {
         let tokenizer = |normalizer: serde_json::Value, vocab: serde_json::Value| {
             let file = serde_json::json!({
-                "version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": normalizer,
+                "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+                "normalizer": normalizer,
                 "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
-                "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                "model": {"type": "WordPiece", "unk_token": "[UNK]",
+                    "continuing_subword_prefix": "##",
                     "max_input_chars_per_word": 100, "vocab": vocab},
             });
             Tokenizer::from_bytes(file.to_string()).unwrap()
@@ -158,7 +163,8 @@ mod tests {
         let whole =
             tokenizer(serde_json::Value::Null, serde_json::json!({"[UNK]": 0, "가": 1, "##가": 2}));
         assert!((read(&whole, "가가") - 1.0).abs() < 1e-6);
-        let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5, "##ر": 6, "漢": 7, "##字": 8});
+        let vocab = serde_json::json!({"[UNK]": 0, "boat": 1, "##s": 2, "i": 3, "ب": 4, "##ح": 5,
+            "##ر": 6, "漢": 7, "##字": 8});
         let tokenizer = tokenizer(serde_json::Value::Null, vocab);
         let read = |text: &str| read(&tokenizer, text);
         for (text, part) in [
@@ -178,14 +184,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000, 0..200)) {
+        fn batches_have_each_text_once_within_limits(lengths in prop::collection::vec(1_usize..3000,
+            0..200)) {
             let mut texts: Vec<Tokens> =
-                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many] }).collect();
+                lengths.iter().enumerate().map(|(text, many)| Tokens { text, ids: vec![1; *many] })
+                    .collect();
             let batches = batches(&mut texts);
             prop_assert_eq!(batches.iter().map(Range::len).sum::<usize>(), lengths.len());
             prop_assert!(batches.windows(2).all(|two| two[0].end == two[1].start));
             for batch in batches {
-                let longest = texts[batch.clone()].iter().map(|tokens| tokens.ids.len()).max().unwrap();
+                let longest = texts[batch.clone()].iter().map(|tokens| tokens.ids.len()).max()
+                    .unwrap();
                 prop_assert!(batch.len() == 1 || longest * batch.len() <= MAX_BATCH_TOKENS);
                 prop_assert!(batch.len() <= MAX_BATCH_TEXTS);
             }

@@ -75,7 +75,8 @@ impl VectorFile {
         drop(from);
         let lost = (good < length).then(|| {
             format!(
-                "{} is damaged behind byte {good} of {length}: the vectors after it are computed again",
+                "{} is damaged behind byte {good} of {length}: the vectors after it are computed \
+                    again",
                 name_of(&log.path)
             )
         });

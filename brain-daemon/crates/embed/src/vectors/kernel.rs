@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 pub(super) fn products(query: &[i8], rows: &[i8], out: &mut [i32]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = pulp::x86::V3::try_new() {
-        return simd.vectorize(Wide { simd, query, rows, out });
+        return simd.vectorize(AvxProduct { simd, query, rows, out });
     }
     Arch::new().dispatch(Products { query, rows, out });
 }
@@ -39,7 +39,7 @@ fn product(query: &[i8], row: &[i8]) -> i32 {
 
 /// The same with AVX2: more than twice as fast as the compiled plain loop.
 #[cfg(target_arch = "x86_64")]
-struct Wide<'a> {
+struct AvxProduct<'a> {
     simd: pulp::x86::V3,
     query: &'a [i8],
     rows: &'a [i8],
@@ -47,7 +47,7 @@ struct Wide<'a> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl pulp::NullaryFnOnce for Wide<'_> {
+impl pulp::NullaryFnOnce for AvxProduct<'_> {
     type Output = ();
 
     #[inline(always)]

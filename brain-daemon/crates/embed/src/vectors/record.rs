@@ -180,8 +180,8 @@ fn framed(out: &mut Vec<u8>, fields: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[0; 4]);
     fields(out);
     let length = (out.len() - start - 4) as u32;
-    if let Some(place) = out.get_mut(start..start + 4) {
-        place.copy_from_slice(&length.to_le_bytes());
+    if let Some(header) = out.get_mut(start..start + 4) {
+        header.copy_from_slice(&length.to_le_bytes());
     }
     let check = check(out.get(start..).unwrap_or_default());
     out.extend_from_slice(&check);
@@ -262,15 +262,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), dimensions in 1usize..9) {
+        fn any_bytes_are_decoded_without_panic(bytes in proptest::collection::vec(any::<u8>(),
+            0..200), dimensions in 1usize..9) {
             let _ = next(&mut bytes.as_slice(), dimensions, &mut Vec::new()).unwrap();
             let _ = Record::read(&bytes, dimensions);
         }
 
         #[test]
-        fn written_records_are_read_back(page in any::<u64>(), key in any::<[u8; 16]>(), numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
-            let rows: Vec<Row> = numbers.iter().map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() }).collect();
-            let records = [Record::Put(page, Key(key), rows), Record::Remove(page), Record::Seen(page)];
+        fn written_records_are_read_back(page in any::<u64>(), key in any::<[u8; 16]>(),
+            numbers in proptest::collection::vec(any::<[i8; 3]>(), 0..5)) {
+            let rows: Vec<Row> = numbers.iter()
+                .map(|n| Row { start: 1, end: u32::MAX, scale: 0.5, numbers: n.to_vec() })
+                    .collect();
+            let records = [Record::Put(page, Key(key), rows), Record::Remove(page),
+                Record::Seen(page)];
             let mut bytes = Vec::new();
             records.iter().for_each(|record| record.write(&mut bytes));
             let mut from = bytes.as_slice();

@@ -176,8 +176,8 @@ impl Rows {
             }
         }
         let rows = (first..first + rows.len() as u32).collect();
-        if let Some(place) = self.slots.get_mut(slot as usize) {
-            *place = Slot { page, key: Some(key), rows };
+        if let Some(entry) = self.slots.get_mut(slot as usize) {
+            *entry = Slot { page, key: Some(key), rows };
         }
         self.by_page.insert(page, slot);
         self.update_sketch();
@@ -211,12 +211,12 @@ impl Rows {
             sketch.swap_remove(row);
         }
         if let Some(owner) = self.owners.get(row).copied()
-            && let Some(place) = self
+            && let Some(entry) = self
                 .slots
                 .get_mut(owner.slot as usize)
                 .and_then(|slot| slot.rows.get_mut(owner.nth as usize))
         {
-            *place = row as u32;
+            *entry = row as u32;
         }
     }
 
@@ -315,7 +315,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_behave_like_a_map(steps in proptest::collection::vec((0u64..8, proptest::option::of(0usize..5)), 0..80)) {
+        fn rows_behave_like_a_map(steps in proptest::collection::vec((0u64..8,
+            proptest::option::of(0usize..5)), 0..80)) {
             let mut rows = Rows::new(2, 6);
             let mut model: HashMap<u64, (Key, Vec<Row>)> = HashMap::new();
             for (at, (page, put)) in steps.into_iter().enumerate() {
@@ -329,7 +330,8 @@ mod tests {
                     None => prop_assert_eq!(rows.remove(page), model.remove(&page).is_some()),
                 }
                 prop_assert_eq!(rows.pages(), model.len());
-                prop_assert_eq!(rows.len(), model.values().map(|(_, rows)| rows.len()).sum::<usize>());
+                prop_assert_eq!(rows.len(),
+                    model.values().map(|(_, rows)| rows.len()).sum::<usize>());
                 prop_assert_eq!(rows.numbers.len(), rows.len() * 2);
                 for page in 0..8 {
                     prop_assert_eq!(rows.copy(page), model.get(&page).cloned());

@@ -124,7 +124,7 @@ async fn audit(
 ) -> Result<Json<Audit>, HttpError> {
     let CallFilter { since, until, client, failed, limit } = filter;
     let limit = checked_limit(limit)?;
-    let request = AuditList { since, until, client, failed, limit };
+    let request = AuditList { since, until, client, failed, limit, skip: 0 };
     app.ask(caller, request).await.map(Json)
 }
 

@@ -175,7 +175,8 @@ mod tests {
     fn unknown_members_are_ignored() {
         let client = read(
             r#"{"redirect_uris":["https://a.example/c"],"client_name":"A","scope":null,
-                "application_type":"web","jwks":{"keys":[]},"grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
+                "application_type":"web","jwks":{"keys":[]},
+                "grant_types":["authorization_code","urn:x"],"contacts":[1]}"#,
         )
         .unwrap();
         assert_eq!(client.redirect_uris, ["https://a.example/c"]);

@@ -5,7 +5,7 @@
 //! signature covers. A request with a valid signature is always answered with status 200 and
 //! markup, so that the caller never hears an error of the provider.
 
-mod signed;
+mod signed_request;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use super::{AppState, HttpError};
 use brain_core::Brain;
 use brain_voice::twiml::{VoiceStyle, twiml};
 
-use signed::{SignedRequest, verify};
+use signed_request::{SignedRequest, verify};
 use upstream::WebSocketPermits;
 
 /// The path of a call's first request.

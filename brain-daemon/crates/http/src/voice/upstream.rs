@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::super::{AppState, HttpError, internal_error};
 use super::DEADLINE;
-use super::signed::SignedRequest;
+use super::signed_request::SignedRequest;
 use brain_config::HttpUrl;
 
 /// The maximum size of a response of the agent, in bytes.

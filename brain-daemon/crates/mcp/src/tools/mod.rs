@@ -8,6 +8,7 @@ mod edit;
 mod find;
 mod links;
 mod list;
+mod move_page;
 mod read;
 mod status;
 mod tags;
@@ -42,6 +43,7 @@ static TOOLS: LazyLock<Vec<RegisteredTool>> = LazyLock::new(|| {
         RegisteredTool::of::<write::PutPage>(),
         RegisteredTool::of::<edit::EditPage>(),
         RegisteredTool::of::<edit::AddTimelineEntry>(),
+        RegisteredTool::of::<move_page::MovePage>(),
         RegisteredTool::of::<write::DeletePage>(),
         RegisteredTool::of::<write::RestorePage>(),
     ]

@@ -1,6 +1,6 @@
 //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Fault, Operation as _, OperationInfo, SourceList, Status};
+use brain_protocol::{Fault, Operation as _, OperationInfo, SourceList, Status, VERSION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,15 +51,17 @@ struct Source {
 impl ToolCall for BrainStatus {
     const NAME: &'static str = "brain_status";
     const TITLE: &'static str = "Status";
-    const DESCRIPTION: &'static str = "Today's date, time and time zone; who you are here, what you \
-        may do, the sources you may use, and whether the index is complete.";
+    const DESCRIPTION: &'static str = "Today's date, time and time zone; who you are here, what \
+        you may do, the sources you may use, and whether the index is complete.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Status::INFO, brain_protocol::SourceList::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
-        let status = context.ask(Status)?;
+        // The status of the daemon takes longer than the rest, and others may not see its state.
+        let sees_all = context.caller.sees_all();
+        let status = sees_all.then(|| context.ask(Status)).transpose()?;
         let all = context.ask(SourceList)?;
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
@@ -69,11 +71,11 @@ impl ToolCall for BrainStatus {
         Ok(StatusOutput {
             caller: shorten(&context.caller.name, MAX_NAME_CHARS),
             scopes: context.caller.scopes().iter().map(brain_base::caller::Scope::as_str).collect(),
-            version: status.version,
+            version: VERSION.into(),
             now: local_time(context.brain.now()),
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
-            index_behind: context.caller.sees_all().then_some(status.index_behind),
+            index_behind: status.map(|status| status.index_behind),
             degraded: context.brain.search.is_degraded(&context.caller),
         })
     }

@@ -73,6 +73,7 @@ impl ToolCall for GetTimeline {
             since: self.since,
             until: self.until,
             limit: MAX_ENTRIES as u32,
+            skip: 0,
         };
         let found = context.ask(timeline)?;
         let key =

@@ -9,9 +9,9 @@ fn fm(raw: &str) -> Frontmatter {
 
 #[test]
 fn scalars_keep_the_authors_spelling() {
-    let f = fm(
-        "no: no\nversion: 1.10\ndate: 2024-01-02\ntitle: 2024\nq: 'it''s'\ne: \"a\\tb\"\nn: null\nv:\nm: {a: 1}\nz: 007\nt: 1:30\n",
-    );
+    let f =
+        fm("no: no\nversion: 1.10\ndate: 2024-01-02\ntitle: 2024\nq: 'it''s'\ne: \"a\\tb\"\nn: \
+            null\nv:\nm: {a: 1}\nz: 007\nt: 1:30\n");
     assert_eq!(f.get("no").unwrap(), "no");
     assert_eq!(f.get("version").unwrap(), "1.10");
     assert_eq!(f.get("date").unwrap(), "2024-01-02");
@@ -49,7 +49,8 @@ fn tags_and_aliases_in_every_spelling() {
 #[test]
 fn unquoted_wiki_links_are_scalars() {
     let f = fm(
-        "company: [[Acme]]\npeople:\n  - [[a/b|Ann]]\n  - '[[c]]'\nall: [[[A]], [[B]]]\nnested: [[a], [b]]\n",
+        "company: [[Acme]]\npeople:\n  - [[a/b|Ann]]\n  - '[[c]]'\nall: [[[A]], [[B]]]\nnested: \
+            [[a], [b]]\n",
     );
     assert_eq!(f.get("company").unwrap(), "[[Acme]]");
     assert_eq!(f.list("people"), ["[[a/b|Ann]]", "[[c]]"]);
@@ -59,7 +60,8 @@ fn unquoted_wiki_links_are_scalars() {
 
 #[test]
 fn an_edit_changes_only_the_lines_of_its_key() {
-    let raw = "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# tail\n";
+    let raw = "# head\ntitle: Old # why\n\n# about tags\ntags:\n  - a\n  - b\n'odd key': {x: 1}\n# \
+        tail\n";
     let mut f = fm(raw);
     f.set("title", "Old");
     f.set_list("tags", &["a".into(), "b".into()]);
@@ -71,7 +73,8 @@ fn an_edit_changes_only_the_lines_of_its_key() {
     f.set("more", "x");
     assert_eq!(
         f.raw(),
-        "# head\ntitle: \"New: one\"\n\n# about tags\ntags:\n  - \"no\"\nodd key: \"1\"\n# tail\nmore: x\n"
+        "# head\ntitle: \"New: one\"\n\n# about tags\ntags:\n  - \"no\"\nodd key: \"1\"\n# \
+            tail\nmore: x\n"
     );
     f.set_list("tags", &[]);
     f.remove("title");
@@ -143,11 +146,14 @@ fn time_stamps_do_not_count_as_content() {
 proptest! {
     #[test]
     fn edits_change_exactly_their_keys(
-        raw in "(([a-d]: ?(x|'q'|\\[a, b\\]|\\{k: 1\\}|\\|\n  t\n   u|)|e:\n  - 1\n  -|# c|)\n){0,6}",
-        key in "[a-f]", value in "(?s:.{0,6})", list in proptest::collection::vec("\\PC{0,5}", 1..4),
+        raw in "(([a-d]: ?(x|'q'|\\[a, b\\]|\\{k: 1\\}|\\|\n  t\n   u|)|e:\n  - 1\n  -|# \
+            c|)\n){0,6}",
+        key in "[a-f]", value in "(?s:.{0,6})",
+        list in proptest::collection::vec("\\PC{0,5}", 1..4),
     ) {
         let Ok(before) = Frontmatter::parse(&raw) else { return Ok(()) };
-        let others: Vec<_> = before.keys().filter(|k| **k != key).map(|k| (k.to_owned(), before.list(k))).collect();
+        let others: Vec<_> = before.keys().filter(|k| **k != key)
+            .map(|k| (k.to_owned(), before.list(k))).collect();
         let mut f = before.clone();
         f.set(&key, &value);
         let mut both = before.clone();
@@ -173,7 +179,8 @@ proptest! {
 
     #[test]
     fn all_parsed_frontmatter_can_be_edited(
-        raw in "(([a-c]|\\{a|\\? a|'b'|  c)(: ?| )|[a-c?:\\-\\[\\]{}#&*!|>'\" \t\u{85}\u{2028}0é,+]|: \\||: >\\+\n|\n- |\n  |\n){0,14}",
+        raw in "(([a-c]|\\{a|\\? a|'b'|  c)(: ?| )|[a-c?:\\-\\[\\]{}#&*!|>'\" \
+            \t\u{85}\u{2028}0é,+]|: \\||: >\\+\n|\n- |\n  |\n){0,14}",
         key in "[a-d]", value in "\\PC{0,4}",
     ) {
         let Ok(before) = Frontmatter::parse(&raw) else { return Ok(()) };

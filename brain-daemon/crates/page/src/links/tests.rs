@@ -81,8 +81,10 @@ fn other_text_is_not_a_link() {
 
 #[test]
 fn typed_links_from_frontmatter() {
-    let yaml = "title: '[[no]]'\ncompany: Acme Labs\nInvestors:\n  - '[[people/ann|Ann]]'\n  - people/bob\n  - Seed / Fund\n\
-        related: [[Plan B]]\nsource-page: '[S](x/y.md)'\nfounded: 2019\nauthor: https://x.org/a\nmood: fine\nsee: '[[a/b]]'\nparent:\n";
+    let yaml = "title: '[[no]]'\ncompany: Acme Labs\nInvestors:\n  - '[[people/ann|Ann]]'\n  - \
+        people/bob\n  - Seed / Fund\n\
+        related: [[Plan B]]\nsource-page: '[S](x/y.md)'\nfounded: 2019\nauthor: \
+        https://x.org/a\nmood: fine\nsee: '[[a/b]]'\nparent:\n";
     assert_eq!(
         of("page", "[b](people/bob)", yaml),
         [
@@ -153,7 +155,8 @@ fn different_spellings_of_a_name_match() {
 proptest! {
     #[test]
     fn links_of_any_page_have_valid_slugs(
-        text in "(\\[\\[|\\]\\]|\\[|\\]\\(|\\)|\\||#|\\.\\./|/|%[0-9A-F]{2}|:|`|\n|a|É|x\\.md|!|\\PC){0,30}",
+        text in "(\\[\\[|\\]\\]|\\[|\\]\\(|\\)|\\||#|\\.\\./|/|%[0-9A-F]{2}|:|`|\n\
+            |a|É|x\\.md|!|\\PC){0,30}",
         slug in "[a-z]{1,3}(/[a-z]{1,3}){0,2}",
     ) {
         let text = format!("{text} [q]({text}) [[{text}]]");

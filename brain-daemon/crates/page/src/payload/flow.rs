@@ -101,8 +101,8 @@ impl Flow {
         open.iter().rev().for_each(|container| self.out.push_str(end_tag(*container)));
         let part = std::mem::take(&mut self.out);
         self.elements = 0;
-        for (place, container) in open.into_iter().enumerate() {
-            let number = numbers.iter().find(|(at, _)| *at == place).map(|(_, number)| *number);
+        for (index, container) in open.into_iter().enumerate() {
+            let number = numbers.iter().find(|(at, _)| *at == index).map(|(_, number)| *number);
             let container = match (container, number) {
                 (Container::List(Some(_)), Some(next)) => Container::List(Some(next)),
                 _ => container,

@@ -82,7 +82,8 @@ fn plain_text_is_unchanged() {
 
 #[test]
 fn six_keys_of_untrusted_frontmatter_have_an_effect() {
-    let text = "---\ntitle: 'A: b'\ntype: idea\ntags: [Work, '#x']\nalias: [Ann]\ndate: 2024-01-02\nurl: https://e.org/a\n\
+    let text = "---\ntitle: 'A: b'\ntype: idea\ntags: [Work, '#x']\nalias: [Ann]\ndate: \
+                2024-01-02\nurl: https://e.org/a\n\
                 # mine\narchive: true\nrelated: '[[people/ann]]'\nembed_skip: yes\n---\n\nBody\n";
     let read = read(MediaType::Markdown, text);
     assert_eq!(read.document.body, "Body\n");
@@ -102,7 +103,8 @@ fn six_keys_of_untrusted_frontmatter_have_an_effect() {
 
 #[test]
 fn a_malformed_field_is_kept_without_effect() {
-    let text = "---\ntype: Big Type\nurl: 'javascript:alert(1)'\ndate: '[[people/ann]]'\ntags: [{a: b}]\n\
+    let text = "---\ntype: Big Type\nurl: 'javascript:alert(1)'\ndate: '[[people/ann]]'\ntags: \
+                [{a: b}]\n\
                 title: [x]\n---\nBody";
     let read = read(MediaType::Markdown, text);
     assert_eq!(read.document.frontmatter.keys().collect::<Vec<_>>(), ["received"]);
@@ -161,14 +163,16 @@ fn long_fields_are_appended_to_the_body() {
 #[test]
 fn json_with_a_text_becomes_that_text() {
     let read = json(
-        r##" {"title":"T","url":"http://e.org/","tags":"Work, home,work","type":"idea","n":1.10000000000000000001,
+        r##" {"title":"T","url":"http://e.org/","tags":"Work, home,work","type":"idea",
+            "n":1.10000000000000000001,
             "markdown":"m","text":"# Hi\nthere","content":{"a":[1]}} "##,
     );
     assert_eq!(read.document.body, "# Hi\nthere");
     assert_eq!(read.url.as_deref(), Some("http://e.org/"));
     assert_eq!(field(&read, "type").as_deref(), Some("idea"));
     assert_eq!(read.document.frontmatter.tags(), ["work", "home"]);
-    let rest = "{\n  \"n\": 1.10000000000000000001,\n  \"markdown\": \"m\",\n  \"content\": {\"a\":[1]}\n}";
+    let rest = "{\n  \"n\": 1.10000000000000000001,\n  \"markdown\": \"m\",\n  \"content\": \
+        {\"a\":[1]}\n}";
     assert_eq!(field(&read, "received").as_deref(), Some(rest));
     assert_eq!(json(r#"{"text":"x","tags":["b","a"]}"#).document.frontmatter.tags(), ["b", "a"]);
     assert_eq!(json(r#"{"text":"x","tags":["ok",5]}"#).document.frontmatter.tags(), ["ok", "5"]);
@@ -257,12 +261,13 @@ fn html_becomes_markdown() {
 
 #[test]
 fn html_yields_no_executable_markup() {
-    let page = "<title>T</title><style>gone</style><body onload='gone()'><p onclick='gone()' style='gone'>kept\
-                <script>gone</script><noscript>gone</noscript><iframe src=gone>gone</iframe><!-- gone -->\
-                <svg><script>gone</script></svg><object data=gone>gone</object><template>gone</template>\
-                <a href='javascript:gone'>link</a> <a href=' JAVA\tscript:gone'>link</a>\
-                <a href='data:text/html,gone'>link</a> <a href='vbscript:gone'>link</a><a href='&#1;javascript:gone'>l</a>\
-                <img src='javascript:gone'><form action=gone><input value=gone></form>";
+    let page = "<title>T</title><style>gone</style><body onload='gone()'><p onclick='gone()' \
+                style='gone'>kept<script>gone</script><noscript>gone</noscript><iframe \
+                src=gone>gone</iframe><!-- gone --><svg><script>gone</script></svg><object \
+                data=gone>gone</object><template>gone</template><a href='javascript:gone'>link</a> \
+                <a href=' JAVA\tscript:gone'>link</a><a href='data:text/html,gone'>link</a> <a \
+                href='vbscript:gone'>link</a><a href='&#1;javascript:gone'>l</a><img \
+                src='javascript:gone'><form action=gone><input value=gone></form>";
     let text = html(page);
     assert!(text.starts_with("kept") && text.contains("link"), "{text}");
     assert!(!text.contains("gone") && !text.contains("](") && !text.contains('<'), "{text}");
@@ -328,7 +333,8 @@ fn the_converter_input_has_limited_depth() {
     }
 }
 
-const TAGS: &str = "(</?(b|i|a|a href=x|code|p|div|h2|ul|ol|li|blockquote|pre|table|tr|td|th|br|hr|img src=y|title|script|svg)>|a| |\n|&lt;|\\||`|<|\\*|<!--|-->){0,40}";
+const TAGS: &str = "(</?(b|i|a|a href=x|code|p|div|h2|ul|ol|li|blockquote|pre|table|tr|td|th|br|hr|img \
+        src=y|title|script|svg)>|a| |\n|&lt;|\\||`|<|\\*|<!--|-->){0,40}";
 
 proptest! {
     #[test]
@@ -342,35 +348,48 @@ proptest! {
     }
 
     #[test]
-    fn letters_of_html_keep_their_order(text in TAGS.replace("title|script|svg", "em").replace("|<!--|-->", "").replace("|<|", "|").as_str()) {
+    fn letters_of_html_keep_their_order(text in TAGS.replace("title|script|svg", "em")
+        .replace("|<!--|-->", "").replace("|<|", "|").as_str()) {
         let letters = |text: &str| text.matches('a').count();
-        let shown = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect::<String>();
-        let out = payload(MediaType::Html, text.as_bytes()).map_or(String::new(), |read| read.document.body);
+        let shown = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text))
+            .collect::<String>();
+        let out = payload(MediaType::Html, text.as_bytes())
+            .map_or(String::new(), |read| read.document.body);
         prop_assert_eq!(letters(&out), letters(&shown), "{} became {}", text, out);
     }
 
     #[test]
-    fn any_bytes_give_a_payload_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..60), text in "\\PC{0,20}|(---\n|title: x\n|tags: \\[a\\]\n|k: \\[\n|type: A\n|x){0,8}") {
+    fn any_bytes_give_a_payload_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..60),
+        text in "\\PC{0,20}|(---\n|title: x\n|tags: \\[a\\]\n|k: \\[\n|type: A\n|x){0,8}") {
         for media_type in ALL {
             let _ = payload(media_type, &bytes);
             if let Ok(read) = payload(media_type, text.as_bytes()) {
                 prop_assert_eq!(&Document::parse(&read.document.render()).unwrap(), &read.document);
-                prop_assert!(read.document.frontmatter.keys().all(|key| ["title", "type", "tags", "aliases", "date", "url", "received"].contains(&key)));
+                prop_assert!(read.document.frontmatter.keys()
+                    .all(|key| ["title", "type", "tags", "aliases", "date", "url", "received"]
+                        .contains(&key)));
             }
         }
     }
 
     #[test]
-    fn no_member_of_json_is_lost(text in "\\PC{1,20}", keys in proptest::collection::vec("[a-z]{1,6}|content|text|title|tags|type|url", 0..6), values in proptest::collection::vec("[1-9][0-9]{0,29}|\"[a-z ,]{0,9}\"|\\[\\]|null|true", 6)) {
-        let members: String = keys.iter().zip(&values).map(|(k, v)| format!("\"{k}\":{v},")).collect();
+    fn no_member_of_json_is_lost(text in "\\PC{1,20}",
+        keys in proptest::collection::vec("[a-z]{1,6}|content|text|title|tags|type|url", 0..6),
+        values in proptest::collection::vec("[1-9][0-9]{0,29}|\"[a-z ,]{0,9}\"|\\[\\]|null|true",
+            6)) {
+        let members: String = keys.iter().zip(&values).map(|(k, v)| format!("\"{k}\":{v},"))
+            .collect();
         let whole = format!("{{{members}\"content\":{}}}", serde_json::Value::from(text.as_str()));
         match payload(MediaType::Json, whole.as_bytes()) {
             Ok(read) => {
-                prop_assert_eq!(&read.document.body, text.strip_prefix('\u{FEFF}').unwrap_or(&text));
+                prop_assert_eq!(&read.document.body,
+                    text.strip_prefix('\u{FEFF}').unwrap_or(&text));
                 let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let kept = one_line(&read.document.frontmatter.raw().replace("\\\"", "\""));
-                for (key, value) in keys.iter().zip(&values).filter(|(key, value)| *key != "tags" || *value != "[]") {
-                    let given = value.trim_matches('"').split(',').all(|part| kept.contains(&one_line(part)));
+                for (key, value) in keys.iter().zip(&values)
+                    .filter(|(key, value)| *key != "tags" || *value != "[]") {
+                    let given = value.trim_matches('"').split(',')
+                        .all(|part| kept.contains(&one_line(part)));
                     prop_assert!(given, "{}: {} in {}", key, value, kept);
                 }
             }

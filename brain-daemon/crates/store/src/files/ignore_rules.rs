@@ -1,11 +1,13 @@
-//! Rules that leave files of a source out: rule files in its directories, and patterns of the owner.
+//! Rules that leave files of a source out: rule files in its directories, and patterns of the
+//! owner.
 //!
-//! A pattern of the owner decides first, then `.brainignore`, `.ignore`, `.gitignore`, then the
-//! list of directories that programs make. In a kind of rule file, the nearest directory decides.
+//! A pattern of the owner decides first, then `.brainignore`, `.ignore`, `.gitignore`, then what
+//! git has outside of the directories of a work tree, then the list of directories that programs
+//! make. In a kind of rule file, the nearest directory decides.
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -39,6 +41,8 @@ pub struct IgnoreRules {
     exclude: Option<Gitignore>,
     /// Rules of the directories above, in the same git work tree.
     above: Vec<RuleFile>,
+    /// Rules that git has for the work tree outside of its directories. The first decides.
+    git_excludes: Vec<Gitignore>,
 }
 
 impl IgnoreRules {
@@ -55,7 +59,11 @@ impl IgnoreRules {
     /// A pattern that is not valid, and why.
     pub fn new(root: &Path, include: &[String], exclude: &[String]) -> Result<Self, String> {
         let (include, exclude) = (patterns(root, include)?, patterns(root, exclude)?);
-        Ok(Self { is_off: false, include, exclude, above: rules_above(root) })
+        let (above, git_excludes) = match work_tree(root) {
+            Some(top) => (rules_above(root, top), git_excludes(top)),
+            None => (Vec::new(), Vec::new()),
+        };
+        Ok(Self { is_off: false, include, exclude, above, git_excludes })
     }
 
     /// Returns whether the rules leave out the path, or a directory above it. `path` is relative to
@@ -63,12 +71,12 @@ impl IgnoreRules {
     #[must_use]
     pub fn leave_out(&self, root: &Path, path: &str, is_dir: bool) -> bool {
         let mut active = ActiveRules::new(self);
-        let mut place = root.to_owned();
+        let mut file_path = root.to_owned();
         let mut parts = path.split('/').enumerate().peekable();
         while let Some((depth, part)) = parts.next() {
-            active.load_directory(&place, depth + 1);
-            place.push(part);
-            if active.leave_out(&place, is_dir || parts.peek().is_some()) {
+            active.load_directory(&file_path, depth + 1);
+            file_path.push(part);
+            if active.leave_out(&file_path, is_dir || parts.peek().is_some()) {
                 return true;
             }
         }
@@ -118,7 +126,11 @@ impl<'a> ActiveRules<'a> {
 
     /// Returns whether a rule can leave out a file here.
     pub(super) fn has_rules(&self) -> bool {
-        !self.files.is_empty() || self.rules.include.is_some() || self.rules.exclude.is_some()
+        let rules = self.rules;
+        !self.files.is_empty()
+            || !rules.git_excludes.is_empty()
+            || rules.include.is_some()
+            || rules.exclude.is_some()
     }
 
     /// Returns whether the rules leave out the entry at `path`, whose directories they do not.
@@ -144,6 +156,13 @@ impl<'a> ActiveRules<'a> {
                 }
             }
         }
+        for excludes in &rules.git_excludes {
+            match excludes.matched(path, is_dir) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
         let name = path.file_name().unwrap_or_default();
         is_dir && MADE_DIRECTORIES.iter().any(|made| name == *made)
     }
@@ -162,8 +181,14 @@ fn patterns(root: &Path, texts: &[String]) -> Result<Option<Gitignore>, String> 
     builder.build().map(Some).map_err(|e| format!("the patterns are not valid: {e}"))
 }
 
-/// Reads a rule file; `None` if there is none. Lines that are not valid have no effect, as in git.
+/// Reads a rule file about the entries of its directory; `None` if there is none.
 fn read_rules(path: &Path) -> Option<Gitignore> {
+    read_rules_about(path.parent()?, path)
+}
+
+/// Reads a rule file about the entries of `dir`; `None` if there is none. Lines that are not valid
+/// have no effect, as in git.
+fn read_rules_about(dir: &Path, path: &Path) -> Option<Gitignore> {
     // A link could lead to a pipe, whose reader would wait.
     if !fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file()) {
         return None;
@@ -171,28 +196,33 @@ fn read_rules(path: &Path) -> Option<Gitignore> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);
-    let mut builder = GitignoreBuilder::new(path.parent()?);
+    let mut builder = GitignoreBuilder::new(dir);
     for line in text.trim_start_matches('\u{feff}').lines() {
         let _ = builder.add_line(None, line);
     }
     builder.build().ok().filter(|rules| !rules.is_empty())
 }
 
-/// Reads the `.gitignore` files of the directories above `root`, up to the top of its git work tree.
-fn rules_above(root: &Path) -> Vec<RuleFile> {
-    let is_top = |dir: &Path| fs::symlink_metadata(dir.join(".git")).is_ok();
-    let mut above: Vec<PathBuf> = Vec::new();
-    if is_top(root) {
-        return Vec::new();
-    }
-    for dir in root.ancestors().skip(1) {
-        above.push(dir.join(RULE_FILES[0]));
-        if is_top(dir) {
-            let found = above.iter().rev().filter_map(|path| read_rules(path));
-            return found.map(|rules| RuleFile { depth: 0, kind: 0, rules }).collect();
-        }
-    }
-    Vec::new()
+/// Returns the top of the git work tree with `root`.
+fn work_tree(root: &Path) -> Option<&Path> {
+    root.ancestors().find(|dir| fs::symlink_metadata(dir.join(".git")).is_ok())
+}
+
+/// Reads the `.gitignore` files of the directories above `root`, up to `top`. The nearest is last.
+fn rules_above(root: &Path, top: &Path) -> Vec<RuleFile> {
+    let above: Vec<&Path> =
+        root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
+    let found = above.iter().rev().filter_map(|dir| read_rules(&dir.join(RULE_FILES[0])));
+    found.map(|rules| RuleFile { depth: 0, kind: 0, rules }).collect()
+}
+
+/// Returns the rules of the repository (`.git/info/exclude`), then those of the user
+/// (`core.excludesFile`, by default `~/.config/git/ignore`).
+fn git_excludes(top: &Path) -> Vec<Gitignore> {
+    let of_repository = read_rules_about(top, &top.join(".git/info/exclude"));
+    // What cannot be read has no effect, as in git.
+    let (of_user, _) = GitignoreBuilder::new(top).build_global();
+    of_repository.into_iter().chain([of_user]).filter(|rules| !rules.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -244,7 +274,11 @@ mod tests {
         let out =
             || IgnoreRules::new(&root, &[], &[]).unwrap().leave_out(&root, "private.md", false);
         assert!(!out(), "outside a work tree");
-        fs::create_dir(dir.path().join(".git")).unwrap();
+        fs::create_dir_all(dir.path().join(".git/info")).unwrap();
         assert!(out());
+        fs::write(dir.path().join(".git/info/exclude"), "/docs/notes/own.md\n").unwrap();
+        let rules = IgnoreRules::new(&root, &[], &[]).unwrap();
+        assert!(rules.leave_out(&root, "own.md", false));
+        assert!(!rules.leave_out(&root, "below/own.md", false));
     }
 }

@@ -14,6 +14,7 @@ use super::ignore_rules::{ActiveRules, IgnoreRules, is_rule_file};
 use super::root_dir::RootDir;
 use super::trash::TRASH;
 use brain_page::is_markdown;
+use brain_protocol::SkippedFiles;
 
 /// Hidden directories that are not worth a mention: of git, and of brain.
 const UNCOUNTED: [&str; 2] = [".git", TRASH];
@@ -78,34 +79,7 @@ pub struct ScanReport {
     /// Directories below that are separate git work trees.
     pub repositories: Vec<String>,
     /// What the rules left out.
-    pub left_out: LeftOut,
-}
-
-/// Files and directories that rules left out of a walk.
-#[derive(Debug, Default)]
-pub struct LeftOut {
-    /// Number of markdown files.
-    pub files: u64,
-    /// Number of directories, hidden ones included; those below them are not counted.
-    pub directories: u64,
-    /// The first paths, relative to the directory; directories end with `/`.
-    pub paths: Vec<String>,
-}
-
-impl LeftOut {
-    /// Maximum number of paths.
-    pub const MAX_PATHS: usize = 20;
-
-    fn add(&mut self, path: String, is_dir: bool) {
-        if is_dir {
-            self.directories += 1;
-        } else {
-            self.files += 1;
-        }
-        if self.paths.len() < Self::MAX_PATHS {
-            self.paths.push(if is_dir { format!("{path}/") } else { path });
-        }
-    }
+    pub left_out: SkippedFiles,
 }
 
 /// Returns all `.md`, `.markdown` and `.mdx` files of `dir` at or below the path `below`; an empty
@@ -142,15 +116,15 @@ pub fn for_each_markdown_file(
         if !is_reached(dir, below) || rules.leave_out(dir, below, start.is_dir()) {
             return found;
         }
-        let mut place = dir.to_owned();
+        let mut file_path = dir.to_owned();
         // The walk itself finds the rule files of a directory at `below`.
         for part in below.split('/') {
-            active.load_directory(&place, 0);
-            place.push(part);
+            active.load_directory(&file_path, 0);
+            file_path.push(part);
         }
     }
     let name = |path: &Path| path.strip_prefix(dir).unwrap_or(path).display().to_string();
-    let (mut repositories, mut left_out) = (Vec::new(), LeftOut::default());
+    let (mut repositories, mut left_out) = (Vec::new(), SkippedFiles::default());
     // Only the root directory can be a link.
     let walk = walkdir::WalkDir::new(&start).follow_root_links(below.is_empty());
     let visible = |e: &walkdir::DirEntry| {
@@ -159,31 +133,32 @@ pub fn for_each_markdown_file(
         {
             repositories.push(name(parent));
         }
-        let (is_dir, place) = (e.file_type().is_dir(), e.path());
+        let (is_dir, file_path) = (e.file_type().is_dir(), e.path());
         active.leave(e.depth());
         if !is_dir {
             // A directory's rule files come before its other entries.
             if is_rule_file(e.file_name().as_encoded_bytes()) {
-                active.load(place, e.depth());
+                active.load(file_path, e.depth());
             }
-            let is_out = active.has_rules() && is_markdown(place) && active.leave_out(place, false);
+            let is_out =
+                active.has_rules() && is_markdown(file_path) && active.leave_out(file_path, false);
             if is_out {
-                left_out.add(name(place), false);
+                left_out.add(name(file_path), false);
             }
             return !is_out;
         }
-        if e.depth() == 0 && place == dir {
+        if e.depth() == 0 && file_path == dir {
             return true;
         }
-        if except == Some(place) {
+        if except == Some(file_path) {
             return false;
         }
         let dotted = e.file_name().as_encoded_bytes().starts_with(b".");
-        if !dotted && !active.leave_out(place, true) {
+        if !dotted && !active.leave_out(file_path, true) {
             return true;
         }
         if !UNCOUNTED.iter().any(|uncounted| e.file_name() == *uncounted) {
-            left_out.add(name(place), true);
+            left_out.add(name(file_path), true);
         }
         false
     };
@@ -281,7 +256,7 @@ pub fn stat_of(dir: &Path, path: &str) -> io::Result<Option<Stat>> {
     }
     match RootDir::open(dir)
         .and_then(|root| root.open_path(Path::new(path)))
-        .and_then(|place| place.metadata())
+        .and_then(|file_path| file_path.metadata())
     {
         Ok(meta) => Ok(meta.is_file().then(|| Stat::of(&meta))),
         Err(e) if is_missing(&e) => Ok(None),
@@ -298,16 +273,16 @@ pub fn is_missing(error: &io::Error) -> bool {
 
 /// Whether a walk reaches `path`: through directories that are neither links nor hidden.
 fn is_reached(dir: &Path, path: &str) -> bool {
-    let mut place = dir.to_owned();
+    let mut file_path = dir.to_owned();
     let mut parts = path.split('/').peekable();
     while let Some(part) = parts.next() {
-        place.push(part);
+        file_path.push(part);
         let last = parts.peek().is_none();
         // A file name can begin with a dot; a directory's cannot.
-        if part.starts_with('.') && (!last || place.is_dir()) {
+        if part.starts_with('.') && (!last || file_path.is_dir()) {
             return false;
         }
-        if !last && !fs::symlink_metadata(&place).is_ok_and(|meta| meta.is_dir()) {
+        if !last && !fs::symlink_metadata(&file_path).is_ok_and(|meta| meta.is_dir()) {
             return false;
         }
     }
@@ -320,9 +295,9 @@ mod tests {
     use super::*;
 
     fn write(dir: &Path, path: &str) {
-        let place = dir.join(path);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(place, "x").unwrap();
+        let file_path = dir.join(path);
+        fs::create_dir_all(file_path.parent().unwrap()).unwrap();
+        fs::write(file_path, "x").unwrap();
     }
 
     fn paths(found: &ScanReport) -> Vec<&str> {

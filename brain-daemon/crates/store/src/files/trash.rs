@@ -24,7 +24,7 @@ impl Tree {
         own: &OwnContents<'_>,
         tag: u64,
     ) -> io::Result<()> {
-        for trashed in self.trash_places(path)? {
+        for trashed in self.trash_paths(path)? {
             self.remove(&trashed, tag, |bytes| own.contains(bytes) || bytes == text.as_bytes())?;
         }
         Ok(())
@@ -43,7 +43,7 @@ impl Tree {
                 EntryState::Other => return Ok(false),
             }
         }
-        for trashed in self.trash_places(path)?.into_iter().rev() {
+        for trashed in self.trash_paths(path)?.into_iter().rev() {
             let Some(from) = self.entry(&trashed)? else { continue };
             if matches!(from.read()?, EntryState::File(found) if same(&found.bytes)) {
                 let to = self.create_entry(path)?;
@@ -73,9 +73,9 @@ impl Tree {
             }
             EntryState::File(_) => {}
         }
-        let mut n = self.trash_places(path)?.len();
+        let mut n = self.trash_paths(path)?.len();
         loop {
-            let trashed = self.create_entry(&trash_place(path, n))?;
+            let trashed = self.create_entry(&trash_path(path, n))?;
             match rename_new(&entry.dir, &entry.name, &trashed.dir, &trashed.name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
                 Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Done),
@@ -113,7 +113,7 @@ impl Tree {
         tag: u64,
     ) -> io::Result<Outcome> {
         let mut outcome = Outcome::Done;
-        for trashed in self.trash_places(path)? {
+        for trashed in self.trash_paths(path)? {
             // A power loss leaves empty files, and no program writes there.
             if !self.remove(&trashed, tag, |bytes| own.contains(bytes) || bytes.is_empty())? {
                 outcome = Outcome::Foreign;
@@ -138,8 +138,8 @@ impl Tree {
         trashed: bool,
         tag: u64,
     ) -> io::Result<()> {
-        for place in [path.to_owned(), trash_place(path, 0)] {
-            if let Some(entry) = self.entry(&place)? {
+        for file_path in [path.to_owned(), trash_path(path, 0)] {
+            if let Some(entry) = self.entry(&file_path)? {
                 self.remove_temporary(&entry.temporary(tag), path, own, tag)?;
             }
         }
@@ -153,13 +153,13 @@ impl Tree {
         let is_gone = matches!(at_place, EntryState::Missing);
         let at_place = matches!(at_place, EntryState::File(found) if own.contains(&found.bytes));
         let mut whole = at_place;
-        for place in self.trash_places(path)? {
-            let Some(entry) = self.entry(&place)? else { continue };
+        for file_path in self.trash_paths(path)? {
+            let Some(entry) = self.entry(&file_path)? else { continue };
             let EntryState::File(found) = entry.read()? else { continue };
             match own.contains(&found.bytes) {
-                true if whole => _ = self.remove(&place, tag, |bytes| own.contains(bytes))?,
+                true if whole => _ = self.remove(&file_path, tag, |bytes| own.contains(bytes))?,
                 true => {
-                    self.put(&place, text, own, tag)?;
+                    self.put(&file_path, text, own, tag)?;
                     whole = true;
                 }
                 false => {}
@@ -181,14 +181,14 @@ impl Tree {
     /// # Errors
     /// When the file system refuses.
     pub fn keep_in_trash(&self, save: &LostSave) -> io::Result<PathBuf> {
-        let mut n = self.trash_places(&save.path)?.len();
+        let mut n = self.trash_paths(&save.path)?.len();
         loop {
-            let place = trash_place(&save.path, n);
-            let entry = self.create_entry(&place)?;
+            let file_path = trash_path(&save.path, n);
+            let entry = self.create_entry(&file_path)?;
             match self.create_file(&entry) {
                 Ok(mut file) => {
                     file.write_all(&save.bytes)?;
-                    return Ok(self.place(&place));
+                    return Ok(self.path_of(&file_path));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => n += 1,
                 Err(e) => return Err(e),
@@ -197,23 +197,23 @@ impl Tree {
     }
 
     /// Returns the taken paths in the trash for `path`.
-    fn trash_places(&self, path: &str) -> io::Result<Vec<String>> {
-        let mut places = Vec::new();
-        let Some(first) = self.entry(&trash_place(path, 0))? else { return Ok(places) };
+    fn trash_paths(&self, path: &str) -> io::Result<Vec<String>> {
+        let mut paths = Vec::new();
+        let Some(first) = self.entry(&trash_path(path, 0))? else { return Ok(paths) };
         if first.is_taken(&first.name) {
-            places.push(trash_place(path, 0));
+            paths.push(trash_path(path, 0));
         }
         for n in 1.. {
             if !first.is_taken(&format!("{}~{n}", first.name)) {
                 break;
             }
             // The first path counts, even if its file is gone.
-            if n == 1 && places.is_empty() {
-                places.push(trash_place(path, 0));
+            if n == 1 && paths.is_empty() {
+                paths.push(trash_path(path, 0));
             }
-            places.push(trash_place(path, n));
+            paths.push(trash_path(path, n));
         }
-        Ok(places)
+        Ok(paths)
     }
 
     /// Removes a file whose bytes `ours` accepts; returns whether no other file is there. It is
@@ -251,6 +251,6 @@ impl Tree {
 }
 
 /// Returns the `n`th path in the trash: a page can be deleted more than once.
-fn trash_place(path: &str, n: usize) -> String {
+fn trash_path(path: &str, n: usize) -> String {
     if n == 0 { format!("{TRASH}/{path}") } else { format!("{TRASH}/{path}~{n}") }
 }

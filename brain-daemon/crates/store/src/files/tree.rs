@@ -60,7 +60,7 @@ impl Tree {
 
     /// Returns the absolute path of a file.
     #[must_use]
-    pub fn place(&self, path: &str) -> PathBuf {
+    pub fn path_of(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 

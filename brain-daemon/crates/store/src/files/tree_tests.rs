@@ -20,12 +20,12 @@ fn put(tree: &Tree, path: &str, text: &str, ours: &[&str]) -> Outcome {
 }
 
 fn read(tree: &Tree, path: &str) -> String {
-    fs::read_to_string(tree.place(path)).unwrap()
+    fs::read_to_string(tree.path_of(path)).unwrap()
 }
 
 /// The names in a directory.
 fn names(tree: &Tree, path: &str) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(tree.place(path))
+    let mut names: Vec<String> = fs::read_dir(tree.path_of(path))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -38,10 +38,10 @@ fn a_file_changed_by_another_program_is_left_alone() {
     let (_dir, tree) = tree();
     assert_eq!(put(&tree, "a/b.md", "one", &[]), Outcome::Done);
     assert_eq!(put(&tree, "a/b.md", "two", &["one"]), Outcome::Done);
-    fs::write(tree.place("a/b.md"), "mine").unwrap();
+    fs::write(tree.path_of("a/b.md"), "mine").unwrap();
     assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Foreign);
     assert_eq!(read(&tree, "a/b.md"), "mine");
-    fs::write(tree.place("a/b.md"), "").unwrap();
+    fs::write(tree.path_of("a/b.md"), "").unwrap();
     assert_eq!(put(&tree, "a/b.md", "three", &["two"]), Outcome::Emptied);
     assert_eq!(names(&tree, "a"), ["b.md"], "no temporary file is left");
     assert_eq!(tree.take_lost_saves(), []);
@@ -52,16 +52,16 @@ fn a_save_between_check_and_write_stays() {
     for (saved, outcome) in [("saved now", Outcome::Foreign), ("", Outcome::Emptied)] {
         let (_dir, tree) = tree();
         put(&tree, "a.md", "one", &[]);
-        let place = tree.place("a.md");
+        let file_path = tree.path_of("a.md");
         let (digests, calls) = ([digest(b"one")], Cell::new(0));
         // Called for incomplete contents: here for the temporary file that a kill left, after the
         // page's file was read.
         let torn = |_: &[u8]| {
             calls.set(calls.get() + 1);
-            fs::write(&place, saved).unwrap();
+            fs::write(&file_path, saved).unwrap();
             true
         };
-        fs::write(tree.place(".brain-1.tmp"), "half").unwrap();
+        fs::write(tree.path_of(".brain-1.tmp"), "half").unwrap();
         let own = OwnContents { digests: &digests, torn: &torn, recovering: false };
         assert_eq!(tree.put("a.md", "two", &own, 1).unwrap(), outcome);
         assert_eq!((read(&tree, "a.md").as_str(), calls.get()), (saved, 1));
@@ -73,7 +73,7 @@ fn a_save_between_check_and_write_stays() {
 fn writes_to_a_replaced_file_are_not_lost() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
-    let mut open = File::options().write(true).open(tree.place("a.md")).unwrap();
+    let mut open = File::options().write(true).open(tree.path_of("a.md")).unwrap();
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
     assert_eq!(tree.take_lost_saves(), []);
     open.write_all(b"late").unwrap();
@@ -91,14 +91,14 @@ fn mode_and_owner_stay() {
     use std::os::unix::fs::{MetadataExt, chown};
     let (_dir, tree) = tree();
     put(&tree, "a.md", "one", &[]);
-    let place = tree.place("a.md");
-    fs::set_permissions(&place, fs::Permissions::from_mode(0o640)).unwrap();
+    let file_path = tree.path_of("a.md");
+    fs::set_permissions(&file_path, fs::Permissions::from_mode(0o640)).unwrap();
     let owned = rustix::process::geteuid().is_root();
     if owned {
-        chown(&place, Some(1234), Some(2345)).unwrap();
+        chown(&file_path, Some(1234), Some(2345)).unwrap();
     }
     assert_eq!(put(&tree, "a.md", "two", &["one"]), Outcome::Done);
-    let meta = fs::metadata(&place).unwrap();
+    let meta = fs::metadata(&file_path).unwrap();
     assert_eq!((meta.mode() & 0o777, read(&tree, "a.md").as_str()), (0o640, "two"));
     if owned {
         assert_eq!((meta.uid(), meta.gid()), (1234, 2345));
@@ -121,7 +121,7 @@ fn the_trash_keeps_existing_files() {
         tree.purge("x.md", &OwnContents::whole(&digests), true, 1).unwrap()
     };
     assert_eq!(purge(&[b"other"]), Outcome::Foreign);
-    fs::write(tree.place(".trash/x.md~2"), "").unwrap();
+    fs::write(tree.path_of(".trash/x.md~2"), "").unwrap();
     assert_eq!(purge(&[b"first", b"second"]), Outcome::Done);
     assert_eq!(names(&tree, ".trash"), Vec::<String>::new());
 }
@@ -176,7 +176,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
             put(&tree, path, text, &[]);
         }
         fs::create_dir_all(tree.root()).unwrap();
-        fs::write(tree.place(".brain-7.tmp"), &text[..99]).unwrap();
+        fs::write(tree.path_of(".brain-7.tmp"), &text[..99]).unwrap();
         tree.recover("x.md", &text, &own, true, 7).unwrap();
         assert_eq!(tree.trash("x.md", &own, false).unwrap(), Outcome::Done);
         assert_eq!(names(&tree, ""), [".trash"], "{left:?}");
@@ -202,7 +202,7 @@ fn incomplete_trash_copies_become_one_complete_file() {
 fn a_save_in_a_leftover_temporary_file_is_found() {
     let (_dir, tree) = tree();
     put(&tree, "a.md", "two", &[]);
-    fs::write(tree.place(".brain-3.tmp"), "another save").unwrap();
+    fs::write(tree.path_of(".brain-3.tmp"), "another save").unwrap();
     tree.recover("a.md", "two", &OwnContents::whole(&[]), false, 3).unwrap();
     let saves = tree.take_lost_saves();
     assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"another save"[..], 3));
@@ -219,8 +219,8 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
     fs::write(outside.join("x.md"), "theirs").unwrap();
     put(&tree, "sub/x.md", "ours", &[]);
     put(&tree, "mine.md", "mine", &[]);
-    fs::rename(tree.place("sub"), dir.path().join("away")).unwrap();
-    symlink(&outside, tree.place("sub")).unwrap();
+    fs::rename(tree.path_of("sub"), dir.path().join("away")).unwrap();
+    symlink(&outside, tree.path_of("sub")).unwrap();
     let own = OwnContents::whole(&[]);
     for path in ["sub/x.md", "sub/y.md", "sub/deep/x.md"] {
         let error = tree.put(path, "text", &own, 1).unwrap_err();
@@ -230,7 +230,7 @@ fn a_link_out_of_the_tree_is_refused_at_any_time() {
         assert!(tree.keep(path, |_| true).is_err());
     }
     // A trash directory that is a link out of the tree.
-    symlink(&outside, tree.place(".trash")).unwrap();
+    symlink(&outside, tree.path_of(".trash")).unwrap();
     assert!(tree.trash("mine.md", &own, false).is_err());
     assert_eq!(tree.trash("mine.md", &own, true).unwrap(), Outcome::Foreign);
     assert_eq!(fs::read_to_string(outside.join("x.md")).unwrap(), "theirs");

@@ -11,7 +11,8 @@ use brain_base::clock::rfc3339;
 use brain_net::Error as NetError;
 
 fn problem(status: u16, kind: &str) -> Failure {
-    let body = json!({"title": "T", "detail": "D", "type": format!("https://api.x.com/2/problems/{kind}")});
+    let body = json!({"title": "T", "detail": "D",
+        "type": format!("https://api.x.com/2/problems/{kind}")});
     Ok(answer(status, &[], body.to_string()))
 }
 
@@ -64,7 +65,7 @@ fn a_failed_stream_is_skipped_and_not_compared() {
             let of_stream = Stream::parse(stream).unwrap();
             assert_eq!(world.previous_ids(of_stream), [post], "{reason}: the earlier state stays");
             // The next run detects it.
-            world.mend();
+            world.clear_failures();
             world.pass(HALF_HOUR);
             assert_eq!(world.run().0.deletions, 1, "{stream} {reason}");
         }
@@ -173,7 +174,7 @@ fn an_account_refusal_ends_the_run_at_every_request() {
                 Some(16),
                 "the rate limit is saved"
             );
-            world.mend();
+            world.clear_failures();
             assert_eq!(world.run().0.deletions, 1);
         }
     }
@@ -209,7 +210,7 @@ fn a_run_without_any_answer_fails_and_the_next_catches_up() {
         assert_eq!((report.status.as_str(), report.reason.as_deref()), ("failed", Some(reason)));
         assert!(report.message.unwrap().starts_with("no stream had an answer: "));
         assert_eq!(Stream::ALL.map(|stream| world.previous_ids(stream)), [[1], [2], [3]]);
-        world.mend();
+        world.clear_failures();
         assert_eq!(world.run().0.deletions, 1);
     }
     // Without searches there are two streams.
@@ -251,7 +252,7 @@ fn an_inconclusive_lookup_is_repeated() {
                 && !world.data.is_deleted(&post_id(1))
         );
         assert_eq!(world.previous_ids(Stream::Own), [1]);
-        world.mend();
+        world.clear_failures();
         world.pass(HALF_HOUR);
         let (report, _) = world.run();
         assert_eq!((report.deletions, report.unverified), (1, 0));

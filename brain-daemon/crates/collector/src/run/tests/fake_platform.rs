@@ -181,7 +181,7 @@ impl FakePlatform {
         self.platform().failures.insert(endpoint.to_owned(), failure);
     }
 
-    pub(super) fn mend(&self) {
+    pub(super) fn clear_failures(&self) {
         self.platform().failures.clear();
     }
 
@@ -293,7 +293,8 @@ impl PlatformState {
         match post {
             Some((id, post)) => answer(200, &[], json!({"data": json(*id, post)}).to_string()),
             None => {
-                let error = json!({"resource_id": id, "value": id, "parameter": "id", "title": "Not Found Error",
+                let error = json!({"resource_id": id, "value": id, "parameter": "id",
+                    "title": "Not Found Error",
                     "type": "https://api.x.com/2/problems/resource-not-found"});
                 answer(200, &[], json!({"errors": [error]}).to_string())
             }
@@ -334,7 +335,8 @@ fn json(id: u64, post: &Post) -> Value {
         "text": post.text,
         "author_id": post.author,
         "created_at": rfc3339(post.created),
-        "public_metrics": {"like_count": post.likes, "retweet_count": 0, "reply_count": 0, "quote_count": 0},
+        "public_metrics": {"like_count": post.likes, "retweet_count": 0, "reply_count": 0,
+            "quote_count": 0},
         "edit_history_tweet_ids": [id.to_string()],
     })
 }

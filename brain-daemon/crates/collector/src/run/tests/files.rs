@@ -168,9 +168,9 @@ fn a_failing_disk_is_reported_and_loses_no_state() {
     let world = three_posts();
     world.delete(1);
     // A directory in place of a file, which nobody can write, not even root.
-    let place = world.root().join("tweets/searches/3.json");
-    fs::remove_file(&place).unwrap();
-    fs::create_dir(&place).unwrap();
+    let path = world.root().join("tweets/searches/3.json");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
     let listener = RecordingListener::default();
     let fault = world.run_with(&listener).unwrap_err();
     assert!(fault.to_string().contains("3.json"), "{fault}");
@@ -179,7 +179,7 @@ fn a_failing_disk_is_reported_and_loses_no_state() {
     let last = world.state().last_report.unwrap();
     assert_eq!((last.status.as_str(), last.reason.as_deref()), ("failed", Some("storage")));
     assert!(last.message.unwrap().contains("3.json"));
-    fs::remove_dir(&place).unwrap();
+    fs::remove_dir(&path).unwrap();
     let leftover = world.root().join("tweets/own/9.json.tmp");
     fs::write(&leftover, "{").unwrap();
     assert_eq!(world.run().0.deletions, 1);

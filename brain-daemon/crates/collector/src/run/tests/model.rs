@@ -66,9 +66,11 @@ fn event() -> impl Strategy<Value = Event> {
         1 => any::<usize>().prop_map(Event::Edit),
         3 => (any::<usize>(), prop_oneof![0..3u64, 45..55u64, 90..110u64, 140..160u64, 190..310u64])
             .prop_map(|(post, likes)| Event::Like(post, likes)),
-        2 => prop_oneof![Just(HOUR / 2), 0..HOUR, Just(24 * HOUR), Just(48 * HOUR), Just(48 * HOUR + 1), Just(100 * HOUR)]
+        2 => prop_oneof![Just(HOUR / 2), 0..HOUR, Just(24 * HOUR), Just(48 * HOUR),
+            Just(48 * HOUR + 1), Just(100 * HOUR)]
             .prop_map(Event::Pass),
-        2 => (prop::sample::select(endpoints.to_vec()), 0..failures().len()).prop_map(|(at, how)| Event::Fail(at, how)),
+        2 => (prop::sample::select(endpoints.to_vec()), 0..failures().len())
+            .prop_map(|(at, how)| Event::Fail(at, how)),
         6 => Just(Event::Run),
     ]
 }
@@ -93,7 +95,7 @@ struct Model {
 
 /// The expected report of a run.
 #[derive(Debug, Default, PartialEq)]
-struct Expected {
+struct ExpectedRun {
     failed: bool,
     skipped: BTreeSet<String>,
     deleted: BTreeSet<u64>,
@@ -104,14 +106,14 @@ struct Expected {
 
 impl Model {
     /// Models a run with these failures.
-    fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> Expected {
+    fn run(&mut self, world: &FakePlatform, fails: &HashMap<&'static str, usize>) -> ExpectedRun {
         let now = world.time.now();
         let posts = world.platform().posts.clone();
         let how = |endpoint: &str| {
             let failures = failures();
             fails.get(endpoint).map(|how| (failures[*how].1, failures[*how].2))
         };
-        let mut expected = Expected::default();
+        let mut expected = ExpectedRun::default();
         let mut present: BTreeSet<u64> = BTreeSet::new();
         let mut pulled_streams: BTreeMap<Stream, BTreeSet<u64>> = BTreeMap::new();
         let sources = [
@@ -204,7 +206,7 @@ impl Model {
         lookups: Option<FailureScope>,
         present: &BTreeSet<u64>,
         pulled_streams: &BTreeMap<Stream, BTreeSet<u64>>,
-        expected: &mut Expected,
+        expected: &mut ExpectedRun,
     ) {
         let now = world.time.now();
         let mut next = self.previous_ids.clone();
@@ -300,13 +302,13 @@ impl Model {
 }
 
 /// Returns the actual lines and report of a run.
-fn actual(world: &FakePlatform) -> Expected {
+fn actual(world: &FakePlatform) -> ExpectedRun {
     let listener = RecordingListener::default();
     let report = world.run_with(&listener).unwrap();
-    let mut actual = Expected {
+    let mut actual = ExpectedRun {
         unverified: report.unverified,
         seen: report.tweets_stored,
-        ..Expected::default()
+        ..ExpectedRun::default()
     };
     for line in listener.lines.into_inner() {
         let parts: Vec<&str> = line.split(':').collect();
@@ -388,9 +390,10 @@ proptest! {
             }
             let expected = model.run(&world, &fails);
             prop_assert_eq!(actual(&world), expected, "run at event {}", n);
-            prop_assert_eq!(Model::of_disk(&world), std::mem::take(&mut model), "after the run at event {}", n);
+            prop_assert_eq!(Model::of_disk(&world), std::mem::take(&mut model),
+                "after the run at event {}", n);
             model = Model::of_disk(&world);
-            world.mend();
+            world.clear_failures();
             fails.clear();
         }
     }

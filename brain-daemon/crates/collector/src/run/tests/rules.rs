@@ -372,7 +372,7 @@ fn missing_or_invalid_likes_do_not_count_as_zero() {
         world.fail("own", Ok(crate::fake::answer(200, &[], body)));
         assert_eq!(world.run().0.velocity_alerts, 0);
     }
-    world.mend();
+    world.clear_failures();
     assert_eq!(world.run().0.velocity_alerts, 0, "nobody liked it meanwhile");
     assert_eq!(world.data.snapshots(&post_id(BIG)).unwrap().len(), 1);
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::collected::{Author, CollectedFiles};
+use super::super::collected_events::{Author, CollectedFiles};
 use super::super::data_fault;
 use super::super::notability::NotabilityGate;
 use super::plan::PostSummary;

@@ -152,7 +152,8 @@ mod tests {
         let note = pattern("01", "07", 3);
         assert_eq!(
             note.line(),
-            "- Posts about Rust \\#1 again and again: 3 posts from 2026-11-01 to 2026-11-07 [Source: X, @ann]"
+            "- Posts about Rust \\#1 again and again: 3 posts from 2026-11-01 to 2026-11-07 \
+                [Source: X, @ann]"
         );
         assert_eq!(Pattern::read(&note.line()), Some(note));
         for none in [

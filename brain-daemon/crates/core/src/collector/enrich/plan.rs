@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use brain_protocol::{Fault, Slug, SourceId};
 
-use super::super::collected::{Author, CollectedEvents, CollectedFiles};
+use super::super::collected_events::{Author, CollectedEvents, CollectedFiles};
 use super::super::name_index::{NameIndex, PROFILE_TYPES};
 use super::super::notability::NotabilityGate;
 use super::super::quote::{cut, plain, quote};
@@ -129,7 +129,7 @@ impl CollectorService {
         for (id, author) in &collected.authors {
             let author_posts: Vec<&PostSummary> =
                 collected.posts.get(id).map(Vec::as_slice).unwrap_or_default().iter().collect();
-            let place = match pages.get(id) {
+            let page = match pages.get(id) {
                 // `None` if the page is not about a person or company.
                 Some(page) => page
                     .map(|at| names.page(at))
@@ -139,7 +139,7 @@ impl CollectorService {
                     slug.map(|slug| (source.clone(), slug, Some(author.clone())))
                 }
             };
-            let Some((source, slug, created)) = place else { continue };
+            let Some((source, slug, created)) = page else { continue };
             let deleted = collected.deleted.get(id).map(Vec::as_slice).unwrap_or_default();
             let posts: Vec<&PostSummary> =
                 author_posts.into_iter().filter(|it| it.is_in_span || created.is_some()).collect();
@@ -236,7 +236,8 @@ fn targets(
         pages.insert(id.clone(), None);
         if let Some(handle) = handle.filter(|_| collected.is_in_span(id)) {
             unclaimed.push(format!(
-                "{}: may be about @{handle}, who has no page yet; if it is, write `x: {handle}` into its frontmatter",
+                "{}: may be about @{handle}, who has no page yet; if it is, write `x: {handle}` \
+                    into its frontmatter",
                 names.page(at).slug
             ));
         }

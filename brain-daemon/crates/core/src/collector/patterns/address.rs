@@ -218,10 +218,14 @@ mod tests {
     fn urls_of_the_platform_are_excluded() {
         let url = |text: &str| json!({ "url": "https://t.co/x", "expanded_url": text });
         let post = Record::new(json!({ "id": "1", "entities": { "urls": [
-            url("https://x.com/ann/status/1/photo/1"), url("https://mobile.twitter.com/ann"), url("https://t.co/y"),
-            url("https://api.example/2"), url("https://dev.api.example/x"), url("https://netflix.com/"),
-            { "expanded_url": "https://bit.example/1", "unwound_url": "https://news.example/1?utm_source=x" },
-        ]}, "note_tweet": { "entities": { "urls": [url("https://news.example/1"), url("https://long.example/")] } } }));
+            url("https://x.com/ann/status/1/photo/1"), url("https://mobile.twitter.com/ann"),
+            url("https://t.co/y"),
+            url("https://api.example/2"), url("https://dev.api.example/x"),
+            url("https://netflix.com/"),
+            { "expanded_url": "https://bit.example/1",
+                "unwound_url": "https://news.example/1?utm_source=x" },
+        ]}, "note_tweet": { "entities": { "urls": [url("https://news.example/1"),
+            url("https://long.example/")] } } }));
         let found: Vec<String> =
             linked_urls(&post.unwrap(), API).into_iter().map(String::from).collect();
         assert_eq!(
@@ -272,15 +276,22 @@ mod tests {
     fn media_must_be_on_hosts_of_the_platform() {
         let photo = |key: &str, url: &str| json!({ "type": "photo", "media_key": key, "url": url });
         let post = Record::new(json!({ "id": "17", "_media": [
-            photo("a", "https://pbs.twimg.com/media/a.jpg"), photo("b", "http://pbs.twimg.com/media/b.jpg"),
-            photo("c", "https://evil.example/c.jpg"), photo("d", "https://pbs.twimg.com.evil.example/d.jpg"),
-            photo("e", "https://api.example/e.png"), photo("f", "https://u@pbs.twimg.com/f"), photo("g", "https://pbs.twimg.com:8443/g"),
+            photo("a", "https://pbs.twimg.com/media/a.jpg"),
+            photo("b", "http://pbs.twimg.com/media/b.jpg"),
+            photo("c", "https://evil.example/c.jpg"),
+            photo("d", "https://pbs.twimg.com.evil.example/d.jpg"),
+            photo("e", "https://api.example/e.png"), photo("f", "https://u@pbs.twimg.com/f"),
+            photo("g", "https://pbs.twimg.com:8443/g"),
             { "type": "video", "media_key": "v", "variants": [
-                { "content_type": "application/x-mpegURL", "url": "https://video.twimg.com/v.m3u8" },
-                { "content_type": "video/mp4", "bit_rate": 1, "url": "https://video.twimg.com/small.mp4" },
-                { "content_type": "video/mp4", "bit_rate": 9, "url": "https://video.twimg.com/large.mp4" } ] },
+                { "content_type": "application/x-mpegURL",
+                    "url": "https://video.twimg.com/v.m3u8" },
+                { "content_type": "video/mp4", "bit_rate": 1,
+                    "url": "https://video.twimg.com/small.mp4" },
+                { "content_type": "video/mp4", "bit_rate": 9,
+                    "url": "https://video.twimg.com/large.mp4" } ] },
             { "type": "video", "media_key": "w" }, { "type": "animated_gif", "media_key": "x" },
-        ]})).unwrap();
+        ]}))
+        .unwrap();
         let keys: Vec<String> = photos(&post, API).into_iter().map(|photo| photo.key).collect();
         assert_eq!(keys, ["a", "e"]);
         assert_eq!(

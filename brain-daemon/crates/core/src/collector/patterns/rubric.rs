@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn virality_is_half_shares_and_half_speed() {
         let metrics = |likes: u64, reposts: u64, views: u64| {
-            json!({ "public_metrics": { "like_count": likes, "retweet_count": reposts, "reply_count": 0,
+            json!({ "public_metrics": { "like_count": likes, "retweet_count": reposts,
+                "reply_count": 0,
                 "quote_count": 0, "impression_count": views } })
         };
         // No shares and no interactions.

@@ -216,8 +216,8 @@ fn restored_store_is_compared_page_by_page() {
     words.stalls.store(true, Ordering::SeqCst);
     std::thread::scope(|scope| {
         let working = scope.spawn(|| embed_all(&brain));
-        let patience = Duration::from_secs(20);
-        let open = brain.embedding.state.shared.wait(Instant::now() + patience, patience).unwrap();
+        let max_wait = Duration::from_secs(20);
+        let open = brain.embedding.state.shared.wait(Instant::now() + max_wait, max_wait).unwrap();
         assert_eq!(open.vectors.pages(), [stays]);
         words.stalls.store(false, Ordering::SeqCst);
         working.join().unwrap();

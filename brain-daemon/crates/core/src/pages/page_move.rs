@@ -1,4 +1,4 @@
-//! Mends the links to a page that gets another slug: in other pages, and in the page itself.
+//! Updates the links to a page that gets another slug: in other pages, and in the page itself.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,14 +6,15 @@ use brain_protocol::{Fault, PageRef, Slug, SourceId};
 
 use crate::write_page::{link_record, stored_document, written_page};
 use brain_page::{
-    self as page, Document, Link, NewTarget, Retargeted, Target, normalize_name, retarget_links,
+    self as page, Document, Link, NewTarget, RewrittenDocument, Target, normalize_name,
+    retarget_links,
 };
 use brain_store::{
     Author, Draft, LineChange, LinkRecord, NewPage, PageEntry, PageRecord, Reader, StoreError,
 };
 
-/// A page that leaves its slug, and the slug to which links shall lead instead.
-pub(crate) struct MovedPage<'a> {
+/// The move of a page to another slug, to which links must lead afterwards.
+pub(crate) struct PageMove<'a> {
     /// The page before the move.
     pub(crate) page: &'a PageEntry,
     pub(crate) to: &'a Slug,
@@ -25,15 +26,15 @@ pub(crate) struct MovedPage<'a> {
 
 /// Pages with rewritten links, as they were read.
 #[derive(Default)]
-pub(crate) struct MendedPages {
+pub(crate) struct LinkUpdates {
     pages: Vec<(PageEntry, Document)>,
     /// Links that could not be rewritten: page and target as written.
     pub(crate) left: Vec<String>,
 }
 
-impl MovedPage<'_> {
+impl PageMove<'_> {
     /// Rewrites the links of other pages that the caller can see.
-    pub(crate) fn mend_others(&self, reader: &Reader) -> Result<MendedPages, Fault> {
+    pub(crate) fn update_backlinks(&self, reader: &Reader) -> Result<LinkUpdates, Fault> {
         let mut linking: BTreeMap<u64, (PageEntry, Vec<LinkRecord>)> = BTreeMap::new();
         for (page, link) in reader.backlinks(self.page)? {
             if ![self.page.2.id, self.to_id].contains(&page.2.id)
@@ -42,36 +43,36 @@ impl MovedPage<'_> {
                 linking.entry(page.2.id).or_insert_with(|| (page, Vec::new())).1.push(link);
             }
         }
-        let mut mended = MendedPages::default();
+        let mut updates = LinkUpdates::default();
         for (page, links) in linking.into_values() {
             let document = stored_document(&reader.content(&page.2)?)?;
             let done = self.retarget(reader, &document, (&page.1, &page.1), &links)?;
             let left = done.left.iter().map(|raw| format!("{}: {raw}", page.1));
-            mended.left.extend(left);
-            if done.mended > 0 {
-                mended.pages.push((page, done.document));
+            updates.left.extend(left);
+            if done.rewritten > 0 {
+                updates.pages.push((page, done.document));
             }
         }
-        Ok(mended)
+        Ok(updates)
     }
 
     /// Rewrites links in the text of the page `own` that lead to the moved page.
-    pub(crate) fn mend(
+    pub(crate) fn update_links(
         &self,
         reader: &Reader,
         own: &PageEntry,
         document: &Document,
-    ) -> Result<Retargeted, Fault> {
+    ) -> Result<RewrittenDocument, Fault> {
         let links = self.links_from(reader, own)?;
         self.retarget(reader, document, (&own.1, &own.1), &links)
     }
 
     /// Rewrites the links of the moved page itself for the folder of its new slug.
-    pub(crate) fn mend_own(
+    pub(crate) fn update_own_links(
         &self,
         reader: &Reader,
         document: &Document,
-    ) -> Result<Retargeted, Fault> {
+    ) -> Result<RewrittenDocument, Fault> {
         let links = self.links_from(reader, self.page)?;
         self.retarget(reader, document, (&self.page.1, self.to), &links)
     }
@@ -88,7 +89,7 @@ impl MovedPage<'_> {
         document: &Document,
         (from, at): (&Slug, &Slug),
         links: &[LinkRecord],
-    ) -> Result<Retargeted, Fault> {
+    ) -> Result<RewrittenDocument, Fault> {
         let leads_there: HashSet<LinkKey> = links.iter().map(link_key).collect();
         let (source, slug) = (&self.page.0, &self.page.1);
         let name = self.free_name(reader)?;
@@ -164,7 +165,7 @@ fn kept_target(
     Ok(by_folder.then(|| keep(also)))
 }
 
-impl MendedPages {
+impl LinkUpdates {
     /// Returns whether all pages are as they were read; runs in the writer, before any write.
     pub(crate) fn are_current(&self, draft: &Draft<'_>) -> Result<bool, StoreError> {
         for ((source, slug, record), _) in &self.pages {

@@ -16,59 +16,56 @@ use brain_protocol::{
 };
 use tempfile::TempDir;
 
-use crate::set::{Set, source};
+use crate::set::{Doc, Set, source};
 
-/// The home of one brain: opened without vectors and with them, one after the other.
-pub(crate) struct House {
+/// The home of a brain that is opened without vectors, then with them.
+pub(crate) struct BrainHome {
     dir: TempDir,
     name: String,
-    /// What each page is called in the set.
+    /// The id of each page in the set.
     ids: HashMap<(SourceId, Slug), String>,
 }
 
-/// A brain that is open.
-pub(crate) struct Open {
+/// An open brain.
+pub(crate) struct OpenBrain {
     brain: Arc<Brain>,
     caller: Caller,
 }
 
-impl Open {
+impl OpenBrain {
     /// Answers one request.
     pub(crate) fn ask(&self, request: Request) -> Reply {
         self.brain.answer(&self.caller, request, &NoProgress).expect("an answer")
     }
 }
 
-impl House {
-    /// A home with the pages of `set`: title as title, text as body, slug from id.
+impl BrainHome {
+    /// Creates a home with the pages of `set`. A page has title, text, and a slug from its id, or is
+    /// the file of the set.
     pub(crate) fn with(set: &Set) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
-        let mut house = Self { dir, name: set.name.clone(), ids: HashMap::new() };
+        let mut home = Self { dir, name: set.name.clone(), ids: HashMap::new() };
         let mut sources = Vec::new();
         for doc in &set.docs {
-            let (scope, path) = match doc.id.split_once('/') {
+            let path = doc.file.as_ref().map_or(&doc.id, |file| &file.path);
+            let (scope, path) = match path.split_once('/') {
                 Some((scope, path)) if set.scoped() => (scope, path),
-                _ => ("", doc.id.as_str()),
+                _ => ("", path.as_str()),
             };
-            let file = house.files(scope).join(format!("{path}.md"));
+            let file = home.files(scope).join(format!("{path}.md"));
             fs::create_dir_all(file.parent().expect("a parent")).expect("a directory");
-            let title = serde_json::to_string(&doc.title).expect("a string");
-            fs::write(
-                file,
-                format!("---\ntitle: {title}\n{}---\n\n{}\n", doc.frontmatter, doc.text),
-            )
-            .expect("a file");
+            fs::write(file, content(doc)).expect("a file");
             if !sources.contains(&scope) {
                 sources.push(scope);
             }
             let of = if scope.is_empty() { SourceId::default() } else { source(scope) };
             let slug = Slug::from_path(path).expect("an id that is a slug");
-            let twin = house.ids.insert((of, slug), doc.id.clone());
+            let twin = home.ids.insert((of, slug), doc.id.clone());
             assert_eq!(twin, None, "one page a document");
         }
-        let open = house.open(None);
+        let open = home.open(None);
         for scope in sources {
-            let path = house.files(scope).canonicalize().expect("a path").display().to_string();
+            let path = home.files(scope).canonicalize().expect("a path").display().to_string();
             if scope.is_empty() {
                 open.ask(Request::Import(Import { path, source: None, dry_run: false }));
             } else {
@@ -83,16 +80,16 @@ impl House {
         }
         let Reply::Status(status) = open.ask(Request::Status(Status)) else { panic!("no status") };
         assert_eq!(status.pages, set.docs.len() as u64, "every document is a page");
-        house
+        home
     }
 
-    /// What a hit is called in the set.
+    /// Returns the id of a hit in the set.
     pub(crate) fn id(&self, hit: &Hit) -> &str {
         self.ids.get(&(hit.source_id.clone(), hit.slug.clone())).expect("a page of the set")
     }
 
-    /// How many links between its pages the brain sees.
-    pub(crate) fn links(&self, open: &Open) -> u64 {
+    /// Returns the number of links between pages.
+    pub(crate) fn links(&self, open: &OpenBrain) -> u64 {
         let links = |(source, slug): &(SourceId, Slug)| {
             let page = PageRef { source: Some(source.clone()), slug: slug.clone() };
             match open.ask(Request::Links(page.into())) {
@@ -117,14 +114,14 @@ impl House {
         std::env::var_os("BRAIN_QUALITY_CACHE").map(|dir| PathBuf::from(dir).join(&self.name))
     }
 
-    /// Opens the brain, with the local model in `model` if one is named.
-    pub(crate) fn open(&self, model: Option<&Path>) -> Open {
+    /// Opens the brain, with the local model in the directory `model` if given.
+    pub(crate) fn open(&self, model: Option<&Path>) -> OpenBrain {
         let home = Home::at(self.dir.path().join("home"));
         if model.is_some()
             && let Some(cache) = self.cache()
             && cache.is_dir()
         {
-            // Each page's vectors carry a key made of its content: what does not fit is made anew.
+            // Vectors have a key of the page's content; vectors that do not match are computed again.
             copy(&cache, &self.vectors());
         }
         let config = Config::load(&home.config(), |name| match (name, model) {
@@ -134,16 +131,16 @@ impl House {
             _ => None,
         })
         .expect("a configuration");
-        // The same number for the same set: what is derived from a store carries it.
+        // The same store id for the same set, because derived data has it.
         let brain = Brain::open(home, config, Arc::new(SystemClock), 8).expect("a brain");
-        Open { brain: Arc::new(brain), caller: Caller::local(0) }
+        OpenBrain { brain: Arc::new(brain), caller: Caller::local(0) }
     }
 
-    /// Makes the vectors, and keeps them for the next time.
-    pub(crate) fn embed(&self, open: &Open) {
+    /// Computes the vectors, and caches them for the next run.
+    pub(crate) fn embed(&self, open: &OpenBrain) {
         let Reply::Embed(done) = open
             .brain
-            .answer(&open.caller, Request::Embed(Embed::default()), &Dots::default())
+            .answer(&open.caller, Request::Embed(Embed::default()), &ProgressDots::default())
             .expect("vectors")
         else {
             panic!("no vectors")
@@ -155,17 +152,26 @@ impl House {
     }
 }
 
-/// Says now and then how far it is.
+/// Prints progress.
 #[derive(Default)]
-struct Dots(AtomicU64);
+struct ProgressDots(AtomicU64);
 
-impl Progress for Dots {
+impl Progress for ProgressDots {
     fn at(&self, done: u64, total: u64) -> bool {
         if done / 100 > self.0.swap(done / 100, Ordering::Relaxed) {
             eprintln!("  {done} of {total} pages have vectors");
         }
         true
     }
+}
+
+/// Returns the text of a page's file.
+fn content(doc: &Doc) -> String {
+    if let Some(file) = &doc.file {
+        return file.content.clone();
+    }
+    let title = serde_json::to_string(&doc.title).expect("a string");
+    format!("---\ntitle: {title}\n{}---\n\n{}\n", doc.frontmatter, doc.text)
 }
 
 fn copy(from: &Path, to: &Path) {

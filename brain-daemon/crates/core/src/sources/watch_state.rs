@@ -30,12 +30,12 @@ pub enum WatchState {
 }
 
 /// The state of the watcher in a brain.
-pub(crate) struct Watched {
+pub(crate) struct WatcherStatus {
     state: Mutex<WatchState>,
     changed: watch::Sender<()>,
 }
 
-impl Watched {
+impl WatcherStatus {
     pub(crate) fn new(is_configured: bool) -> Self {
         let state = if is_configured { WatchState::Starting } else { WatchState::Off };
         Self { state: Mutex::new(state), changed: watch::channel(()).0 }
@@ -55,7 +55,7 @@ impl SourceService {
     /// Returns a counter that changes when a source is added or removed.
     #[must_use]
     pub fn sources_changed(&self) -> watch::Receiver<()> {
-        self.watched.changed.subscribe()
+        self.watcher.changed.subscribe()
     }
 
     /// Returns the sources with their directories and rules.
@@ -79,6 +79,6 @@ impl SourceService {
 
     /// Sets the state of the watcher.
     pub fn note_watch(&self, state: WatchState) {
-        *self.watched.state.lock() = state;
+        *self.watcher.state.lock() = state;
     }
 }

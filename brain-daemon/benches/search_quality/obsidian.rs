@@ -1,0 +1,87 @@
+//! A set in the form that Obsidian writes: the file's name is the title, links are `[[Name]]`.
+
+use std::collections::HashMap;
+
+use crate::set::{Doc, NoteFile, Set};
+
+/// The suffix of the names of such sets.
+pub(crate) const SUFFIX: &str = "-obsidian";
+
+/// Sets that are also measured in this form.
+const SETS: [&str; 2] = ["brainbench-concept", "brainbench-relational"];
+
+/// Returns `sets`, each followed by its Obsidian form if that is measured.
+pub(crate) fn with_obsidian_forms(sets: Vec<Set>) -> Vec<Set> {
+    let mut all = Vec::with_capacity(sets.len() + SETS.len());
+    for set in sets {
+        let form = SETS.contains(&set.name.as_str()).then(|| obsidian_form(&set));
+        all.push(set);
+        all.extend(form);
+    }
+    all
+}
+
+/// Returns the same pages, questions and answers, with pages that have no `title:`. A title that
+/// cannot be a file name is an alias.
+fn obsidian_form(set: &Set) -> Set {
+    let names: HashMap<&str, String> =
+        set.docs.iter().map(|doc| (doc.id.as_str(), file_name(&doc.title))).collect();
+    let docs = set.docs.iter().map(|doc| {
+        let name = &names[doc.id.as_str()];
+        let folder = doc.id.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        let head = match *name == doc.title {
+            true => String::new(),
+            false => {
+                let title = serde_json::to_string(&doc.title).expect("a string");
+                format!("---\naliases:\n  - {title}\n---\n\n")
+            }
+        };
+        let content = format!("{head}{}\n", with_wiki_links(&doc.text, &names));
+        Doc { file: Some(NoteFile { path, content }), ..doc.clone() }
+    });
+    Set {
+        name: format!("{}{SUFFIX}", set.name),
+        docs: docs.collect(),
+        queries: set.queries.clone(),
+        wanted: set.wanted.clone(),
+    }
+}
+
+/// Returns the title without the characters that Obsidian refuses in a name.
+fn file_name(title: &str) -> String {
+    let name = title.replace([':', '/', '\\'], "-");
+    name.replace(['*', '?', '"', '<', '>', '|', '#', '^', '[', ']'], "").trim().to_owned()
+}
+
+/// Returns the text with `[[Name]]` and `[[Name|text]]` in place of links by path. A link to a page
+/// that is not in the set stays one that leads nowhere.
+fn with_wiki_links(text: &str, names: &HashMap<&str, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        out.push_str(&rest[..open]);
+        rest = &rest[open..];
+        let Some((shown, target, behind)) = split_link(rest) else {
+            out.push('[');
+            rest = &rest[1..];
+            continue;
+        };
+        let last = target.rsplit('/').next().unwrap_or(target);
+        match names.get(target).map_or(last, String::as_str) {
+            name if name == shown => out.push_str(&format!("[[{name}]]")),
+            name => out.push_str(&format!("[[{name}|{shown}]]")),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns text, path and what follows of the link at the beginning of `text`.
+fn split_link(text: &str) -> Option<(&str, &str, &str)> {
+    let (shown, rest) = text.strip_prefix('[')?.split_once("](")?;
+    let (target, behind) = rest.split_once(')')?;
+    let is_page = !shown.contains(['[', ']', '\n']) && !target.contains([' ', '\n', ':']);
+    is_page.then_some((shown, target, behind))
+}

@@ -1,0 +1,81 @@
+//! Encrypts sequence and job numbers for restricted callers. These numbers count the changes of all
+//! sources, so they would reveal the activity in sources that the caller may not see.
+//!
+//! The encryption is a permutation with a key from the store's id. An encrypted number grants
+//! nothing: every lookup by number checks the caller's access.
+
+use sha2::{Digest, Sha256};
+
+/// Half of a number, in bits.
+const HALF: u32 = 31;
+const MASK: u64 = (1 << HALF) - 1;
+/// The bit that marks an encrypted number. Encrypted numbers stay below 10^19.
+const ENCRYPTED: u64 = 1 << (2 * HALF);
+/// Rounds of the Feistel network. With four or more, its output looks random.
+const ROUNDS: u8 = 6;
+
+/// The cipher of the numbers of one store.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NumberCipher([u8; 32]);
+
+impl NumberCipher {
+    /// Creates the cipher of the store with this random id.
+    pub(crate) fn of(store: u64) -> Self {
+        Self(
+            Sha256::digest([b"brain: sealed numbers".as_slice(), &store.to_le_bytes()].concat())
+                .into(),
+        )
+    }
+
+    /// Returns the encrypted form of `number`.
+    pub(crate) fn encrypt(&self, number: u64) -> u64 {
+        let (left, right) = (0..ROUNDS)
+            .fold(split(number), |(left, right), round| (right, left ^ self.mix(round, right)));
+        ENCRYPTED | (left << HALF) | right
+    }
+
+    /// Returns the number in `encrypted`, or `None` if it is not encrypted.
+    pub(crate) fn decrypt(&self, encrypted: u64) -> Option<u64> {
+        if encrypted & ENCRYPTED == 0 {
+            return None;
+        }
+        let (left, right) = (0..ROUNDS)
+            .rev()
+            .fold(split(encrypted), |(left, right), round| (right ^ self.mix(round, left), left));
+        Some((left << HALF) | right)
+    }
+
+    fn mix(&self, round: u8, half: u64) -> u64 {
+        let digest = Sha256::new().chain_update(self.0).chain_update([round]);
+        let digest: [u8; 32] = digest.chain_update(half.to_le_bytes()).finalize().into();
+        digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte)) & MASK
+    }
+}
+
+fn split(number: u64) -> (u64, u64) {
+    ((number >> HALF) & MASK, number & MASK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encrypted_number_is_decrypted_and_looks_random() {
+        let cipher = NumberCipher::of(7);
+        for number in [0, 1, 2, 1000, 1 << 40, (1 << 62) - 1] {
+            let encrypted = cipher.encrypt(number);
+            assert_eq!((cipher.decrypt(encrypted), cipher.decrypt(number)), (Some(number), None));
+            assert!(encrypted.to_string().len() <= 19);
+            assert_ne!(
+                NumberCipher::of(8).encrypt(number),
+                encrypted,
+                "another store encrypts differently"
+            );
+        }
+        let near = (0..100_u64)
+            .filter(|n| cipher.encrypt(*n).abs_diff(cipher.encrypt(n + 1)) < 1 << 40)
+            .count();
+        assert!(near < 5, "encrypted neighbours are far apart: {near}");
+    }
+}

@@ -1,0 +1,72 @@
+//! The length and the random choices of a run.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The length and the seed of a run.
+pub(crate) struct Run {
+    pub(crate) rounds: usize,
+    pub(crate) is_default: bool,
+    seed: u64,
+    pub(crate) began: Instant,
+}
+
+impl Run {
+    pub(crate) fn new(rounds: usize) -> Self {
+        let number =
+            |name: &str| std::env::var(name).ok().map(|v| v.parse::<u64>().expect("a number"));
+        let asked = number("BRAIN_CRASH_ROUNDS").map(|n| n as usize);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        Self {
+            rounds: asked.unwrap_or(rounds),
+            is_default: asked.is_none(),
+            seed: number("BRAIN_CRASH_SEED").unwrap_or(now),
+            began: Instant::now(),
+        }
+    }
+
+    pub(crate) fn dice(&self) -> Dice {
+        Dice(self.seed)
+    }
+
+    /// Prints a text even when the test passes.
+    pub(crate) fn tell(&self, text: &str) {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "crash: {text} (seed {})", self.seed);
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.tell("failed; repeat the choices with BRAIN_CRASH_SEED");
+        }
+    }
+}
+
+/// A seeded random generator (SplitMix64).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn from_seed(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n.max(1)
+    }
+
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub(crate) fn split(&mut self) -> Self {
+        Self(self.next())
+    }
+}

@@ -1,0 +1,194 @@
+//! Measures whole processes: commands of the client, and starts of the daemon.
+
+use std::ffi::OsStr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use brain_protocol::{Request, Status};
+use brain_tests::{Client, TEST_TIMEOUT, TestHome, program};
+
+use crate::floors::{Disk, Echo, Redb, Tantivy};
+use crate::imports::FilledHome;
+use crate::notes::Dice;
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, search, write};
+
+impl Bench {
+    /// Runs the commands of the client, alternating with a program that does nothing.
+    pub(crate) fn processes(
+        &mut self,
+        few: &FilledHome,
+        many: &FilledHome,
+        tantivy: [&Tantivy; 2],
+        redb: &Redb,
+    ) {
+        let (disk, mut echo) = (Disk::new(self.dir.path()), Echo::new());
+        let [mut version, mut capture, mut get, mut search_few, mut search_many] =
+            std::array::from_fn(|_| Samples::default());
+        let [mut sync, mut hop, mut commit, mut alone_few, mut alone_many] =
+            std::array::from_fn(|_| Samples::default());
+        let mut nothing = Samples::default();
+        let mut dice = Dice(1);
+        for n in 0..self.scale.processes {
+            let note = self.notes.note(dice.below(self.scale.few));
+            let thought =
+                format!("A thought of today, number {n}: {} {}", self.notes.question(n), note.name);
+            let question = self.notes.question(dice.below(1000));
+            // Each command is first and last equally often.
+            for turn in 0..11 {
+                match (turn + n) % 11 {
+                    0 => nothing.time(whole(&mut Command::new(program("brain-nothing")))),
+                    1 => version.time(brain(&few.home, ["--version"])),
+                    2 => capture.time(brain(&few.home, ["capture", &thought])),
+                    3 => get.time(brain(&few.home, ["get", note.slug()])),
+                    4 => search_few.time(brain(&few.home, ["search", &question])),
+                    5 => search_many.time(brain(&many.home, ["search", &question])),
+                    6 => sync.time(disk.sync(n)),
+                    7 => hop.time(echo.round_trip()),
+                    8 => commit.time(redb.commit(&[(1 << 40 | n as u64, thought.as_bytes())])),
+                    9 => alone_few.time(tantivy[0].search(&question)),
+                    _ => alone_many.time(tantivy[1].search(&question)),
+                }
+            }
+        }
+        self.nothing = nothing;
+        let start = self.nothing.median();
+        let mut add = |what: &str, goal: f64, samples: &Samples, parts: &[(&str, &Samples)]| {
+            let floor = start + parts.iter().map(|(_, part)| part.median()).sum::<f64>();
+            let names: Vec<String> = std::iter::once(format!("an empty process {}", short(start)))
+                .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
+                .collect();
+            self.table.add(Row {
+                place: 10,
+                what: what.into(),
+                goal: Goal::Below(goal, "ms"),
+                value: samples.median(),
+                measured: samples.text("ms"),
+                floor: Some((Some(floor), format!("{} ms: {}", short(floor), names.join(" + ")))),
+            });
+        };
+        add("`brain --version`, whole process", 2.0, &version, &[]);
+        add(
+            "`brain capture \"…\"`, whole process, durable",
+            4.0,
+            &capture,
+            &[("a round trip", &hop), ("a redb commit", &commit)],
+        );
+        add("`brain get` on 10,000 pages, whole process", 3.0, &get, &[("a round trip", &hop)]);
+        add(
+            "`brain search` on 10,000 pages, whole process",
+            4.0,
+            &search_few,
+            &[("a round trip", &hop), ("tantivy", &alone_few)],
+        );
+        add(
+            "`brain search` on 100,000 pages, whole process",
+            6.0,
+            &search_many,
+            &[("a round trip", &hop), ("tantivy", &alone_many)],
+        );
+        self.table.add(Row {
+            place: 90,
+            what: "one fsync of 4 KB on this disk".into(),
+            goal: Goal::None,
+            value: sync.median(),
+            measured: sync.text("ms"),
+            floor: None,
+        });
+    }
+
+    /// Measures the time from the start of the daemon to its first answer, after a clean end and
+    /// after SIGKILL during writes.
+    pub(crate) fn starts(&mut self, filled: FilledHome) {
+        let FilledHome { mut daemon, home, .. } = filled;
+        let [mut clean, mut killed, mut alone] = std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.starts {
+            assert!(daemon.terminate().0.success(), "{}", home.log());
+            // Opens a copy, because opening and closing may reorganise the file.
+            let copy = self.dir.path().join("reopened.redb");
+            std::fs::copy(home.path().join("brain.redb"), &copy).unwrap();
+            std::fs::File::open(&copy).unwrap().sync_all().unwrap();
+            alone.time(floors::reopen(&copy));
+            let (child, took) = start(&home);
+            clean.time(took);
+            let mut writers: Vec<Client> = (0..4).map(|_| home.connect().unwrap()).collect();
+            std::thread::scope(|scope| {
+                for (w, client) in writers.iter_mut().enumerate() {
+                    let notes = &self.notes;
+                    scope.spawn(move || {
+                        for i in 0..50 {
+                            write(client, &format!("killed/{n}-{w}-{i}"), &notes.note(i).content());
+                        }
+                    });
+                }
+            });
+            end(child);
+            let (child, took) = start(&home);
+            killed.time(took);
+            end(child);
+            daemon = home.daemon();
+        }
+        drop(daemon);
+        let floor = alone.median() + self.nothing.median();
+        let name = format!(
+            "{} ms: an empty process {} + redb's open {}",
+            short(floor),
+            short(self.nothing.median()),
+            short(alone.median())
+        );
+        for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)]
+        {
+            self.table.add(Row {
+                place: 80,
+                what: format!("start with 100,000 pages until it answers, after {what}"),
+                goal: Goal::Below(200.0, "ms"),
+                value: samples.at(1.0),
+                measured: format!("{}, maximum {}", samples.text("ms"), short(samples.at(1.0))),
+                floor: Some((Some(floor), name.clone())),
+            });
+        }
+    }
+}
+
+/// Starts a daemon. Returns it with the time until it answered a request.
+// A panic ends the benchmark; otherwise the caller ends the daemon.
+#[allow(clippy::zombie_processes)]
+fn start(home: &TestHome) -> (Child, Duration) {
+    let mut command = home.command("brain-daemon");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let child = command.spawn().unwrap();
+    loop {
+        // The socket file of a killed daemon refuses connections.
+        if let Some(mut client) = home.connect() {
+            assert_eq!(client.hello.pid, child.id());
+            client.ask(&Request::Status(Status)).unwrap();
+            return (child, began.elapsed());
+        }
+        assert!(began.elapsed() < TEST_TIMEOUT, "the daemon does not answer");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// Kills a daemon.
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Returns the time from before the start of a process until after its end.
+pub(crate) fn whole(command: &mut Command) -> Duration {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let began = Instant::now();
+    let status = command.status().unwrap();
+    let took = began.elapsed();
+    assert!(status.success(), "{command:?}: {status}");
+    took
+}
+
+pub(crate) fn brain<S: AsRef<OsStr>>(
+    home: &TestHome,
+    args: impl IntoIterator<Item = S>,
+) -> Duration {
+    whole(home.command("brain").args(args))
+}

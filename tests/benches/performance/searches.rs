@@ -1,0 +1,88 @@
+//! Measures searches, and the first search after a write.
+
+use std::time::Instant;
+
+use crate::floors::Tantivy;
+use crate::imports::FilledHome;
+use crate::report::{Goal, Row, Samples, short};
+use crate::{Bench, search, write};
+
+impl Bench {
+    pub(crate) fn searches(&mut self, few: &FilledHome, many: &FilledHome) {
+        let mut clients = [few.client(), many.client()];
+        let mut samples = [Samples::default(), Samples::default()];
+        for n in 0..self.scale.searches / 2 {
+            let question = self.notes.question(n + 5000);
+            for (client, samples) in clients.iter_mut().zip(&mut samples) {
+                let began = Instant::now();
+                search(client, &question);
+                samples.time(began.elapsed());
+            }
+        }
+        for (samples, shown) in samples.iter().zip(["10,000", "100,000"]) {
+            self.table.add(Row {
+                place: 92,
+                what: format!("a search over the socket, {shown} pages"),
+                goal: Goal::None,
+                value: samples.median(),
+                measured: format!("{}, p99 {} ms", samples.text("ms"), short(samples.at(0.99))),
+                floor: None,
+            });
+        }
+    }
+
+    /// Measures a search, a write, and the same search again.
+    pub(crate) fn first_after_write(
+        &mut self,
+        filled: &FilledHome,
+        count: usize,
+        shown: &str,
+        tantivy: &Tantivy,
+    ) {
+        let mut client = filled.client();
+        let [mut warm, mut first, mut more, mut commits] =
+            std::array::from_fn(|_| Samples::default());
+        for n in 0..self.scale.pairs {
+            let question = self.notes.question(n + 900);
+            let mut timed = || {
+                let began = Instant::now();
+                search(&mut client, &question);
+                began.elapsed()
+            };
+            timed();
+            let usual = timed();
+            let fresh = self.notes.note(count + n);
+            let mut writer = filled.client();
+            write(&mut writer, &format!("fresh/{n}"), &fresh.content());
+            let after = timed();
+            warm.time(usual);
+            first.time(after);
+            more.push((after.as_secs_f64() - usual.as_secs_f64()) * 1e3);
+            if n % 10 == 0 {
+                commits.time(tantivy.commit(&fresh));
+                assert_eq!(search(&mut client, &fresh.name)[0].slug.as_str(), format!("fresh/{n}"));
+            }
+        }
+        self.table.add(Row {
+            place: 40,
+            what: format!(
+                "the first search after a write, in addition to a warm one, {shown} pages"
+            ),
+            goal: Goal::Below(2.0, "ms"),
+            value: more.median(),
+            measured: format!(
+                "{} more ({} ms against {} ms)",
+                more.text("ms"),
+                short(first.median()),
+                short(warm.median())
+            ),
+            floor: Some((
+                None,
+                format!(
+                    "{} ms: a commit of tantivy, which no write waits for",
+                    short(commits.median())
+                ),
+            )),
+        });
+    }
+}
