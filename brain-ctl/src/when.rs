@@ -208,14 +208,8 @@ pub(crate) fn zone() -> TimeZone {
 }
 
 /// Formats the day of an RFC 3339 time.
-///
-/// Midnight in UTC is the time of a page with a day and no time, for example in its frontmatter.
-/// That day is the same everywhere.
 pub(crate) fn day(time: &str) -> String {
-    match time.get(..10) {
-        Some(day) if time.ends_with("T00:00:00.000Z") => day.to_owned(),
-        _ => formatted(time, "%Y-%m-%d"),
-    }
+    formatted(time, "%Y-%m-%d")
 }
 
 /// Formats day and minute of an RFC 3339 time.

@@ -70,9 +70,9 @@ pub struct Page {
     pub content_hash: String,
     /// The number of its chunks.
     pub chunks: u32,
-    /// When the page was first stored.
+    /// When the note was made, as it, git, its file or the first write tells.
     pub created_at: String,
-    /// When it was last changed.
+    /// When its text was last changed, by the same rule.
     pub updated_at: String,
     /// Its file, relative to its source's directory.
     pub source_path: Option<String>,
@@ -155,9 +155,9 @@ pub struct PageRow {
     pub page_type: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// When it was first stored.
+    /// When the note was made.
     pub created_at: String,
-    /// When it was last changed.
+    /// When its text was last changed.
     pub updated_at: String,
     /// When it was soft-deleted.
     pub deleted_at: Option<String>,

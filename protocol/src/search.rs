@@ -70,7 +70,7 @@ pub struct Hit {
     pub chunk: u32,
     /// Why it matched: `title`, `alias`, `slug`, `text`, `tag`, `meaning`, `link`.
     pub matched: Vec<String>,
-    /// When it was last changed.
+    /// When its text was last changed.
     pub updated_at: String,
     /// The parts of the score; empty unless requested.
     pub explain: Vec<ScorePart>,

@@ -42,6 +42,7 @@ mod connect_faults;
 mod costs_ledger;
 mod crash;
 mod damage;
+mod dates;
 mod docs_examples;
 mod doctor;
 mod edit;

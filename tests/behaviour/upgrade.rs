@@ -168,6 +168,26 @@ fn check_schema_85(home: &TestHome) {
     assert!(versions.len() == 2 && versions[1]["written_by"] == "owner", "{history}");
 }
 
+/// Checks the contents of the golden store of schema 86: its pages had the dates of their writes.
+fn check_schema_86(home: &TestHome) {
+    let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
+    let all = ["inbox/2026-11-23-4d5eb96b", "journal/2020-05-06", "places/harbour"];
+    assert_eq!(listed(&[]), all);
+    assert_eq!(listed(&["--tag", "port"]), ["journal/2020-05-06", "places/harbour"]);
+    assert_eq!(listed(&["--type", "note", "--until", "2026-01-01"]), ["places/harbour"]);
+    let harbour = home.get("places/harbour");
+    assert_eq!(harbour["created_at"], "2019-02-03T00:00:00.000Z");
+    assert_eq!(harbour["updated_at"], "2020-04-05T06:07:08.000Z");
+    assert!(harbour["ingested_at"].as_str().unwrap() > "2026", "{harbour}");
+    let day = home.get("journal/2020-05-06");
+    assert_eq!(day["created_at"], "2020-05-06T00:00:00.000Z");
+    assert!(day["updated_at"].as_str().unwrap() > "2026", "{day}");
+    let history = home.json(["history", "places/harbour"]);
+    let versions = history["versions"].as_array().unwrap();
+    assert!(versions.len() == 2 && versions[0]["written_at"].as_str().unwrap() > "2026");
+    assert_eq!(home.search("harbour"), ["places/harbour"]);
+}
+
 type CheckStore = fn(&TestHome);
 const GOLDEN: &[(u64, CheckStore)] = &[
     (80, check_schema_80),
@@ -176,6 +196,7 @@ const GOLDEN: &[(u64, CheckStore)] = &[
     (83, check_schema_83),
     (84, check_schema_84),
     (85, check_schema_85),
+    (86, check_schema_86),
 ];
 
 #[test]
@@ -186,7 +207,7 @@ fn a_store_of_each_older_schema_opens_and_a_copy_is_kept() {
         let daemon = home.daemon();
         check_store(&home);
         let now = home.json(["status"])["schema"].as_u64().unwrap();
-        assert!(now >= 86);
+        assert!(now >= 87);
         let none = serde_json::json!({"waiting": 0, "failed": 0, "stored": 0});
         assert_eq!(home.json(["status"])["jobs"], none);
         // The migrated store can be written, checked, backed up and restored.
@@ -369,7 +390,8 @@ fn make_81(store: &Path) {
         "clients",
         "tokens",
         "audit",
-        "types",
+        "tags_by_date",
+        "types_by_date",
         "tag_counts",
         "broken_links",
         "broken_link_sums",

@@ -62,7 +62,7 @@ pub(crate) struct List {
     page: u32,
 
     /// Continue after this cursor, `next` of the previous JSON
-    #[arg(long, value_name = "NEXT")]
+    #[arg(long, value_name = "NEXT", allow_hyphen_values = true)]
     after: Option<String>,
 
     /// List all pages
@@ -76,7 +76,7 @@ pub(crate) struct List {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Order {
-    /// Newest change first
+    /// By date of the last change, latest first
     Updated,
     /// By source and slug
     Slug,

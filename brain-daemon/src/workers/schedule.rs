@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_scheduler_agrees_with_our_schedule() {
-        let midnight = parse_instant("2026-11-21", false).unwrap();
+        let midnight = parse_instant("2026-11-21T00:00:00Z", false).unwrap();
         for (every, first) in
             [(1, 0), (5, 4), (20, 19), (30, 0), (30, 15), (60, 59), (180, 10), (720, 59), (1440, 7)]
         {

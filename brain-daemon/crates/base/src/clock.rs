@@ -43,24 +43,39 @@ pub fn day(ms: i64) -> String {
     }
 }
 
+/// Returns the time zone of this machine; in unit tests of this crate UTC.
+#[must_use]
+pub fn zone() -> TimeZone {
+    if cfg!(test) { TimeZone::UTC } else { TimeZone::system() }
+}
+
+/// Formats the local day of Unix milliseconds: `2026-11-21`.
+#[must_use]
+pub fn local_day(ms: i64) -> String {
+    match Timestamp::from_millisecond(ms) {
+        Ok(t) => t.to_zoned(zone()).date().to_string(),
+        Err(_) => day(ms),
+    }
+}
+
 /// Formats Unix milliseconds as RFC 3339 with the offset and the name of this machine's time zone:
 /// `2026-11-21T11:30:45+01:00[Europe/Berlin]`.
 #[must_use]
 pub fn local_time(ms: i64) -> String {
     match Timestamp::from_millisecond(ms) {
-        Ok(t) => format!("{:.0}", t.to_zoned(TimeZone::system())),
+        Ok(t) => format!("{:.0}", t.to_zoned(zone())),
         Err(_) => rfc3339(ms),
     }
 }
 
-/// Parses a UTC day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
+/// Parses a local day `YYYY-MM-DD` or an RFC 3339 instant into Unix milliseconds.
 ///
 /// For a day, returns its first millisecond, or its last one if `end` is set.
 #[must_use]
 pub fn parse_instant(text: &str, end: bool) -> Option<i64> {
     if let Some(date) = parse_day(text) {
         let date = if end { date.tomorrow().ok()? } else { date };
-        let start = date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond();
+        let start = date.to_zoned(zone()).ok()?.timestamp().as_millisecond();
         return Some(if end { start - 1 } else { start });
     }
     text.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)

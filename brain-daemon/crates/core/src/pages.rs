@@ -179,7 +179,7 @@ fn version_row(record: &PageRecord, current: bool) -> VersionRow {
     VersionRow {
         version: record.version,
         current,
-        written_at: rfc3339(record.updated_at),
+        written_at: rfc3339(record.written_at),
         title: record.title.clone(),
         page_type: record.page_type.clone(),
         content_hash: hex(&record.content_hash),

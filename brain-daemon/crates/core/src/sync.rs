@@ -29,7 +29,7 @@ use brain_protocol::{Fault, FaultCode, Pull, SourceId, Sync, SyncReply, SyncedSo
 use compare::{MissingPage, compare, covers};
 use decide::SyncContext;
 use parking_lot::{Mutex, MutexGuard};
-use read::read_file;
+use read::{commit_times, read_file};
 use survey::Survey;
 use tally::Tally;
 
@@ -288,11 +288,14 @@ impl SyncService {
             claimed.remove(&file.slug);
         }
 
+        let commits = commit_times(&root, &to_read, options.watched.is_some(), &|| {
+            progress.at(done, total) && !self.env.stop.is_cancelled()
+        });
         let now = self.env.clock.now();
         in_batches(
             &to_read,
             |file| file.size,
-            |file| read_file(&root, file, now),
+            |file| read_file(&root, file, &commits, now),
             |files| {
                 go_on(done)?;
                 done += files.len() as u64;

@@ -4,7 +4,10 @@ use brain_protocol::{Fault, FaultCode, MAX_CONTENT, Origin, Precondition, Slug, 
 
 use crate::provenance::{IngestRoute, MAX_URI, MCP, WEBHOOK, is_uri, write_provenance};
 use brain_base::caller::Caller;
-use brain_page::{self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, Target};
+use brain_base::clock::zone;
+use brain_page::{
+    self as page, Document, Frontmatter, FrontmatterError, MAX_FRONTMATTER, NoteDates, Target,
+};
 use brain_store::{
     Content, Draft, FilePlan, Hash, LineChange, LinkRecord, NewPage, PageRecord, Provenance,
     StoreError, TimelineRecord,
@@ -192,6 +195,7 @@ fn new_page(
     Ok(NewPage {
         page_type: type_of(&frontmatter),
         title: page::title_of(slug, &frontmatter, &body),
+        dates: NoteDates::stated(slug, &frontmatter, &zone()),
         tags,
         aliases,
         content_hash: page::content_digest(&body),

@@ -26,6 +26,7 @@ mod links;
 mod markdown;
 mod marked_text;
 mod note;
+mod note_dates;
 mod page_title;
 mod page_url;
 mod payload;
@@ -60,6 +61,7 @@ pub use links::{
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};
 pub use note::add_note;
+pub use note_dates::{FormerDates, NoteDates};
 pub use page_title::{file_title, is_first_sentence, title_of, top_heading};
 pub use page_url::page_url;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};

@@ -58,7 +58,7 @@ pub fn is_first_sentence(title: &str, slug: &Slug, frontmatter: &str, body: &str
 
 /// Returns whether a page was captured, so that its text has no file of its author. `frontmatter`
 /// is the YAML text.
-fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
+pub(super) fn is_captured(slug: &Slug, frontmatter: &str) -> bool {
     // `inbox/2026-11-21-0123abcd` is a name that brain made.
     let is_made = slug.as_str().strip_prefix("inbox/").is_some_and(|name| {
         name.len() == 19

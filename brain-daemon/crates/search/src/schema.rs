@@ -8,7 +8,7 @@ use tantivy::{
 use super::document::{GAP, GAP_MARK, TERM_MARK};
 
 /// Raise it when a page would give other terms or fields: older indexes are then rebuilt.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// The name of [`EncodedTokenizer`] in the index.
 pub(super) const TOKENIZER: &str = "brain";

@@ -15,7 +15,7 @@ use super::record::{
 };
 use super::writer::ChangedPage;
 use super::{Draft, LineChange, StoreError};
-use brain_page as page;
+use brain_page::{self as page, FormerDates, NoteDates};
 
 /// Maximum digests of earlier contents in an outbox row. While a page changes often, its file has
 /// one of the newest contents. After its directory was missing, it has one of the oldest. So half
@@ -47,6 +47,8 @@ pub struct NewPage {
     pub timeline: Vec<TimelineRecord>,
     /// Origin of the page.
     pub provenance: Provenance,
+    /// Dates that it and its file state.
+    pub dates: NoteDates,
     /// Who writes this version; `None` if that is not known.
     pub author: Option<Author>,
     /// How this version changes the marks of lines.
@@ -77,6 +79,17 @@ impl NewPage {
             author: self.author.clone().filter(|author| !author.is_of(&self.provenance)),
             ..record
         }
+    }
+
+    /// Returns when the note was made and when its text was last changed, if this version of it is
+    /// written at `now`. `former` is the version before.
+    pub(super) fn resolve_dates(&self, former: Option<&PageRecord>, now: i64) -> (i64, i64) {
+        let former = former.map(|old| FormerDates {
+            created: old.created_at,
+            updated: old.updated_at,
+            is_same_text: old.content_hash == self.content_hash,
+        });
+        self.dates.resolve(former, now)
     }
 }
 
@@ -116,7 +129,7 @@ impl Draft<'_> {
         self.dirty += 1;
         let former = self.page(source, slug)?;
         let mut ours: Vec<Hash> = new.replaces.into_iter().collect();
-        let (id, version, created_at, content_at, status, path);
+        let (id, version, content_at, status, path);
         let mut marks = new.marks(None, now);
         match &former {
             None => {
@@ -127,7 +140,7 @@ impl Draft<'_> {
                     FilePlan::Keep(path) => path.clone(),
                 };
                 self.ids.insert(id, (source.as_str(), slug.as_str()))?;
-                (version, created_at, content_at, status) = (1, now, now, WriteStatus::Created);
+                (version, content_at, status) = (1, now, WriteStatus::Created);
             }
             Some(old) => {
                 id = old.id;
@@ -155,7 +168,6 @@ impl Draft<'_> {
                     Some(at) => _ = self.deleted.remove((at, id))?,
                 }
                 version = old.version + 1;
-                created_at = old.created_at;
                 content_at =
                     if old.content_hash == new.content_hash { old.content_at } else { now };
                 status = if old.deleted_at.is_some() {
@@ -169,12 +181,14 @@ impl Draft<'_> {
             self.active += 1;
         }
         self.seq += 1;
+        let (created_at, updated_at) = new.resolve_dates(former.as_ref(), now);
         let mut record = new.fill_record(PageRecord {
             id,
             seq: self.seq,
             version,
             created_at,
-            updated_at: now,
+            updated_at,
+            written_at: now,
             content_at,
             source_path: path,
             ..PageRecord::default()
@@ -235,20 +249,21 @@ impl Draft<'_> {
     ) -> Result<u32, StoreError> {
         self.dirty += 1;
         let (id, version) = (record.id, record.version);
-        let mut kept =
-            new.fill_record(PageRecord { updated_at: now, content_at: now, ..record.clone() });
+        let (created_at, updated_at) = new.resolve_dates(Some(&record), now);
+        let mut kept = new.fill_record(PageRecord {
+            created_at,
+            updated_at,
+            written_at: now,
+            content_at: now,
+            ..record.clone()
+        });
         let marks = new.marks(None, now);
         kept.has_outside_title = marks.has_title(&new.lines, None, &kept);
         kept.marks = marks.lines;
         let kept = VersionRecord { record: kept, content: new.content };
         self.versions.insert((id, version), to_bytes(&kept)?.as_slice())?;
-        // The rows by tag and type have the sequence number, which changes.
-        self.remove_derived(source, slug, &record)?;
         record.version += 1;
         self.touch(source, slug, &mut record, None)?;
-        let derived = self.derived_of(id)?;
-        self.insert_derived(source, &record, &derived);
-        self.note_appearing(source, slug, id, &derived.names);
         let content = self.content(&record)?;
         let (source, slug) = (source.clone(), slug.clone());
         self.announce(id, Some(ChangedPage { source, slug, record, content, is_read: false }));

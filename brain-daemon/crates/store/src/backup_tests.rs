@@ -44,6 +44,7 @@ pub(super) fn store(path: &Path) -> Store {
             provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
             author: None,
             lines: LineChange::SameMarks,
+            dates: brain_page::NoteDates::default(),
             replaces: None,
             captured: true,
             file: FilePlan::Write,

@@ -19,6 +19,8 @@ use super::{StoreError, tables as t};
 use brain_page as page;
 
 type Pair = (&'static str, &'static str);
+/// A key of the tables of tags and types.
+pub(super) type LabelKey = (&'static str, &'static str, i64, u64);
 
 /// The tables of one write transaction. Later tasks of the batch see its writes at once; readers
 /// see them after the commit.
@@ -39,8 +41,8 @@ pub struct Draft<'t> {
     pub(super) broken: Table<'t, Pair, (u32, u32, u32)>,
     pub(super) broken_sums: Table<'t, Pair, u64>,
     pub(super) unchecked: Table<'t, (&'static str, &'static str, u64), u64>,
-    pub(super) tags: Table<'t, (&'static str, &'static str, u64), ()>,
-    pub(super) types: Table<'t, (&'static str, &'static str, u64), ()>,
+    pub(super) tags: Table<'t, LabelKey, ()>,
+    pub(super) types: Table<'t, LabelKey, ()>,
     pub(super) tag_counts: Table<'t, Pair, u64>,
     pub(super) timeline: Table<'t, (&'static str, u64, u32), ()>,
     pub(super) deleted: Table<'t, (i64, u64), ()>,
@@ -103,8 +105,8 @@ struct PendingRows {
     pages: HashSet<u64>,
     names: Rows,
     links_in: Rows,
-    tags: Rows,
-    types: Rows,
+    tags: DatedRows,
+    types: DatedRows,
     /// Change in the number of pages by source and tag.
     tag_counts: BTreeMap<(String, String), i64>,
     timeline: Vec<(String, u64, u32)>,
@@ -207,11 +209,12 @@ impl<'t> Draft<'t> {
         pending_rows.pages.insert(id);
         let row = |of: &str, key: &str, number: u64| (of.to_owned(), key.to_owned(), number);
         pending_rows.names.extend(derived.names.iter().map(|name| row(source, name, id)));
+        let dated = |label: &str| (source.to_owned(), label.to_owned(), page.updated_at, id);
         for tag in page.distinct_tags() {
-            pending_rows.tags.push(row(source, tag, page.seq));
+            pending_rows.tags.push(dated(tag));
             *pending_rows.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
-        pending_rows.types.push(row(source, &page.page_type, page.seq));
+        pending_rows.types.push(dated(&page.page_type));
         *self.page_counts.entry(source.to_owned()).or_default() += 1;
         let links = derived.link_rows(source).into_iter();
         pending_rows.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
@@ -237,14 +240,14 @@ impl<'t> Draft<'t> {
             self.names.remove((source, name.as_str(), id))?;
         }
         for tag in page.distinct_tags() {
-            self.tags.remove((source, tag, page.seq))?;
+            self.tags.remove((source, tag, page.updated_at, id))?;
             *self
                 .pending_rows
                 .tag_counts
                 .entry((source.to_owned(), tag.to_owned()))
                 .or_default() -= 1;
         }
-        self.types.remove((source, page.page_type.as_str(), page.seq))?;
+        self.types.remove((source, page.page_type.as_str(), page.updated_at, id))?;
         *self.page_counts.entry(source.to_owned()).or_default() -= 1;
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
             self.timeline.remove((entry.date.as_str(), id, i))?;
@@ -258,14 +261,11 @@ impl<'t> Draft<'t> {
     pub(super) fn insert_pending_rows(&mut self) -> Result<(), StoreError> {
         let PendingRows { names, links_in, tags, types, tag_counts, mut timeline, .. } =
             std::mem::take(&mut self.pending_rows);
-        let tables = [
-            (&mut self.names, names),
-            (&mut self.links_in, links_in),
-            (&mut self.tags, tags),
-            (&mut self.types, types),
-        ];
-        for (table, mut rows) in tables {
+        for (table, mut rows) in [(&mut self.names, names), (&mut self.links_in, links_in)] {
             insert_in_order(table, &mut rows)?;
+        }
+        for (table, mut rows) in [(&mut self.tags, tags), (&mut self.types, types)] {
+            insert_labels(table, &mut rows)?;
         }
         add_to_counts(&mut self.tag_counts, tag_counts)?;
         timeline.sort_unstable();
@@ -374,6 +374,9 @@ pub(super) fn read<T: StoredValue>(bytes: Option<&[u8]>) -> Result<Option<T>, St
 /// Rows of a lookup table.
 pub(super) type Rows = Vec<(String, String, u64)>;
 
+/// Rows of a table of tags or types.
+pub(super) type DatedRows = Vec<(String, String, i64, u64)>;
+
 /// Inserts rows in sorted order.
 pub(super) fn insert_in_order(
     table: &mut Table<'_, (&'static str, &'static str, u64), ()>,
@@ -382,6 +385,18 @@ pub(super) fn insert_in_order(
     rows.sort_unstable();
     for (source, key, id) in rows.drain(..) {
         table.insert((source.as_str(), key.as_str(), id), ())?;
+    }
+    Ok(())
+}
+
+/// Inserts rows of tags or types in sorted order.
+pub(super) fn insert_labels(
+    table: &mut Table<'_, LabelKey, ()>,
+    rows: &mut DatedRows,
+) -> Result<(), StoreError> {
+    rows.sort_unstable();
+    for (source, label, at, id) in rows.drain(..) {
+        table.insert((source.as_str(), label.as_str(), at, id), ())?;
     }
     Ok(())
 }

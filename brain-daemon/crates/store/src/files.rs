@@ -9,6 +9,7 @@
 mod file_entry;
 mod git;
 mod git_config;
+mod git_history;
 #[cfg(test)]
 mod git_tests;
 mod ignore_rules;
@@ -24,6 +25,7 @@ mod tree;
 mod tree_tests;
 
 pub use git::{PullOutcome, pull};
+pub use git_history::{CommitTimes, commit_times};
 pub use ignore_rules::{IgnoreRules, is_rule_file};
 pub use own_contents::{OwnContents, digest, is_torn};
 pub use replaced_files::LostSave;

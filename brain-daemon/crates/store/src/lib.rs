@@ -26,6 +26,7 @@ mod damage;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod damage_tests;
+mod date_migration;
 mod draft;
 mod error;
 mod fault;
@@ -88,7 +89,7 @@ pub use grants::GrantUpdate;
 pub use inbound::InboundLinks;
 pub use line_marks::LineChange;
 pub use links::Resolution;
-pub use listing::PageLabel;
+pub use listing::{DateKey, LATEST, PageLabel, date_key};
 pub use migrate::{FIRST_SCHEMA, SCHEMA};
 pub use read::{Counts, PageEntry, PathRow, Reader};
 pub use record::{

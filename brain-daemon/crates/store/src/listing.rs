@@ -4,16 +4,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::Excluded;
 
 use brain_protocol::SourceId;
-use redb::ReadableTable;
+use redb::{ReadOnlyTable, ReadableTable};
 
 use super::damage::PageKey;
 use super::page_counts::CountBySource;
+use super::draft::LabelKey;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
 use super::{StoreError, migrate, sources::after, tables as t};
 
 /// A key of the tables of tags and types.
-type Key<'a> = (&'a str, &'a str, u64);
+type Key<'a> = (&'a str, &'a str, i64, u64);
+
+/// A place in the order of last changes: Unix milliseconds and page id.
+pub type DateKey = (i64, u64);
+
+/// The place before all pages.
+pub const LATEST: DateKey = (i64::MAX, u64::MAX);
+
+/// Returns the place of a page in the order of last changes.
+#[must_use]
+pub fn date_key((_, _, record): &PageEntry) -> DateKey {
+    (record.updated_at, record.id)
+}
 
 /// A property by which pages are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +76,7 @@ impl Reader {
         let mut counts = CountBySource::new();
         for row in self.table(t::TYPES)?.iter()? {
             let (key, _) = row?;
-            let (source, _, _) = key.value();
+            let (source, ..) = key.value();
             match counts.get_mut(source) {
                 Some(count) => *count += 1,
                 None => _ = counts.insert(source.to_owned(), 1),
@@ -172,58 +185,97 @@ impl Reader {
     /// # Errors
     /// When the store cannot be read.
     pub fn page_types(&self) -> Result<BTreeSet<String>, StoreError> {
-        let table = self.table(t::TYPES)?;
         let mut types = BTreeSet::new();
         for source in self.visible_sources(None)? {
-            let mut last = String::new();
-            loop {
-                // Behind all rows of the last type.
-                let from = Excluded((source.as_str(), last.as_str(), u64::MAX));
-                let end = after(&source);
-                let rows = table.range::<Key<'_>>((from, Excluded((end.as_str(), "", 0))))?;
-                let Some(row) = rows.into_iter().next() else { break };
-                last = row?.0.value().1.to_owned();
-                types.insert(last.clone());
-            }
+            types.extend(self.types_of(&source)?);
         }
         Ok(types)
     }
 
-    /// Calls `each` with active pages that have this tag or type, in one source or all. Newest
-    /// change first, below the sequence number `below`. Stops when it returns `false`.
+    /// Returns the types of the active pages of a source, sorted. Reads one row for each type.
+    fn types_of(&self, source: &SourceId) -> Result<Vec<String>, StoreError> {
+        let table = self.table(t::TYPES)?;
+        let (end, mut types) = (after(source), Vec::new());
+        let mut last = String::new();
+        loop {
+            // Behind all rows of the last type.
+            let from = Excluded((source.as_str(), last.as_str(), i64::MAX, u64::MAX));
+            let to = Excluded((end.as_str(), "", i64::MIN, 0));
+            let Some(row) = table.range::<Key<'_>>((from, to))?.next() else { break };
+            last = row?.0.value().1.to_owned();
+            types.push(last.clone());
+        }
+        Ok(types)
+    }
+
+    /// Calls `each` with active pages in one source or all, last changed first, that come behind
+    /// the key `below` of [`date_key`]. Stops when it returns `false`.
     ///
     /// # Errors
     /// When the store cannot be read, or `each` fails.
-    pub fn newest_with(
+    pub fn latest(
         &self,
-        mark: PageLabel<'_>,
         source: Option<&SourceId>,
-        below: u64,
-        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+        below: DateKey,
+        each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        let (table, key) = match mark {
+        // Every active page has one row by its type.
+        let mut labels = Vec::new();
+        for source in self.visible_sources(source)? {
+            let types = self.types_of(&source)?.into_iter();
+            labels.extend(types.map(|page_type| (source.clone(), page_type)));
+        }
+        self.merge_by_date(&self.table(t::TYPES)?, &labels, below, each)
+    }
+
+    /// As [`Reader::latest`], for the pages with this tag or type.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or `each` fails.
+    pub fn latest_with(
+        &self,
+        label: PageLabel<'_>,
+        source: Option<&SourceId>,
+        below: DateKey,
+        each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (table, name) = match label {
             PageLabel::Tag(tag) => (self.table(t::TAGS)?, tag),
             PageLabel::Type(page_type) => (self.table(t::TYPES)?, page_type),
         };
-        let changes = self.table(t::CHANGES)?;
-        let next = |rows: &mut redb::Range<'_, (&'static str, &'static str, u64), ()>| {
-            rows.next_back().map(|row| row.map(|(key, _)| key.value().2)).transpose()
+        let sources = self.visible_sources(source)?.into_iter();
+        let labels: Vec<_> = sources.map(|source| (source, name.to_owned())).collect();
+        self.merge_by_date(&table, &labels, below, each)
+    }
+
+    /// Calls `each` with the pages of these sources and labels, last changed first.
+    fn merge_by_date(
+        &self,
+        table: &ReadOnlyTable<LabelKey, ()>,
+        labels: &[(SourceId, String)],
+        below: DateKey,
+        mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let next = |rows: &mut redb::Range<'_, LabelKey, ()>| {
+            let row = rows.next_back().transpose()?;
+            Ok::<_, StoreError>(row.map(|(key, _)| (key.value().2, key.value().3)))
         };
-        // The newest row of each source, and the rows behind it.
+        // The latest row of each label, and the rows behind it.
         let mut heads = Vec::new();
-        for of in self.visible_sources(source)? {
-            let mut rows = table.range((of.as_str(), key, 0)..(of.as_str(), key, below))?;
-            heads.extend(next(&mut rows)?.map(|seq| (seq, rows)));
+        for (source, label) in labels {
+            let (source, label) = (source.as_str(), label.as_str());
+            let mut rows =
+                table.range((source, label, i64::MIN, 0)..(source, label, below.0, below.1))?;
+            heads.extend(next(&mut rows)?.map(|head| (head, rows)));
         }
-        while let Some(newest) = (0..heads.len()).max_by_key(|&at| heads[at].0) {
-            let (seq, rows) = &mut heads[newest];
-            let id = changes.get(*seq)?.map(|guard| guard.value());
+        while let Some(latest) = (0..heads.len()).max_by_key(|&at| heads[at].0) {
+            let (head, rows) = &mut heads[latest];
+            let id = head.1;
             match next(rows)? {
-                Some(further) => *seq = further,
-                None => _ = heads.swap_remove(newest),
+                Some(further) => *head = further,
+                None => _ = heads.swap_remove(latest),
             }
-            if let Some(id) = id
-                && let Some(found) = self.by_id(id)?
+            if let Some(found) = self.by_id(id)?
                 && !each(found)?
             {
                 break;

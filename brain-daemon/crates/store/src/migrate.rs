@@ -16,13 +16,13 @@ use serde::Deserialize;
 
 use super::draft::{add_to_counts, insert_in_order};
 use super::record::{
-    Content, DerivedRows, Hash, PageRecord, Provenance, SourceRecord, VersionRecord, add_checksum,
-    format_of, from_bytes, from_format, to_bytes,
+    Author, Content, DerivedRows, Hash, LineMark, PageRecord, Provenance, SourceRecord,
+    VersionRecord, add_checksum, format_of, from_bytes, from_format, to_bytes,
 };
-use super::{StoreError, spool, tables as t, title_migration};
+use super::{StoreError, date_migration, spool, tables as t, title_migration};
 
 /// The schema that this program reads and writes.
-pub const SCHEMA: u64 = 86;
+pub const SCHEMA: u64 = 87;
 
 /// The oldest schema that can be migrated.
 pub const FIRST_SCHEMA: u64 = 80;
@@ -84,6 +84,11 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
                 add_marks(&txn)?;
                 txn.open_table(t::SOURCE_SETTINGS)?;
                 title_migration::derive_titles(&txn)?;
+            }
+            86 => {
+                convert_table(&txn, t::PAGES, |value| to_bytes(&any_page(value)?))?;
+                convert_table(&txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))?;
+                date_migration::derive_dates(&txn)?;
             }
             _ => {
                 return Err(StoreError::Damaged(format!(
@@ -163,6 +168,7 @@ impl From<PageRecord80> for PageRecord {
             created_at: old.created_at,
             updated_at: old.updated_at,
             content_at: old.content_at,
+            written_at: old.updated_at,
             deleted_at: old.deleted_at,
             source_path: old.source_path,
             ..Self::default()
@@ -187,6 +193,29 @@ pub(super) struct VersionRecord81 {
 impl From<PageRecord81> for PageRecord {
     fn from(old: PageRecord81) -> Self {
         Self { provenance: old.provenance, ..old.first.into() }
+    }
+}
+
+/// A page of schema 86: without the time at which its version was written.
+#[derive(Deserialize)]
+pub(super) struct PageRecord86 {
+    first: PageRecord81,
+    author: Option<Author>,
+    marks: Vec<LineMark>,
+    has_outside_title: bool,
+}
+
+/// A version of schema 86.
+#[derive(Deserialize)]
+pub(super) struct VersionRecord86 {
+    record: PageRecord86,
+    content: Content,
+}
+
+impl From<PageRecord86> for PageRecord {
+    fn from(old: PageRecord86) -> Self {
+        let PageRecord86 { first, author, marks, has_outside_title } = old;
+        Self { author, marks, has_outside_title, ..first.into() }
     }
 }
 
@@ -329,8 +358,8 @@ fn add_checksums(txn: &WriteTransaction) -> Result<(), StoreError> {
 
 /// 84 → 85: adds rows by tag and type in the order of last changes, and page counts by tag.
 fn make_tag_and_type_rows(txn: &WriteTransaction) -> Result<(), StoreError> {
-    txn.delete_table(t::TAGS)?;
-    let (mut tags, mut types) = (txn.open_table(t::TAGS)?, txn.open_table(t::TYPES)?);
+    txn.delete_table(t::TAGS_86)?;
+    let (mut tags, mut types) = (txn.open_table(t::TAGS_86)?, txn.open_table(t::TYPES_86)?);
     let pages = txn.open_table(t::PAGES)?;
     let (mut of_tags, mut of_types, mut counts) = (Vec::new(), Vec::new(), BTreeMap::new());
     for page in pages.iter()? {
@@ -389,6 +418,7 @@ fn any_page(bytes: &[u8]) -> Result<PageRecord, StoreError> {
     match format_of(bytes) {
         1 => from_first::<PageRecord80>(bytes, "page").map(PageRecord::from),
         2 => from_format::<PageRecord, PageRecord81>(2, bytes).map(PageRecord::from),
+        3 => from_format::<PageRecord, PageRecord86>(3, bytes).map(PageRecord::from),
         _ => from_bytes(bytes),
     }
 }
@@ -402,6 +432,10 @@ fn any_version(bytes: &[u8]) -> Result<VersionRecord, StoreError> {
         }
         2 => {
             let old: VersionRecord81 = from_format::<VersionRecord, _>(2, bytes)?;
+            Ok(VersionRecord { record: old.record.into(), content: old.content })
+        }
+        3 => {
+            let old: VersionRecord86 = from_format::<VersionRecord, _>(3, bytes)?;
             Ok(VersionRecord { record: old.record.into(), content: old.content })
         }
         _ => from_bytes(bytes),

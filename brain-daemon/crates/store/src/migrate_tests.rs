@@ -65,7 +65,7 @@ fn make_golden_v80() {
         let mut changes = txn.open_table(t::CHANGES).unwrap();
         let mut paths = txn.open_table(t::PATHS).unwrap();
         let mut derived = txn.open_table(t::DERIVED).unwrap();
-        let mut tags = txn.open_table(t::TAGS).unwrap();
+        let mut tags = txn.open_table(t::TAGS_86).unwrap();
         for (id, name, title, deleted) in [
             (1, "old/one", "One", None),
             (2, "old/two", "Two, übung", None),

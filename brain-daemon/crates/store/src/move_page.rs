@@ -42,12 +42,14 @@ impl Draft<'_> {
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
         let marks = new.marks(Some((old, Some(&former))), now);
         let is_changed = new.content != former;
+        // The name of a file can begin with the day of its note.
+        (record.created_at, record.updated_at) = new.resolve_dates(Some(old), now);
         if is_changed {
             let kept = VersionRecord { record: old.clone(), content: former };
             self.versions.insert((id, old.version), to_bytes(&kept)?.as_slice())?;
             self.contents.insert(id, to_bytes(&new.content)?.as_slice())?;
             record.version += 1;
-            record.updated_at = now;
+            record.written_at = now;
             record.content_at =
                 if old.content_hash == new.content_hash { old.content_at } else { now };
             record.has_outside_title = marks.has_title(&new.lines, Some(old), &record);

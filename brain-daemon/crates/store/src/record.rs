@@ -43,9 +43,9 @@ pub struct PageRecord {
     pub chunks: u32,
     /// Length of the body in bytes.
     pub bytes: u64,
-    /// First stored, Unix milliseconds.
+    /// When the note was made, as [`brain_page::NoteDates`] tells, Unix milliseconds.
     pub created_at: i64,
-    /// Last changed, Unix milliseconds.
+    /// When its text was last changed, by the same rule, Unix milliseconds.
     pub updated_at: i64,
     /// When this body arrived, Unix milliseconds. The 24 hours of the duplicate check begin here.
     pub content_at: i64,
@@ -62,6 +62,9 @@ pub struct PageRecord {
     pub marks: Vec<LineMark>,
     /// Whether the title is one of these lines. Schema 86.
     pub has_outside_title: bool,
+    /// When this version was written, Unix milliseconds. Equal to `updated_at` in earlier schemas.
+    /// Schema 87.
+    pub written_at: i64,
 }
 
 /// Who wrote a text.

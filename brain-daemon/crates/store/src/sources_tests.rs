@@ -80,6 +80,7 @@ fn page(p: u8, body: u8, file: FilePlan) -> NewPage {
         provenance: Provenance::default(),
         author: None,
         lines: LineChange::SameMarks,
+        dates: brain_page::NoteDates::default(),
         replaces: None,
         captured: false,
         file,
@@ -183,11 +184,18 @@ where
 }
 
 type Index = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
+type LabelTable = TableDefinition<'static, super::draft::LabelKey, ()>;
 
 fn index(txn: &ReadTransaction, table: Index) -> BTreeSet<(String, u64)> {
     let table = txn.open_table(table).unwrap();
     let rows = table.iter().unwrap().map(|row| row.unwrap().0);
     rows.map(|key| (key.value().1.to_owned(), key.value().2)).collect()
+}
+
+fn labels(txn: &ReadTransaction, table: LabelTable) -> BTreeSet<(String, i64, u64)> {
+    let table = txn.open_table(table).unwrap();
+    let rows = table.iter().unwrap().map(|row| row.unwrap().0);
+    rows.map(|key| (key.value().1.to_owned(), key.value().2, key.value().3)).collect()
 }
 
 /// Checks each table against its expected rows, derived from the pages alone.
@@ -213,17 +221,19 @@ fn check(txn: &ReadTransaction, registered: bool) {
     assert!(contents.keys().eq(ids.keys()));
     let derived: BTreeMap<u64, DerivedRows> = stored(txn, t::DERIVED);
     assert!(derived.keys().eq(ids.keys()));
-    let [mut names, mut links, mut tags, mut types] = std::array::from_fn(|_| BTreeSet::new());
+    let (mut names, mut links) = (BTreeSet::new(), BTreeSet::new());
+    let (mut tags, mut types) = (BTreeSet::new(), BTreeSet::new());
     for page in pages.values().filter(|page| page.deleted_at.is_none()) {
         let rows = &derived[&page.id];
         names.extend(rows.names.iter().map(|name| (name.clone(), page.id)));
-        tags.extend(rows.tags.iter().map(|tag| (tag.clone(), page.seq)));
-        types.insert((page.page_type.clone(), page.seq));
+        let dated = |label: &String| (label.clone(), page.updated_at, page.id);
+        tags.extend(rows.tags.iter().map(dated));
+        types.insert(dated(&page.page_type));
         links.extend(rows.link_rows("s").into_iter().map(|(_, key)| (key, page.id)));
     }
     assert_eq!(index(txn, t::NAMES), names);
-    assert_eq!(index(txn, t::TAGS), tags);
-    assert_eq!(index(txn, t::TYPES), types);
+    assert_eq!(labels(txn, t::TAGS), tags);
+    assert_eq!(labels(txn, t::TYPES), types);
     assert_eq!(index(txn, t::LINKS_IN), links);
     let changes = txn.open_table(t::CHANGES).unwrap();
     for ((_, slug), page) in &pages {

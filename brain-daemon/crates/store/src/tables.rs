@@ -48,11 +48,18 @@ pub(super) const BROKEN_SUMS: TableDefinition<'static, (&str, &str), u64> =
 /// new links.
 pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
     TableDefinition::new("unchecked_links");
-/// (source, tag, sequence number of the page's last change). Page ids instead before schema 85.
-pub(super) const TAGS: TableDefinition<'static, (&str, &str, u64), ()> =
+/// (source, tag, last change of the page's text in Unix milliseconds, page id). Schema 87.
+pub(super) const TAGS: TableDefinition<'static, (&str, &str, i64, u64), ()> =
+    TableDefinition::new("tags_by_date");
+/// (source, page type, last change of the page's text in Unix milliseconds, page id). Schema 87.
+pub(super) const TYPES: TableDefinition<'static, (&str, &str, i64, u64), ()> =
+    TableDefinition::new("types_by_date");
+/// (source, tag, sequence number of the page's last change) up to schema 86. Page ids instead
+/// before schema 85.
+pub(super) const TAGS_86: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("tags");
-/// (source, page type, sequence number of the page's last change). Schema 85.
-pub(super) const TYPES: TableDefinition<'static, (&str, &str, u64), ()> =
+/// (source, page type, sequence number of the page's last change) in schemas 85 and 86.
+pub(super) const TYPES_86: TableDefinition<'static, (&str, &str, u64), ()> =
     TableDefinition::new("types");
 /// (source, tag) → number of rows in [`TAGS`], unless zero. Schema 85.
 pub(super) const TAG_COUNTS: TableDefinition<'static, (&str, &str), u64> =

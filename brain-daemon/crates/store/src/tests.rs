@@ -53,6 +53,7 @@ pub(super) fn page(body: &str, tags: &[&str], link: Option<&str>) -> NewPage {
         provenance: Provenance { source_kind: Some("import".into()), ..Provenance::default() },
         author: None,
         lines: LineChange::SameMarks,
+        dates: brain_page::NoteDates::default(),
         replaces: None,
         captured: false,
         file: FilePlan::Write,
@@ -151,7 +152,7 @@ fn with(reader: &Reader, mark: PageLabel<'_>) -> Vec<PageEntry> {
         out.push(found);
         Ok(true)
     };
-    reader.newest_with(mark, None, u64::MAX, each).unwrap();
+    reader.latest_with(mark, None, LATEST, each).unwrap();
     out
 }
 
@@ -302,6 +303,10 @@ proptest! {
         prop_assert_eq!(tag_count("t"), active);
         let mut newest = Vec::new();
         reader.newest(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
+        newest.sort_by_key(|page| std::cmp::Reverse(date_key(page)));
+        let mut latest = Vec::new();
+        reader.latest(None, LATEST, |found| { latest.push(found); Ok(true) }).unwrap();
+        prop_assert_eq!(&latest, &newest);
         for tag in ["t", "t0", "t1", "t2", "none"] {
             let tagged = newest.iter().filter(|page| page.2.tags.iter().any(|own| own == tag));
             let expected: Vec<PageEntry> = tagged.cloned().collect();

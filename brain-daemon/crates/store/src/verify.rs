@@ -320,7 +320,7 @@ impl Verifier<'_> {
             match record.deleted_at {
                 None => {
                     report.pages += 1;
-                    marks.expect(source, &record);
+                    marks.expect(self.schema, source, &record);
                 }
                 Some(at) if deleted.get((at, record.id))?.is_some() => report.deleted += 1,
                 Some(_) => return Err(wrong("it is deleted, but the purge list lacks it")),

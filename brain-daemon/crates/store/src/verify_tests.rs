@@ -245,12 +245,13 @@ fn wrong_rows_by_tag_and_type_are_found() {
     let cases: [(&str, Damage); 4] = [
         ("tags", |txn| {
             let mut tags = txn.open_table(t::TAGS).unwrap();
-            let last = tags.pop_last().unwrap().unwrap().0.value().2;
-            tags.insert(("default", "harbor", last), ()).unwrap();
+            let (_, _, at, id) = tags.pop_last().unwrap().unwrap().0.value();
+            tags.insert(("default", "harbor", at, id), ()).unwrap();
         }),
         ("types", |txn| _ = txn.open_table(t::TYPES).unwrap().pop_first().unwrap()),
         ("types", |txn| {
-            _ = txn.open_table(t::TYPES).unwrap().insert(("default", "note", 4000), ()).unwrap();
+            let mut types = txn.open_table(t::TYPES).unwrap();
+            types.insert(("default", "note", 4000, 1), ()).unwrap();
         }),
         ("counts", |txn| {
             let mut counts = txn.open_table(t::TAG_COUNTS).unwrap();

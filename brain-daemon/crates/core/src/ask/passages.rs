@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::provenance::{marked_lines, trust_of};
 use crate::{AskService, Caller};
+use brain_base::clock::{local_day, parse_instant};
 use brain_page as page;
 use brain_store::{Content, unless_damaged};
 
@@ -145,7 +146,7 @@ pub(super) fn prompt(question: &str, passages: &[Passage]) -> String {
             "page": hit.slug.as_str(),
             "title": cut_name(title),
             "section": headings.join(" > "),
-            "changed": hit.updated_at.get(..10),
+            "changed": parse_instant(&hit.updated_at, false).map(local_day),
             "from": from,
         });
         if from == MIXED {

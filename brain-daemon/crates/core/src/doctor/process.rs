@@ -118,7 +118,7 @@ impl Process {
         let now = self.env.clock.now();
         let mut newest = None;
         self.store.read(Visibility::All)?.newest(u64::MAX, |(_, _, record)| {
-            newest = Some(record.updated_at);
+            newest = Some(record.written_at);
             Ok(false)
         })?;
         match newest {

@@ -89,7 +89,7 @@ pub(super) fn write(
     if record.error.is_some()
         && let (Some(requested), Some(present)) =
             (&prepared.requested, draft.page(&prepared.source, &slug)?)
-        && present.provenance.ingested_at.unwrap_or(present.updated_at).max(present.content_at)
+        && present.provenance.ingested_at.unwrap_or(present.written_at).max(present.content_at)
             > record.received_at
     {
         return Err(Fault::new(

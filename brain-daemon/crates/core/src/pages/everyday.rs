@@ -9,7 +9,9 @@ use crate::pages::capture::PageWrite;
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::{format_day, parse_day};
 use brain_page as page;
-use brain_store::{PageEntry, Reader, Resolution, StoreError, WrittenPage, unless_damaged};
+use brain_store::{
+    LATEST, PageEntry, Reader, Resolution, StoreError, WrittenPage, unless_damaged,
+};
 
 const MAX_LIMIT: u32 = 1000;
 
@@ -109,10 +111,9 @@ impl PageService {
         let limit = request.limit.clamp(1, MAX_LIMIT) as usize;
         let mut to_skip = request.skip as usize;
         let mut todos = Vec::new();
-        reader.newest(u64::MAX, |(of, slug, record)| {
-            let is_wanted = source.as_ref().is_none_or(|source| *source == of)
-                && request.prefix.as_ref().is_none_or(|p| slug.as_str().starts_with(p.as_str()));
-            if !is_wanted {
+        reader.latest(source.as_ref(), LATEST, |(of, slug, record)| {
+            let prefix = request.prefix.as_ref();
+            if prefix.is_some_and(|p| !slug.as_str().starts_with(p.as_str())) {
                 return Ok(!self.stop.is_cancelled());
             }
             let Some(content) = unless_damaged(reader.content(&record))? else { return Ok(true) };

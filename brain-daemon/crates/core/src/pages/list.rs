@@ -11,7 +11,7 @@ use crate::search::instant;
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::rfc3339;
 use brain_page::normalize_tag;
-use brain_store::{PageEntry, PageLabel, RECOVERY_MS, Reader};
+use brain_store::{DateKey, LATEST, PageEntry, PageLabel, RECOVERY_MS, Reader, date_key};
 
 /// The maximum number of pages in one reply.
 const MAX_LIMIT: u32 = 1000;
@@ -20,8 +20,8 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Cursors of restricted callers are encrypted, because sequence numbers count the
-    /// changes of all sources.
+    /// Lists pages. Cursors of restricted callers are encrypted, because page ids count the pages of
+    /// all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
             return self.list_from(caller, request);
@@ -29,12 +29,12 @@ impl PageService {
         let cipher = NumberCipher::of(self.store.id());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
-            let seq = cursor.parse().ok().and_then(|encrypted| cipher.decrypt(encrypted));
-            request.after = Some(seq.ok_or_else(|| bad_cursor(cursor))?.to_string());
+            let place = parse_place(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));
+            request.after = Some(place_text(place.ok_or_else(|| bad_cursor(cursor))?));
         }
         let mut pages = self.list_from(caller, &request)?;
-        let next = pages.next.take().and_then(|next| next.parse().ok());
-        pages.next = next.map(|next| cipher.encrypt(next).to_string());
+        let next = pages.next.take().and_then(|next| parse_place(&next));
+        pages.next = next.map(|(at, id)| place_text((at, cipher.encrypt(id))));
         Ok(pages)
     }
 
@@ -63,8 +63,6 @@ impl PageService {
         // The store has an index of tags and one of types. Usually fewer pages have the tag.
         let label =
             tag.as_deref().map(PageLabel::Tag).or(page_type.as_deref().map(PageLabel::Type));
-        let has_filter =
-            source.is_some() || request.prefix.is_some() || since.is_some() || until.is_some();
         let mut found = if request.deleted {
             deleted(&reader, request, limit, is_match)?
         } else if request.sort == Sort::Slug {
@@ -72,12 +70,11 @@ impl PageService {
                 Some(found) => found,
                 None => in_slug_order(&reader, request, limit, is_match)?,
             }
-        } else if let Some(label) = label {
-            newest_with_label(&reader, request, label, source.as_ref(), limit, is_match)?
-        } else if has_filter {
-            newest_by_scan(&reader, request, limit, is_match)?
+        } else if label.is_none() && request.prefix.is_some() {
+            latest_by_scan(&reader, request, limit, is_match)?
         } else {
-            newest(&reader, request, limit)?
+            let below = after_place(request)?.min(until.map_or(LATEST, |until| (until, u64::MAX)));
+            latest(&reader, (label, source.as_ref()), (since, below), limit, is_match)?
         };
         let truncated = found.len() > limit;
         found.truncate(limit);
@@ -107,32 +104,29 @@ impl PageService {
     }
 }
 
-/// Returns the newest pages, without filters: those at the end of the sequence of changes.
-fn newest(reader: &Reader, request: &List, limit: usize) -> Result<Vec<PageEntry>, Fault> {
-    let mut out = Vec::new();
-    reader.newest(after_seq(request)?, |found| {
-        out.push(found);
-        Ok(out.len() <= limit)
-    })?;
-    Ok(out)
-}
-
-/// Returns the newest pages with this label: those at the end of its rows.
-fn newest_with_label(
+/// Returns the matching pages, last changed first, with this label and in this source. They were
+/// changed at or after `since`, and come behind `below`.
+fn latest(
     reader: &Reader,
-    request: &List,
-    label: PageLabel<'_>,
-    source: Option<&SourceId>,
+    (label, source): (Option<PageLabel<'_>>, Option<&SourceId>),
+    (since, below): (Option<i64>, DateKey),
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
     let mut out = Vec::new();
-    reader.newest_with(label, source, after_seq(request)?, |found| {
+    let each = |found: PageEntry| {
+        if since.is_some_and(|since| found.2.updated_at < since) {
+            return Ok(false);
+        }
         if is_match(&found) {
             out.push(found);
         }
         Ok(out.len() <= limit)
-    })?;
+    };
+    match label {
+        Some(label) => reader.latest_with(label, source, below, each)?,
+        None => reader.latest(source, below, each)?,
+    }
     Ok(out)
 }
 
@@ -149,7 +143,7 @@ fn sorted_by_slug(
     let Some(label) = label else { return Ok(None) };
     let after = after_slug(request)?;
     let (mut pages, mut read) = (Vec::new(), 0);
-    reader.newest_with(label, source, u64::MAX, |found| {
+    reader.latest_with(label, source, LATEST, |found| {
         if is_match(&found) && (found.0.as_str(), found.1.as_str()) > after {
             pages.push(found);
         }
@@ -164,19 +158,21 @@ fn sorted_by_slug(
     Ok(Some(pages))
 }
 
-/// Returns the newest matching pages, for filters without an index. Reads all pages once.
-fn newest_by_scan(
+/// Returns the matching pages, last changed first, for filters without an index. Reads all pages
+/// once.
+fn latest_by_scan(
     reader: &Reader,
     request: &List,
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
-    let below = after_seq(request)?;
-    let mut kept: BinaryHeap<Reverse<(u64, String, String)>> = BinaryHeap::new();
+    let below = after_place(request)?;
+    let mut kept: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
     let first = request.source.as_ref().map_or("", SourceId::as_str);
     reader.in_order((first, ""), |found| {
-        if is_match(&found) && found.2.seq < below {
-            kept.push(Reverse((found.2.seq, found.0.into(), found.1.into())));
+        let place = date_key(&found);
+        if is_match(&found) && place < below {
+            kept.push(Reverse((place, found.0.into(), found.1.into())));
             if kept.len() > limit + 1 {
                 kept.pop();
             }
@@ -215,15 +211,7 @@ fn deleted(
     limit: usize,
     is_match: impl Fn(&PageEntry) -> bool,
 ) -> Result<Vec<PageEntry>, Fault> {
-    let below = match request.after.as_deref() {
-        None => (i64::MAX, u64::MAX),
-        Some(cursor) => {
-            let parsed = cursor
-                .split_once('-')
-                .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
-            parsed.ok_or_else(|| bad_cursor(cursor))?
-        }
-    };
+    let below = after_place(request)?;
     let mut out = Vec::new();
     reader.deleted(below, |found| {
         if is_match(&found) {
@@ -241,18 +229,29 @@ fn after_slug(request: &List) -> Result<(&str, &str), Fault> {
     }
 }
 
-fn after_seq(request: &List) -> Result<u64, Fault> {
+fn after_place(request: &List) -> Result<DateKey, Fault> {
     match &request.after {
-        None => Ok(u64::MAX),
-        Some(cursor) => cursor.parse().map_err(|_| bad_cursor(cursor)),
+        None => Ok(LATEST),
+        Some(cursor) => parse_place(cursor).ok_or_else(|| bad_cursor(cursor)),
     }
 }
 
-fn cursor(request: &List, (source, slug, record): &PageEntry) -> String {
+/// Parses a time and a page id. Times before 1970 begin with a hyphen.
+fn parse_place(cursor: &str) -> Option<DateKey> {
+    let (at, id) = cursor.rsplit_once('-')?;
+    Some((at.parse().ok()?, id.parse().ok()?))
+}
+
+fn place_text((at, id): DateKey) -> String {
+    format!("{at}-{id}")
+}
+
+fn cursor(request: &List, page: &PageEntry) -> String {
+    let (source, slug, record) = page;
     match (record.deleted_at, request.sort) {
-        (Some(at), _) => format!("{at}-{}", record.id),
+        (Some(at), _) => place_text((at, record.id)),
         (None, Sort::Slug) => format!("{source}:{slug}"),
-        (None, Sort::Updated) => record.seq.to_string(),
+        (None, Sort::Updated) => place_text(date_key(page)),
     }
 }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::sync::read::{FileToRead, read_file};
 use brain_base::caller::Visibility;
+use brain_store::files::CommitTimes;
 use brain_store::{FilePlan, Store, StoreOptions};
 
 /// A store with the page `a` in its default source, and that page's file.
@@ -41,7 +42,7 @@ impl Scene {
             synced_digest: None,
             provenance: None,
         };
-        read_file(&self.dir.path().join("pages"), &file, 0)
+        read_file(&self.dir.path().join("pages"), &file, &CommitTimes::new(), 0)
     }
 
     /// Stores the page of `path`: as a write by the daemon, with a pending file, or as a sync.

@@ -18,11 +18,12 @@ use crate::batch::{Failures, in_batches, on_all_cores, slug_conflict};
 use crate::pages::put::{Effect, write_effect};
 use crate::provenance::{IMPORT, has_claims, move_false_claims};
 use crate::sources::overlap;
+use crate::sync::read::file_times;
 use crate::write_page::{read_document, written_page};
 use crate::{Caller, Progress, SyncService};
 use brain_base::caller::Visibility;
-use brain_page::Frontmatter;
-use brain_store::files::{self, MarkdownFile};
+use brain_page::{Frontmatter, NoteDates};
+use brain_store::files::{self, CommitTimes, MarkdownFile};
 use brain_store::{LineChange, NewPage, PageRecord, Provenance, StoreError, WrittenPage};
 
 /// The maximum number of warnings in a reply.
@@ -113,6 +114,9 @@ impl SyncService {
         let total = all as u64;
         let files = one_slug_each(found.files, &mut tally);
         let mut done = total - files.len() as u64;
+        let commits = files::commit_times(&dir, None, &|| {
+            progress.at(done, total) && !self.env.stop.is_cancelled()
+        });
         let now = self.env.clock.now();
         let _settled = self.index.settle_at_end();
         std::thread::scope(|scope| -> Result<(), Fault> {
@@ -124,7 +128,7 @@ impl SyncService {
                 Ok(page.map(|record| record.provenance))
             };
             let read = |(file, slug): &FileWithSlug| {
-                read_page(&dir, &file.path, slug, now, &stored_provenance)
+                read_page(&dir, &file.path, slug, now, &commits, &stored_provenance)
             };
             in_batches(
                 &files,
@@ -282,18 +286,20 @@ fn directory(path: &str, own: &Path) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// Reads a file and builds its page. `stored_provenance` finds the provenance of the page at a
-/// slug.
+/// Reads a file and builds its page. `commits` are the commits of all files, and
+/// `stored_provenance` finds the provenance of the page at a slug.
 fn read_page(
     dir: &Path,
     path: &str,
     slug: &Slug,
     now: i64,
+    commits: &CommitTimes,
     stored_provenance: &impl Fn(&Slug) -> Result<Option<Provenance>, StoreError>,
 ) -> Result<ImportPage, ImportFailure> {
     let file_path = dir.join(path);
     let page = || {
-        let size = std::fs::metadata(&file_path).map_err(|e| e.to_string())?.len();
+        let meta = std::fs::metadata(&file_path).map_err(|e| e.to_string())?;
+        let size = meta.len();
         if size > MAX_CONTENT as u64 {
             return Err(format!("it has {size} bytes, more than the limit of {MAX_CONTENT}"));
         }
@@ -312,7 +318,9 @@ fn read_page(
         let page =
             written_page(slug, document, provenance, None, false).map_err(|fault| fault.message)?;
         // The author of the file is the owner.
-        let page = NewPage { author, lines: LineChange::Own, ..page };
+        let (commits, file) = (commits.get(path).copied(), Some(file_times(&meta)));
+        let dates = NoteDates { commits, file, ..page.dates };
+        let page = NewPage { author, lines: LineChange::Own, dates, ..page };
         Ok(ImportPage { path: path.to_owned(), slug: slug.clone(), frontmatters, page })
     };
     page().map_err(|reason| ImportFailure { path: path.to_owned(), reason })

@@ -1,5 +1,6 @@
 //! Reads one file of a source and parses it, before the writer gets it.
 
+use std::fs::Metadata;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +9,8 @@ use brain_protocol::{MAX_CONTENT, Slug};
 
 use crate::provenance::SYNC;
 use crate::write_page::{read_document, read_page};
-use brain_store::files::{RootDir, Stat, digest, is_missing};
+use brain_page::NoteDates;
+use brain_store::files::{self, CommitTimes, RootDir, Stat, digest, is_missing};
 use brain_store::{FileRecord, Hash, LineChange, NewPage, Provenance};
 
 /// A file that changed within this time before it was read may change again with the same times.
@@ -63,6 +65,8 @@ pub(super) enum Text {
 /// The bytes of a file, and its state just before they were read.
 pub(super) struct FileContent {
     pub(super) stat: Stat,
+    /// See [`file_times`].
+    times: (i64, i64),
     pub(super) is_racy: bool,
     /// `None` if the file is longer than a page may be.
     bytes: Option<Vec<u8>>,
@@ -94,8 +98,30 @@ pub(super) fn row(
     FileRecord { size: stat.size, mtime_ns, ctime_ns: stat.ctime_ns, digest, page, seq, problem }
 }
 
-/// Reads a file of the source at `root`, at `now`.
-pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
+/// Returns the commits of the files to read. Their paths are looked up in git's history once.
+pub(super) fn commit_times(
+    root: &Path,
+    to_read: &[FileToRead],
+    is_watched: bool,
+    should_continue: &dyn Fn() -> bool,
+) -> CommitTimes {
+    // A new file may have had another name.
+    if !is_watched && to_read.iter().any(|file| !file.has_page) {
+        return files::commit_times(root, None, should_continue);
+    }
+    // The watcher sees a page while it is written: the time of the file is that of the change.
+    let files = to_read.iter().filter(|file| !is_watched || !file.has_page);
+    let paths: Vec<&str> = files.map(|file| file.path.as_str()).collect();
+    files::commit_times(root, Some(&paths), should_continue)
+}
+
+/// Reads a file of the source at `root`, at `now`. `commits` has the commits of its path.
+pub(super) fn read_file(
+    root: &Path,
+    file: &FileToRead,
+    commits: &CommitTimes,
+    now: i64,
+) -> ReadFile {
     let file_path = root.join(&file.path);
     let none = Stat { size: 0, mtime_ns: 0, ctime_ns: 0 };
     let (stat, is_racy, digest, text) = match read_bytes(root, &file.path) {
@@ -107,7 +133,12 @@ pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
                     content.stat.size
                 )),
                 Some(_) if file.synced_digest == Some(digest) => Text::AsRecorded,
-                Some(bytes) => page(file, &file_path, bytes, now),
+                Some(bytes) => {
+                    let commits = commits.get(&file.path).copied();
+                    let file_dates =
+                        NoteDates { commits, file: Some(content.times), ..NoteDates::default() };
+                    page(file, &file_path, bytes, file_dates, now)
+                }
             };
             (content.stat, content.is_racy, digest, text)
         }
@@ -117,7 +148,7 @@ pub(super) fn read_file(root: &Path, file: &FileToRead, now: i64) -> ReadFile {
     ReadFile { path: file.path.clone(), slug: file.slug.clone(), stat, is_racy, digest, text }
 }
 
-fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], now: i64) -> Text {
+fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now: i64) -> Text {
     // Replies show the reason next to the path.
     let page = read_document(bytes, "it").and_then(|document| {
         let previous = file.provenance.as_ref();
@@ -126,7 +157,8 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], now: i64) -> Text {
         let page = read_page(&file.slug, document, provenance, &file.path)?;
         // The author of the file is the owner.
         let author = Some(SYNC.author(uri(file_path)));
-        Ok(NewPage { author, lines: LineChange::Own, ..page })
+        let dates = NoteDates { commits: known.commits, file: known.file, ..page.dates };
+        Ok(NewPage { author, lines: LineChange::Own, dates, ..page })
     });
     match page {
         Ok(page) => Text::Page(Box::new(page)),
@@ -135,6 +167,15 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], now: i64) -> Text {
             Text::Invalid(reason.strip_suffix("; nothing was stored").unwrap_or(reason).to_owned())
         }
     }
+}
+
+/// Returns when a file was made and when it was last changed, in Unix milliseconds. A copy is made
+/// later than its text if it keeps the time of the last change.
+pub(super) fn file_times(meta: &Metadata) -> (i64, i64) {
+    let last = Stat::of(meta).mtime_ns / 1_000_000;
+    let made = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let made = made.and_then(|at| i64::try_from(at.as_millis()).ok());
+    (made.map_or(last, |made| made.min(last)), last)
 }
 
 /// Returns the `source_uri` of a file.
@@ -154,14 +195,14 @@ pub(super) fn read_bytes(root: &Path, path: &str) -> io::Result<Option<FileConte
     if !meta.is_file() {
         return Ok(None);
     }
-    let stat = Stat::of(&meta);
+    let (stat, times) = (Stat::of(&meta), file_times(&meta));
     // File times come from the system's clock, so no other clock is used here.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
     let is_racy = now.saturating_sub(stat.mtime_ns) < RACY_NS;
     let mut bytes = Vec::with_capacity(stat.size.min(MAX_CONTENT as u64) as usize + 1);
     (&mut file).take(MAX_CONTENT as u64 + 1).read_to_end(&mut bytes)?;
     let bytes = (bytes.len() <= MAX_CONTENT).then_some(bytes);
-    Ok(Some(FileContent { stat, is_racy, bytes }))
+    Ok(Some(FileContent { stat, times, is_racy, bytes }))
 }
 
 #[cfg(test)]
@@ -184,7 +225,10 @@ mod tests {
             synced_digest: None,
             provenance: None,
         };
-        let stored_mtime = || read_file(dir.path(), &to_read, 0).row(None, 0, None).mtime_ns;
+        let stored_mtime = || {
+            let file = read_file(dir.path(), &to_read, &CommitTimes::new(), 0);
+            file.row(None, 0, None).mtime_ns
+        };
         assert_eq!(stored_mtime(), 0);
         let earlier = SystemTime::now() - Duration::from_secs(60);
         File::options().write(true).open(&file_path).unwrap().set_modified(earlier).unwrap();

@@ -148,7 +148,7 @@ fn stored_since(
             }
             let page = reader.page_at(source, &path)?.map(|(_, page)| page);
             let page = page.filter(|page| Some(page.id) == row.page && page.deleted_at.is_none());
-            if page.is_some_and(|page| page.created_at >= since) {
+            if page.is_some_and(|page| page.content_at >= since) {
                 out.push(DigestedFile { path: path.into(), digests: vec![row.digest] });
             }
         }

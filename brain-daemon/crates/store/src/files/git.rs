@@ -86,17 +86,18 @@ pub fn pull(dir: &Path, approved: &[String], should_continue: &dyn Fn() -> bool)
     Git { dir, approved, should_continue }.pull().unwrap_or_else(PullOutcome::Failed)
 }
 
-struct Git<'a> {
-    dir: &'a Path,
-    approved: &'a [String],
-    should_continue: &'a dyn Fn() -> bool,
+/// Runs git in a directory.
+pub(super) struct Git<'a> {
+    pub(super) dir: &'a Path,
+    pub(super) approved: &'a [String],
+    pub(super) should_continue: &'a dyn Fn() -> bool,
 }
 
 /// Exit status and output of git.
-struct GitOutput {
-    status: ExitStatus,
-    out: String,
-    err: String,
+pub(super) struct GitOutput {
+    pub(super) status: ExitStatus,
+    pub(super) out: String,
+    pub(super) err: String,
 }
 
 impl Git<'_> {
@@ -212,7 +213,7 @@ impl Git<'_> {
         }
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(self.dir);
         for setting in OVERRIDES {
@@ -239,12 +240,22 @@ impl Git<'_> {
         command
     }
 
-    fn run(&self, mut command: Command, deadline: Duration) -> Result<GitOutput, String> {
+    fn run(&self, command: Command, deadline: Duration) -> Result<GitOutput, String> {
+        self.run_up_to(command, deadline, MAX_ANSWER_BYTES)
+    }
+
+    /// Runs git and keeps up to `max_bytes` of its output.
+    pub(super) fn run_up_to(
+        &self,
+        mut command: Command,
+        deadline: Duration,
+        max_bytes: u64,
+    ) -> Result<GitOutput, String> {
         let mut child = command.spawn().map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => "the program git is not installed".to_owned(),
             _ => format!("git cannot be started: {e}"),
         })?;
-        let out = read_stream(child.stdout.take(), MAX_ANSWER_BYTES);
+        let out = read_stream(child.stdout.take(), max_bytes);
         let err = read_stream(child.stderr.take(), MAX_ERROR_BYTES);
         let begun = Instant::now();
         let mut pause = Duration::from_micros(500);

@@ -25,10 +25,10 @@ macro_rules! stored {
 }
 
 stored! {
-    PageRecord = 3, "page";
+    PageRecord = 4, "page";
     Content = 1, "text of a page";
     DerivedRows = 1, "derived rows of a page";
-    VersionRecord = 3, "version of a page";
+    VersionRecord = 4, "version of a page";
     SourceRecord = 2, "source";
     SourceSettings = 1, "settings of a source";
     FileRecord = 1, "file of a source";

@@ -1,7 +1,7 @@
 //! Verifies the rows by tag and type, and the page counts by tag.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use redb::{ReadableTable, TableDefinition};
 
@@ -26,7 +26,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, row: (&str, &str, u64)) {
+    fn add<N: Hash>(&mut self, row: (&str, &str, N)) {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
         self.number += 1;
@@ -35,11 +35,15 @@ impl Rows {
 }
 
 impl LabelRows {
-    /// Adds the rows of an active page.
-    pub(super) fn expect(&mut self, source: &str, page: &PageRecord) {
-        self.types.add((source, &page.page_type, page.seq));
+    /// Adds the rows of an active page in a store of this schema.
+    pub(super) fn expect(&mut self, schema: u64, source: &str, page: &PageRecord) {
+        let add = |rows: &mut Rows, label: &str| match schema {
+            ..87 => rows.add((source, label, page.seq)),
+            _ => rows.add((source, label, (page.updated_at, page.id))),
+        };
+        add(&mut self.types, &page.page_type);
         for tag in page.distinct_tags() {
-            self.tags.add((source, tag, page.seq));
+            add(&mut self.tags, tag);
             *self.counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
     }
@@ -52,23 +56,23 @@ impl Verifier<'_> {
         expected: LabelRows,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut same = |rows: Rows,
-                        table: TableDefinition<'static, (&'static str, &'static str, u64), ()>,
-                        label: &str| {
-            let mut found = Rows::default();
-            for row in self.required_table(table)?.iter()? {
-                step()?;
-                found.add(row?.0.value());
-            }
-            match found == rows {
-                true => Ok(()),
-                false => {
-                    Err(StoreError::damaged(format!("the rows by {label} do not match the pages")))
-                }
-            }
+        let (tags, types) = if self.schema < 87 {
+            let add = |rows: &mut Rows, row: (&str, &str, u64)| rows.add(row);
+            (self.rows(t::TAGS_86, add, step)?, self.rows(t::TYPES_86, add, step)?)
+        } else {
+            let add = |rows: &mut Rows, (source, label, at, id): (&str, &str, i64, u64)| {
+                rows.add((source, label, (at, id)));
+            };
+            (self.rows(t::TAGS, add, step)?, self.rows(t::TYPES, add, step)?)
         };
-        same(expected.tags, t::TAGS, "tags")?;
-        same(expected.types, t::TYPES, "types")?;
+        for (found, expected, label) in
+            [(tags, &expected.tags, "tags"), (types, &expected.types, "types")]
+        {
+            if found != *expected {
+                let message = format!("the rows by {label} do not match the pages");
+                return Err(StoreError::damaged(message));
+            }
+        }
         let mut counts = BTreeMap::new();
         for row in self.required_table(t::TAG_COUNTS)?.iter()? {
             let (key, pages) = row?;
@@ -79,5 +83,19 @@ impl Verifier<'_> {
             true => Ok(()),
             false => Err(StoreError::damaged("the page counts by tag do not match the pages")),
         }
+    }
+    /// Adds up the rows of a table.
+    fn rows<K: redb::Key + 'static>(
+        &self,
+        table: TableDefinition<'static, K, ()>,
+        add: impl for<'a> Fn(&mut Rows, K::SelfType<'a>),
+        step: &mut dyn FnMut() -> Result<(), StoreError>,
+    ) -> Result<Rows, StoreError> {
+        let mut rows = Rows::default();
+        for row in self.required_table(table)?.iter()? {
+            step()?;
+            add(&mut rows, row?.0.value());
+        }
+        Ok(rows)
     }
 }

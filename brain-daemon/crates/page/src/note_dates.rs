@@ -1,0 +1,338 @@
+//! The dates of a note: those that it states, else those of git or of its file, else the time of a
+//! write.
+
+use brain_protocol::Slug;
+use jiff::civil::{Date, Time};
+use jiff::tz::{Offset, TimeZone};
+
+use super::frontmatter::Frontmatter;
+use super::page_title::is_captured;
+
+/// Keys of the time at which a note was made, in the order of preference. Keys are compared without
+/// case, and `_` stands for a space and a hyphen, too.
+const CREATED: &[&str] = &["created", "created_at", "date_created", "creation_date"];
+/// Keys of the last change.
+const UPDATED: &[&str] = &[
+    "updated",
+    "updated_at",
+    "modified",
+    "modified_at",
+    "lastmod",
+    "last_modified",
+    "last_modified_at",
+    "date_updated",
+    "date_modified",
+];
+/// Keys of the day of a post.
+const DATE: &[&str] = &["date", "publishdate"];
+/// Keys that brain itself writes.
+const CAPTURED: &[&str] = &["captured_at"];
+
+/// A stated date that is later than the present by more than this, in milliseconds, is not a time
+/// of writing: it is an appointment, or a mistake. Time zones differ by up to a day.
+const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
+/// Years before this are no dates: programs write the year 1 for a date that is not set.
+const FIRST_YEAR: i16 = 1000;
+/// Maximum bytes of a stated date.
+const MAX_DATE: usize = 60;
+
+/// The dates that a note and its file state, in Unix milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NoteDates {
+    /// When the note was made.
+    pub created: Option<i64>,
+    /// When it was last changed.
+    pub updated: Option<i64>,
+    /// The day of a post: both, unless something better is known.
+    pub date: Option<i64>,
+    /// First and last commit of its file.
+    pub commits: Option<(i64, i64)>,
+    /// When its file was made, and when it was last changed.
+    pub file: Option<(i64, i64)>,
+}
+
+/// The dates of the version before, in Unix milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormerDates {
+    /// When the note was made.
+    pub created: i64,
+    /// When it was last changed.
+    pub updated: i64,
+    /// Whether its text is the present one.
+    pub is_same_text: bool,
+}
+
+impl NoteDates {
+    /// Returns the dates in the frontmatter, and in a name that begins with a day, as those of
+    /// posts and daily notes do. Dates without an offset are in `zone`.
+    #[must_use]
+    pub fn stated(slug: &Slug, frontmatter: &Frontmatter, zone: &TimeZone) -> Self {
+        let first = |names: &[&str]| {
+            names.iter().find_map(|name| {
+                let mut keys = frontmatter.keys().filter(|key| is_key(key, name));
+                keys.find_map(|key| parse_date(&frontmatter.get(key)?, zone))
+            })
+        };
+        let in_name = || {
+            let name = slug.name();
+            let (day, rest) = name.split_at_checked(10)?;
+            let is_day = !rest.starts_with(|c: char| c.is_ascii_digit());
+            let is_made_by_brain = is_captured(slug, frontmatter.raw());
+            (is_day && !is_made_by_brain).then(|| parse_date(day, zone)).flatten()
+        };
+        let date = first(DATE).or_else(in_name);
+        let created = first(CREATED).or(date).or_else(|| first(CAPTURED));
+        Self { created, updated: first(UPDATED), date, commits: None, file: None }
+    }
+
+    /// Returns when the note was made and when its text was last changed, if this version of it is
+    /// written at `now`. Each is the first known of these:
+    ///
+    /// - the stated time;
+    /// - the time of the `former` version; for the last change only if the text is the same and was
+    ///   not read from a file;
+    /// - the commit. For a changed note, a commit that is not newer than the former version does
+    ///   not have the change;
+    /// - the time of the file, or `now` for a note without a file.
+    #[must_use]
+    pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
+        let stated = |at: Option<i64>| at.filter(|at| *at <= now.saturating_add(MAX_AHEAD_MS));
+        let past = |times: Option<(i64, i64)>| {
+            times.map(|(first, last)| (first.min(last).min(now), last.min(now)))
+        };
+        let (commits, file) = (past(self.commits), past(self.file));
+        let created = stated(self.created)
+            .or(former.map(|former| former.created))
+            .or(commits.or(file).map(|(first, _)| first))
+            .unwrap_or(now);
+        let committed = commits.map(|(_, last)| last);
+        let updated = stated(self.updated).unwrap_or_else(|| match (former, file) {
+            (Some(former), None) if former.is_same_text => former.updated,
+            (Some(former), Some((_, last))) => {
+                committed.filter(|at| *at > former.updated).unwrap_or(last)
+            }
+            (None, Some((_, last))) => committed.or(stated(self.date)).unwrap_or(last),
+            (_, None) => now,
+        });
+        (created, updated.max(created))
+    }
+}
+
+/// Returns whether the key of a frontmatter is this name.
+fn is_key(key: &str, name: &str) -> bool {
+    let is_same = |(key, name): (u8, u8)| {
+        key.eq_ignore_ascii_case(&name) || (name == b'_' && matches!(key, b' ' | b'-'))
+    };
+    key.len() == name.len() && key.bytes().zip(name.bytes()).all(is_same)
+}
+
+/// Parses a date as Obsidian, Jekyll and Hugo write it, into Unix milliseconds: `2021-03-04` or
+/// `2021/03/04`, alone or with a time after `T` or a space, and with or without an offset.
+fn parse_date(text: &str, zone: &TimeZone) -> Option<i64> {
+    if text.len() > MAX_DATE {
+        return None;
+    }
+    let text = text.trim().trim_start_matches("[[").trim_end_matches("]]");
+    let text = text.split('|').next().unwrap_or(text).trim();
+    let (day, rest) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
+    let date = parse_day(day).filter(|date| date.year() >= FIRST_YEAR)?;
+    let rest = rest.trim();
+    if rest.is_empty() {
+        return Some(date.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond());
+    }
+    let (time, offset) = rest.split_at(rest.find(['Z', 'z', '+', '-', ' ']).unwrap_or(rest.len()));
+    let time = match time.find(':') {
+        Some(1) => format!("0{time}").parse::<Time>(),
+        _ => time.parse::<Time>(),
+    };
+    // A name of the zone can follow the offset.
+    let zone = match offset.trim().split([' ', '[']).next().unwrap_or_default() {
+        "" => zone.clone(),
+        "Z" | "z" | "UTC" | "GMT" => TimeZone::UTC,
+        offset => TimeZone::fixed(parse_offset(offset)?),
+    };
+    let at = date.to_datetime(time.ok()?).to_zoned(zone).ok()?;
+    Some(at.timestamp().as_millisecond())
+}
+
+/// Parses `2021-03-04` and `2021/3/4`.
+fn parse_day(text: &str) -> Option<Date> {
+    let mut parts = text.split(['-', '/']);
+    let mut next = |max: usize| {
+        let part = parts.next()?;
+        let is_number = (1..=max).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        is_number.then(|| part.parse::<i16>().ok()).flatten()
+    };
+    let (year, month, day) = (next(4)?, next(2)?, next(2)?);
+    let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    parts.next().is_none().then_some(date)
+}
+
+/// Parses `+0200`, `-05:30` and `+1`.
+fn parse_offset(text: &str) -> Option<Offset> {
+    let sign = match text.as_bytes().first()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let digits = text[1..].replace(':', "");
+    let number: i32 = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok())??;
+    let minutes = match digits.len() {
+        1 | 2 => number * 60,
+        4 => number / 100 * 60 + number % 100,
+        _ => return None,
+    };
+    Offset::from_seconds(sign * minutes * 60).ok()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 24 * 60 * 60 * 1000;
+    const HOUR: i64 = 60 * 60 * 1000;
+    /// 2021-03-04.
+    const AT: i64 = 18_690 * DAY;
+
+    #[test]
+    fn dates_of_obsidian_jekyll_and_hugo_are_read() {
+        for (text, hour) in [
+            ("2021-03-04", 0),
+            ("2021/03/04", 0),
+            ("2021-3-4", 0),
+            ("[[2021-03-04]]", 0),
+            ("[[2021-03-04|Thursday]]", 0),
+            ("2021-03-04T10:00", 10),
+            ("2021-03-04 10:00", 10),
+            ("2021-03-04 9:00", 9),
+            ("2021-03-04 10:00:00", 10),
+            ("2021-03-04T10:00:00.000Z", 10),
+            ("2021-03-04t10:00:00z", 10),
+            ("2021-03-04T10:00:00+02:00", 8),
+            ("2021-03-04T10:00:00+02:00[Europe/Berlin]", 8),
+            ("2021-03-04 10:00:00 +0200", 8),
+            ("2021-03-04 10:00:00 +0100 CET", 9),
+            ("2021-03-04 10:00:00 -05:00", 15),
+            ("2021-03-04 10:00:00 -5", 15),
+            ("2021-03-04 10:00:00 UTC", 10),
+        ] {
+            assert_eq!(parse_date(text, &TimeZone::UTC), Some(AT + hour * HOUR), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_without_an_offset_is_in_the_zone() {
+        let west = TimeZone::fixed(jiff::tz::offset(-5));
+        assert_eq!(parse_date("2021-03-04", &west), Some(AT + 5 * HOUR));
+        assert_eq!(parse_date("2021-03-04 10:00", &west), Some(AT + 15 * HOUR));
+        assert_eq!(parse_date("2021-03-04T10:00Z", &west), Some(AT + 10 * HOUR));
+    }
+
+    #[test]
+    fn other_texts_are_no_dates() {
+        for text in [
+            "",
+            "-",
+            "T",
+            "yesterday",
+            "2021",
+            "2021-03",
+            "2021-13-04",
+            "2021-02-30",
+            "2021-03-04-05",
+            "20210304",
+            "99999-01-01",
+            "-2021-03-04",
+            "2021-+3-04",
+            "0001-01-01T00:00:00Z",
+            "2021-03-04 or later",
+            "2021-03-04T25:00",
+            "2021-03-04T10:00+99:99",
+            "2021-03-04T10:00+",
+            "2021-03-04T10:00+é",
+            "9999-12-31T23:59:59-23:00",
+            "äöüäöüäöü",
+            "[[]]",
+            "|",
+            &"2021-03-04 ".repeat(100),
+        ] {
+            assert_eq!(parse_date(text, &TimeZone::UTC), None, "{text:?}");
+        }
+    }
+
+    fn stated(slug: &str, raw: &str) -> NoteDates {
+        let frontmatter = Frontmatter::parse(raw).unwrap();
+        NoteDates::stated(&Slug::parse(slug).unwrap(), &frontmatter, &TimeZone::UTC)
+    }
+
+    #[test]
+    fn dates_have_many_names() {
+        let both = |raw: &str| {
+            let dates = stated("x", raw);
+            (dates.created, dates.updated)
+        };
+        for key in ["created", "Created", "created_at", "date created", "creation-date", "date"] {
+            assert_eq!(both(&format!("{key}: 2021-03-04\n")), (Some(AT), None), "{key}");
+        }
+        for key in [
+            "updated", "modified", "lastmod", "last_modified_at", "date modified", "Last-Modified",
+        ] {
+            assert_eq!(both(&format!("{key}: '2021-03-04'\n")), (None, Some(AT)), "{key}");
+        }
+        assert_eq!(both("date: 2020-01-01\ncreated: 2021-03-04\n"), (Some(AT), None));
+        assert_eq!(both("created: soon\ncreated_at: 2021-03-04\n"), (Some(AT), None));
+        assert_eq!(both("created: [2021-03-04]\nupdated: {a: 1}\n"), (None, None));
+        assert_eq!(stated("_posts/2021-03-04-walk", "").date, Some(AT));
+        assert_eq!(stated("daily/2021-03-04", "").date, Some(AT));
+        // A number, and names that brain made.
+        assert_eq!(stated("2021-03-0456", ""), NoteDates::default());
+        assert_eq!(stated("inbox/2021-03-04-0123abcd", ""), NoteDates::default());
+        assert_eq!(stated("2021-03-04-x", "captured_via: mcp\n"), NoteDates::default());
+    }
+
+    #[test]
+    fn what_the_note_states_wins_over_git_the_file_and_the_clock() {
+        let now = AT + 1000 * DAY;
+        let file = Some((AT + 20 * DAY, AT + 30 * DAY));
+        let commits = Some((AT + 2 * DAY, AT + 3 * DAY));
+        let first = |dates: NoteDates| dates.resolve(None, now);
+        let both = stated("x", "created: 2021-03-04\nupdated: 2021-03-06\n");
+        assert_eq!(first(NoteDates { file, commits, ..both }), (AT, AT + 2 * DAY));
+        let created = stated("x", "created: 2021-03-04\n");
+        assert_eq!(first(NoteDates { file, ..created }), (AT, AT + 30 * DAY));
+        assert_eq!(first(NoteDates { file, commits, ..created }), (AT, AT + 3 * DAY));
+        // The date of a post is better than the time of a file that was copied.
+        let post = stated("x", "date: 2021-03-04\n");
+        assert_eq!(first(NoteDates { file, ..post }), (AT, AT));
+        assert_eq!(first(NoteDates { file, commits, ..post }), (AT, AT + 3 * DAY));
+        assert_eq!(first(post), (AT, now));
+        let none = NoteDates::default();
+        assert_eq!(first(NoteDates { file, ..none }), (AT + 20 * DAY, AT + 30 * DAY));
+        assert_eq!(first(NoteDates { file, commits, ..none }), (AT + 2 * DAY, AT + 3 * DAY));
+        assert_eq!(first(none), (now, now));
+        // Neither an appointment nor a file of the future is a time of writing.
+        let later = Some((now + DAY, now + 2 * DAY));
+        let appointment = stated("x", "date: 2999-01-01\nupdated: 2999-01-01\n");
+        assert_eq!(first(NoteDates { file: later, ..appointment }), (now, now));
+        // A change is not older than the note.
+        assert_eq!(first(stated("x", "created: 2021-03-04\nupdated: 2020-01-01\n")), (AT, AT));
+    }
+
+    #[test]
+    fn only_a_new_text_makes_a_note_new() {
+        let now = AT + 1000 * DAY;
+        let former =
+            |is_same_text| Some(FormerDates { created: AT, updated: AT + 5 * DAY, is_same_text });
+        let none = NoteDates::default();
+        assert_eq!(none.resolve(former(true), now), (AT, AT + 5 * DAY));
+        assert_eq!(none.resolve(former(false), now), (AT, now));
+        // A file that was changed has the time of the commit with the change, else its own.
+        let file = Some((AT, AT + 9 * DAY));
+        let changed = |commit: i64| NoteDates { commits: Some((AT, commit)), file, ..none };
+        assert_eq!(changed(AT + 7 * DAY).resolve(former(false), now), (AT, AT + 7 * DAY));
+        assert_eq!(changed(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
+        let stated = NoteDates { updated: Some(AT + DAY), ..none };
+        assert_eq!(stated.resolve(former(false), now), (AT, AT + DAY));
+    }
+}

@@ -1,0 +1,77 @@
+//! 86 → 87: pages get the dates that they and their files state, and their rows by date.
+
+use brain_base::clock::zone;
+use brain_page::{FormerDates, Frontmatter, NoteDates};
+use brain_protocol::{Slug, SourceId};
+use redb::{ReadableTable, WriteTransaction};
+
+use super::draft::{DatedRows, insert_labels};
+use super::record::{Content, FileRecord, PageRecord, from_bytes, to_bytes};
+use super::{StoreError, tables as t};
+
+/// Derives the dates of all pages, and fills the tables of tags and types. Former versions keep
+/// their dates.
+pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
+    for table in [t::TAGS_86, t::TYPES_86] {
+        txn.delete_table(table)?;
+    }
+    for table in [t::TAGS, t::TYPES] {
+        txn.delete_table(table)?;
+    }
+    let (mut pages, contents) = (txn.open_table(t::PAGES)?, txn.open_table(t::CONTENTS)?);
+    let files = txn.open_table(t::FILES)?;
+    let (mut changed, mut tags, mut types) = (Vec::new(), DatedRows::new(), DatedRows::new());
+    for row in pages.iter()? {
+        let (key, value) = row?;
+        let (source, name) = key.value();
+        let mut record: PageRecord = from_bytes(value.value())?;
+        let file = files.get((source, record.source_path.as_str()))?;
+        let file = file.and_then(|row| from_bytes::<FileRecord>(row.value()).ok());
+        let content = contents.get(record.id)?;
+        let content = content.and_then(|row| from_bytes::<Content>(row.value()).ok());
+        // A damaged text leaves its page as it is: reads report it.
+        if let (Ok(slug), Some(content)) = (Slug::parse(name.to_owned()), content)
+            && let Ok(frontmatter) = Frontmatter::parse(&content.frontmatter)
+        {
+            let stated = NoteDates::stated(&slug, &frontmatter, &zone());
+            let dates = dates_of(stated, source, &record, file.as_ref());
+            if dates != (record.created_at, record.updated_at) {
+                (record.created_at, record.updated_at) = dates;
+                changed.push((source.to_owned(), name.to_owned(), to_bytes(&record)?));
+            }
+        }
+        if record.deleted_at.is_none() {
+            let row = |label: &str| (source.into(), label.into(), record.updated_at, record.id);
+            tags.extend(record.distinct_tags().into_iter().map(row));
+            types.push(row(&record.page_type));
+        }
+    }
+    for (source, name, bytes) in changed {
+        pages.insert((source.as_str(), name.as_str()), bytes.as_slice())?;
+    }
+    insert_labels(&mut txn.open_table(t::TAGS)?, &mut tags)?;
+    insert_labels(&mut txn.open_table(t::TYPES)?, &mut types)
+}
+
+/// Returns when the note was made and when its text was last changed. Files of other sources than
+/// the default one can be older than their pages.
+fn dates_of(
+    stated: NoteDates,
+    source: &str,
+    record: &PageRecord,
+    file: Option<&FileRecord>,
+) -> (i64, i64) {
+    let modified = file
+        .filter(|file| file.page == Some(record.id) && file.mtime_ns > 0)
+        .filter(|_| source != SourceId::DEFAULT)
+        .map(|file| file.mtime_ns / 1_000_000);
+    let older = |at: i64| modified.map_or(at, |modified| modified.min(at));
+    let (created, updated) = (older(record.created_at), older(record.content_at));
+    if record.content_at == record.created_at {
+        // It still has its first text.
+        let dates = NoteDates { file: Some((created, updated)), ..stated };
+        return dates.resolve(None, record.updated_at);
+    }
+    let former = FormerDates { created, updated, is_same_text: true };
+    stated.resolve(Some(former), record.updated_at)
+}

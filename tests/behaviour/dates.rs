@@ -1,0 +1,331 @@
+//! Dates of notes: those that a note states, else those of git or of its file. Only a new text
+//! makes a note new.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
+
+use brain_base::clock::{Clock, SystemClock, day};
+use brain_tests::{TestHome, run, slugs};
+use serde_json::Value;
+
+/// Files of a vault, a Hugo site and a Jekyll site, with the days on which their notes were made
+/// and last changed. Each file was last changed on 2022-06-01.
+const FILES: [(&str, &str, &str, &str); 11] = [
+    ("bare.md", "x\n", "2022-06-01", "2022-06-01"),
+    ("obsidian.md", "---\ncreated: 2019-02-03\n---\nx\n", "2019-02-03", "2022-06-01"),
+    (
+        "linter.md",
+        "---\ndate created: 2019-02-03 08:30\ndate modified: 2020-04-05 09:15\n---\nx\n",
+        "2019-02-03",
+        "2020-04-05",
+    ),
+    (
+        "linked.md",
+        "---\ncreated: \"[[2018-01-02]]\"\nupdated: 2018-01-05\n---\nx\n",
+        "2018-01-02",
+        "2018-01-05",
+    ),
+    (
+        "hugo.md",
+        "---\ntitle: H\ndate: 2017-05-06T07:08:09+02:00\nlastmod: 2017-06-07\n---\nx\n",
+        "2017-05-06",
+        "2017-06-07",
+    ),
+    (
+        "jekyll.md",
+        "---\ndate: 2016-03-04 23:30:00 -0500\nlast_modified_at: '2016-03-09'\n---\nx\n",
+        "2016-03-05",
+        "2016-03-09",
+    ),
+    ("posts/2015-07-08-walk.md", "x\n", "2015-07-08", "2015-07-08"),
+    ("appointment.md", "---\ndate: 2999-01-01\n---\nx\n", "2022-06-01", "2022-06-01"),
+    ("unset.md", "---\ndate: 0001-01-01T00:00:00Z\n---\nx\n", "2022-06-01", "2022-06-01"),
+    ("odd.md", "---\ncreated: last week\nupdated: [1, 2]\n---\nx\n", "2022-06-01", "2022-06-01"),
+    ("far.md", "---\ncreated: 99999-01-01\n---\nx\n", "2022-06-01", "2022-06-01"),
+];
+
+/// 2022-06-01, in seconds.
+const CHANGED: u64 = 1_654_084_800;
+const DAY: u64 = 86_400;
+
+fn write(dir: &Path, name: &str, content: &str, at: u64) {
+    let place = dir.join(name);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(&place, content).unwrap();
+    let file = fs::File::options().write(true).open(&place).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(at)).unwrap();
+}
+
+fn write_files(home: &TestHome) -> PathBuf {
+    let dir = home.outside().join("Vault");
+    for (path, content, ..) in FILES {
+        write(&dir, path, content, CHANGED);
+    }
+    dir
+}
+
+fn add_source(home: &TestHome, dir: &Path) {
+    home.json(["sources", "add", "vault", "--path", dir.to_str().unwrap()]);
+    home.json(["sync", "--source", "vault", "--no-pull"]);
+}
+
+/// Returns a home with a synced source, and the directory of its files.
+fn vault() -> (TestHome, PathBuf) {
+    let home = TestHome::new();
+    let dir = write_files(&home);
+    add_source(&home, &dir);
+    (home, dir)
+}
+
+/// Returns the days on which a note was made and last changed.
+fn days(home: &TestHome, slug: &str) -> (String, String) {
+    let page = home.get(slug);
+    let day = |field: &str| page[field].as_str().unwrap()[..10].to_owned();
+    assert!(day("ingested_at").as_str() > "2025", "{page}");
+    (day("created_at"), day("updated_at"))
+}
+
+fn both(created: &str, updated: &str) -> (String, String) {
+    (created.to_owned(), updated.to_owned())
+}
+
+fn slug_of(path: &str) -> &str {
+    path.trim_end_matches(".md")
+}
+
+fn listed(home: &TestHome, args: &[&str]) -> Vec<String> {
+    slugs(&home.json([&["list"], args].concat())["pages"])
+}
+
+#[test]
+fn notes_have_the_dates_that_they_state() {
+    let (home, _) = vault();
+    for (path, _, created, updated) in FILES {
+        assert_eq!(days(&home, slug_of(path)), both(created, updated), "{path}");
+    }
+    let all = listed(&home, &[]);
+    assert_eq!(all[6..], ["linter", "linked", "hugo", "jekyll", "posts/2015-07-08-walk"]);
+    let period = ["--since", "2018-01-01", "--until", "2021-01-01"];
+    assert_eq!(listed(&home, &period), ["linter", "linked"]);
+    assert_eq!(listed(&home, &[&["--type", "note"][..], &period].concat()), ["linter", "linked"]);
+    assert_eq!(listed(&home, &[&["--prefix", "l"][..], &period].concat()), ["linter", "linked"]);
+    assert_eq!(listed(&home, &["--since", "2023-01-01"]), [""; 0]);
+    let found = home.json(["search", "x", "--since", "2017-01-01", "--until", "2018-12-31"]);
+    let mut found = slugs(&found["hits"]);
+    found.sort();
+    assert_eq!(found, ["hugo", "linked"]);
+    // Results show the day of the note.
+    for printed in [home.brain(["search", "x"]), home.brain(["list"])] {
+        let printed = printed.expect(0).stdout;
+        assert!(printed.contains("2017-06-07") && !printed.contains("2026-"), "{printed}");
+    }
+}
+
+#[test]
+fn an_import_takes_the_dates_of_its_files() {
+    let home = TestHome::new();
+    let dir = write_files(&home);
+    home.json(["import", dir.to_str().unwrap()]);
+    for (path, _, created, updated) in FILES {
+        assert_eq!(days(&home, slug_of(path)), both(created, updated), "{path}");
+    }
+    // The same directory again changes nothing.
+    assert_eq!(home.json(["import", dir.to_str().unwrap()])["unchanged"], FILES.len());
+    assert_eq!(days(&home, "bare"), both("2022-06-01", "2022-06-01"));
+}
+
+#[test]
+fn a_listing_by_date_goes_on_behind_its_cursor() {
+    let (home, _) = vault();
+    for filter in [&[][..], &["--type", "note"], &["--prefix", ""]] {
+        let (whole, mut pages, mut after) = (listed(&home, filter), Vec::new(), None::<String>);
+        assert_eq!(whole.len(), FILES.len());
+        loop {
+            let mut args = [&["list", "--limit", "2"], filter].concat();
+            args.extend(after.iter().flat_map(|after| ["--after", after.as_str()]));
+            let reply = home.json(args);
+            pages.extend(slugs(&reply["pages"]));
+            match reply["next"].as_str() {
+                Some(next) => after = Some(next.to_owned()),
+                None => break,
+            }
+        }
+        assert_eq!(pages, whole, "{filter:?}");
+    }
+}
+
+#[test]
+fn only_a_new_text_makes_a_note_new() {
+    let (home, dir) = vault();
+    let before = days(&home, "bare");
+    home.json(["tags", "bare", "--add", "kept"]);
+    home.json(["sync", "--source", "vault"]);
+    home.json(["sync", "--source", "vault", "--full"]);
+    assert_eq!(days(&home, "bare"), before);
+    assert_eq!(home.get("bare")["version"], 2);
+    // The history tells when each version was written.
+    let history = home.json(["history", "bare"]);
+    for version in history["versions"].as_array().unwrap() {
+        assert!(version["written_at"].as_str().unwrap() > "2025", "{version}");
+    }
+    // A touched file is no changed note. A changed file has its time.
+    write(&dir, "odd.md", FILES[9].1, CHANGED + DAY);
+    write(&dir, "obsidian.md", "---\ncreated: 2019-02-03\n---\ny\n", CHANGED + 2 * DAY);
+    home.json(["sync", "--source", "vault"]);
+    assert_eq!(days(&home, "odd").1, "2022-06-01");
+    assert_eq!(days(&home, "obsidian"), both("2019-02-03", "2022-06-03"));
+    assert_eq!(listed(&home, &[])[0], "obsidian");
+    // A text that brain changes is of now, unless the note states another day.
+    home.json(["append", "bare", "more"]);
+    assert_eq!(listed(&home, &[])[0], "bare");
+    assert!(days(&home, "bare").1.as_str() > "2025");
+    home.json(["append", "linter", "more"]);
+    assert_eq!(days(&home, "linter"), both("2019-02-03", "2020-04-05"));
+}
+
+#[test]
+fn pages_without_a_file_are_of_the_time_of_their_capture() {
+    let home = TestHome::new();
+    let slug = home.json(["capture", "a thought"])["slug"].as_str().unwrap().to_owned();
+    let page = home.get(&slug);
+    assert_eq!(page["created_at"], page["ingested_at"]);
+    assert_eq!(page["updated_at"], page["ingested_at"]);
+    home.put("old", "---\ncreated: 2001-02-03\nupdated: 2002-03-04\n---\nx\n");
+    assert_eq!(days(&home, "old"), both("2001-02-03", "2002-03-04"));
+    assert_eq!(listed(&home, &[]), [slug.as_str(), "old"]);
+    // A tag leaves the capture as old as it is.
+    home.put("new", "x\n");
+    home.json(["tags", &slug, "--add", "kept"]);
+    assert_eq!(listed(&home, &[]), ["new", &slug, "old"]);
+}
+
+#[test]
+fn tasks_of_the_latest_notes_come_first() {
+    let home = TestHome::new();
+    home.put("later", "---\nupdated: 2020-01-02\n---\n- [ ] second\n");
+    home.put("earlier", "---\nupdated: 2020-01-01\n---\n- [ ] first\n");
+    let todos = home.json(["todos"]);
+    assert_eq!(slugs(&todos["todos"]), ["later", "earlier"]);
+}
+
+#[test]
+fn a_day_is_a_day_of_the_local_time_zone() {
+    for (zone, hours) in [("EST5", -5), ("YST12", -12), ("JST-9", 9), ("XST-14", 14)] {
+        let mut home = TestHome::new();
+        home.env.push(("TZ".into(), zone.into()));
+        let days_ago = |days: i64| day(SystemClock.now() + (hours - 24 * days) * 3_600_000);
+        let (yesterday, before) = (days_ago(1), days_ago(2));
+        home.put("yesterday", &format!("---\nupdated: {yesterday}\n---\nx\n"));
+        home.put("before", &format!("---\nupdated: {before} 23:30\n---\nx\n"));
+        let period = ["--since", "yesterday", "--until", "yesterday"];
+        assert_eq!(listed(&home, &period), ["yesterday"], "{zone}");
+        let printed = home.brain(["list"]).expect(0).stdout;
+        let line = |slug: &str| printed.lines().find(|line| line.contains(slug)).unwrap();
+        assert!(line("yesterday").contains(&yesterday), "{printed}");
+        assert!(line("before").contains(&before), "{printed}");
+    }
+}
+
+/// Runs git in `dir` as of `day`.
+fn git(dir: &Path, day: &str, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(dir).args(["-c", "user.name=Test", "-c", "user.email=test@example.org"]);
+    let at = format!("{day}T12:00:00Z");
+    command.args(args).env("GIT_AUTHOR_DATE", &at).env("GIT_COMMITTER_DATE", &at);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
+    run(command, b"").expect(0);
+}
+
+fn commit(dir: &Path, day: &str) {
+    git(dir, day, &["add", "-A"]);
+    git(dir, day, &["commit", "-q", "-m", day]);
+}
+
+/// Makes a repository with a history of two years, in which the times of files tell nothing.
+fn repository(home: &TestHome) -> PathBuf {
+    let dir = home.outside().join("repository");
+    fs::create_dir_all(&dir).unwrap();
+    git(&dir, "2019-01-01", &["init", "-q", "-b", "main"]);
+    write(&dir, "notes/first.md", "one\n", CHANGED);
+    write(&dir, "draft.md", "moved\n", CHANGED);
+    commit(&dir, "2019-01-01");
+    write(&dir, "notes/a b/secönd.md", "two\n", CHANGED);
+    write(&dir, "notes/said.md", "---\ncreated: 2018-05-05\n---\nthree\n", CHANGED);
+    commit(&dir, "2020-02-02");
+    write(&dir, "notes/first.md", "one more\n", CHANGED);
+    git(&dir, "2021-03-03", &["mv", "draft.md", "notes/done.md"]);
+    commit(&dir, "2021-03-03");
+    write(&dir, "notes/fresh.md", "not committed\n", CHANGED);
+    dir
+}
+
+#[test]
+fn notes_of_a_repository_have_the_dates_of_its_history() {
+    let home = TestHome::new();
+    let dir = repository(&home).join("notes");
+    add_source(&home, &dir);
+    for (slug, created, updated) in [
+        ("first", "2019-01-01", "2021-03-03"),
+        ("a-b/secönd", "2020-02-02", "2020-02-02"),
+        ("said", "2018-05-05", "2020-02-02"),
+        ("done", "2019-01-01", "2021-03-03"),
+        ("fresh", "2022-06-01", "2022-06-01"),
+    ] {
+        assert_eq!(days(&home, slug), both(created, updated), "{slug}");
+    }
+    // A commit that changes a note gives it its day. Without a commit it has that of the file.
+    write(&dir, "a b/secönd.md", "two, changed\n", CHANGED + DAY);
+    commit(&dir, "2022-01-01");
+    write(&dir, "first.md", "one, changed\n", CHANGED + DAY);
+    home.json(["sync", "--source", "vault", "--no-pull"]);
+    assert_eq!(days(&home, "a-b/secönd"), both("2020-02-02", "2022-01-01"));
+    assert_eq!(days(&home, "first"), both("2019-01-01", "2022-06-02"));
+    // A sync without a change leaves them, whatever git has.
+    commit(&dir, "2025-01-01");
+    home.json(["sync", "--source", "vault", "--no-pull"]);
+    assert_eq!(days(&home, "first").1, "2022-06-02");
+}
+
+#[test]
+fn an_import_of_a_repository_takes_the_dates_of_its_history() {
+    let home = TestHome::new();
+    let dir = repository(&home);
+    home.json(["import", dir.to_str().unwrap()]);
+    assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
+    assert_eq!(days(&home, "notes/done"), both("2019-01-01", "2021-03-03"));
+}
+
+/// A repository can be a trap: its own configuration must not run a program.
+#[test]
+fn the_history_of_a_repository_runs_no_program() {
+    let home = TestHome::new();
+    let dir = repository(&home);
+    let ran = home.outside().join("ran");
+    let program = format!("touch {}; false", ran.display());
+    for key in ["log.showSignature", "gpg.program", "core.fsmonitor", "core.pager", "diff.external"]
+    {
+        let value = if key == "log.showSignature" { "true" } else { &program };
+        git(&dir, "2022-01-01", &["config", key, value]);
+    }
+    git(&dir, "2022-01-01", &["config", "diff.trap.textconv", &program]);
+    fs::write(dir.join(".gitattributes"), "*.md diff=trap\n").unwrap();
+    add_source(&home, &dir);
+    assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
+    assert!(!ran.exists());
+}
+
+#[test]
+fn the_json_of_a_page_keeps_its_fields() {
+    let (home, _) = vault();
+    let page = home.get("linter");
+    for field in ["created_at", "updated_at", "ingested_at"] {
+        let text = page[field].as_str().unwrap();
+        assert!(text.ends_with('Z') && text.len() == 24, "{field}: {text}");
+    }
+    let row: Value = home.json(["list", "--prefix", "linter"])["pages"][0].clone();
+    for field in ["created_at", "updated_at"] {
+        assert_eq!(row[field], page[field]);
+    }
+}
