@@ -249,13 +249,13 @@ fn repository(home: &TestHome) -> PathBuf {
     fs::create_dir_all(&dir).unwrap();
     git(&dir, "2019-01-01", &["init", "-q", "-b", "main"]);
     write(&dir, "notes/first.md", "one\n", CHANGED);
-    write(&dir, "draft.md", "moved\n", CHANGED);
+    write(&dir, "notes/draft.md", "moved\n", CHANGED);
     commit(&dir, "2019-01-01");
     write(&dir, "notes/a b/secönd.md", "two\n", CHANGED);
     write(&dir, "notes/said.md", "---\ncreated: 2018-05-05\n---\nthree\n", CHANGED);
     commit(&dir, "2020-02-02");
     write(&dir, "notes/first.md", "one more\n", CHANGED);
-    git(&dir, "2021-03-03", &["mv", "draft.md", "notes/done.md"]);
+    git(&dir, "2021-03-03", &["mv", "notes/draft.md", "notes/done.md"]);
     commit(&dir, "2021-03-03");
     write(&dir, "notes/fresh.md", "not committed\n", CHANGED);
     dir

@@ -101,10 +101,6 @@ impl NoteDates {
             times.map(|(first, last)| (first.min(last).min(now), last.min(now)))
         };
         let (commits, file) = (past(self.commits), past(self.file));
-        let created = stated(self.created)
-            .or(former.map(|former| former.created))
-            .or(commits.or(file).map(|(first, _)| first))
-            .unwrap_or(now);
         let committed = commits.map(|(_, last)| last);
         let updated = stated(self.updated).unwrap_or_else(|| match (former, file) {
             (Some(former), None) if former.is_same_text => former.updated,
@@ -113,6 +109,11 @@ impl NoteDates {
             }
             (None, Some((_, last))) => committed.or(stated(self.date)).unwrap_or(last),
             (_, None) => now,
+        });
+        // Neither is a note younger than its last change, nor that older than the note.
+        let created = stated(self.created).unwrap_or_else(|| {
+            let first = commits.or(file).map(|(first, _)| first);
+            former.map(|former| former.created).or(first).unwrap_or(now).min(updated)
         });
         (created, updated.max(created))
     }
@@ -275,9 +276,9 @@ mod tests {
         for key in ["created", "Created", "created_at", "date created", "creation-date", "date"] {
             assert_eq!(both(&format!("{key}: 2021-03-04\n")), (Some(AT), None), "{key}");
         }
-        for key in [
-            "updated", "modified", "lastmod", "last_modified_at", "date modified", "Last-Modified",
-        ] {
+        for key in
+            ["updated", "modified", "lastmod", "last_modified_at", "date modified", "Last-Modified"]
+        {
             assert_eq!(both(&format!("{key}: '2021-03-04'\n")), (None, Some(AT)), "{key}");
         }
         assert_eq!(both("date: 2020-01-01\ncreated: 2021-03-04\n"), (Some(AT), None));
@@ -315,6 +316,7 @@ mod tests {
         let later = Some((now + DAY, now + 2 * DAY));
         let appointment = stated("x", "date: 2999-01-01\nupdated: 2999-01-01\n");
         assert_eq!(first(NoteDates { file: later, ..appointment }), (now, now));
+        assert_eq!(first(stated("x", "updated: 2021-03-04\n")), (AT, AT));
         // A change is not older than the note.
         assert_eq!(first(stated("x", "created: 2021-03-04\nupdated: 2020-01-01\n")), (AT, AT));
     }
@@ -334,5 +336,7 @@ mod tests {
         assert_eq!(changed(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
         let stated = NoteDates { updated: Some(AT + DAY), ..none };
         assert_eq!(stated.resolve(former(false), now), (AT, AT + DAY));
+        let stated = NoteDates { updated: Some(AT - DAY), ..none };
+        assert_eq!(stated.resolve(former(true), now), (AT - DAY, AT - DAY));
     }
 }

@@ -9,9 +9,7 @@ use crate::pages::capture::PageWrite;
 use crate::{Caller, PageService, preferred};
 use brain_base::clock::{format_day, parse_day};
 use brain_page as page;
-use brain_store::{
-    LATEST, PageEntry, Reader, Resolution, StoreError, WrittenPage, unless_damaged,
-};
+use brain_store::{LATEST, PageEntry, Reader, Resolution, StoreError, WrittenPage, unless_damaged};
 
 const MAX_LIMIT: u32 = 1000;
 
