@@ -211,7 +211,7 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     }
     // The owner's commands accept both ids.
     assert_eq!(home.json(["jobs", "show", &id])["client"], "token:bound");
-    // A cursor of the newest pages does not contain a sequence number either.
+    // A cursor of the latest pages does not contain the id of a page either.
     for n in 0..3 {
         put(&home, "mine", &format!("n{n}"), "text\n");
     }
@@ -235,9 +235,13 @@ fn sequence_numbers_are_not_shown_to_restricted_callers() {
     }
     let next =
         client.result("resources/list", json!({}))["nextCursor"].as_str().unwrap().to_owned();
-    assert!(next.parse::<u64>().unwrap() > 1 << 40, "{next}");
+    // It has the date of the last page and a sealed page id.
+    let (date, id) = next.rsplit_once('-').unwrap();
+    assert!(id.parse::<u64>().unwrap() > 1 << 40, "{next}");
     let rest = client.result("resources/list", json!({ "cursor": next }));
     assert!(rest["resources"].as_array().unwrap().len() >= 13, "{rest}");
-    let forged = client.ask("resources/list", json!({ "cursor": "17" }));
-    assert_eq!(forged["error"]["code"], -32602, "{forged}");
+    for forged in ["17".to_owned(), format!("{date}-17")] {
+        let answer = client.ask("resources/list", json!({ "cursor": forged }));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
 }

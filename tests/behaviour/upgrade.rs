@@ -171,7 +171,7 @@ fn check_schema_85(home: &TestHome) {
 /// Checks the contents of the golden store of schema 86: its pages had the dates of their writes.
 fn check_schema_86(home: &TestHome) {
     let listed = |args: &[&str]| slugs(&home.json([&["list"], args].concat())["pages"]);
-    let all = ["inbox/2026-11-23-4d5eb96b", "journal/2020-05-06", "places/harbour"];
+    let all = ["inbox/2026-11-23-b517b86e", "journal/2020-05-06", "places/harbour"];
     assert_eq!(listed(&[]), all);
     assert_eq!(listed(&["--tag", "port"]), ["journal/2020-05-06", "places/harbour"]);
     assert_eq!(listed(&["--type", "note", "--until", "2026-01-01"]), ["places/harbour"]);

@@ -67,8 +67,9 @@ fn dates_of(
         .map(|file| file.mtime_ns / 1_000_000);
     let older = |at: i64| modified.map_or(at, |modified| modified.min(at));
     let (created, updated) = (older(record.created_at), older(record.content_at));
-    if record.content_at == record.created_at {
-        // It still has its first text.
+    let is_read = modified.is_some() || record.provenance.source_kind.as_deref() == Some("import");
+    if is_read && record.content_at == record.created_at {
+        // It still has the text that was read first.
         let dates = NoteDates { file: Some((created, updated)), ..stated };
         return dates.resolve(None, record.updated_at);
     }
