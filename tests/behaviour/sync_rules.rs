@@ -74,7 +74,7 @@ fn bad_files_are_reported_until_they_are_corrected() {
         .unwrap();
     assert!(problem["problem"].as_str().unwrap().contains("6 files"), "{problem}");
 
-    write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nMended.\n");
+    write(&notes, "yaml.md", "---\nfine: 1\nbroken: [1, 2]\n---\nCorrected.\n");
     write(&notes, "good.md", "Good again.\n");
     for file_name in ["nul.md", "latin1.md", "large.md", "😀.md"] {
         fs::remove_file(notes.join(file_name)).unwrap();
