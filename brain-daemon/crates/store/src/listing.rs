@@ -7,8 +7,8 @@ use brain_protocol::SourceId;
 use redb::{ReadOnlyTable, ReadableTable};
 
 use super::damage::PageKey;
-use super::page_counts::CountBySource;
 use super::draft::LabelKey;
+use super::page_counts::CountBySource;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
 use super::{StoreError, migrate, sources::after, tables as t};
