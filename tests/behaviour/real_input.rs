@@ -142,7 +142,7 @@ fn a_site_of_hugo() {
             0,
             1,
         ),
-        ("content/posts/storm/index", "index", "2020-11-12", "2020-11-12", 0, 0),
+        ("content/posts/storm/index", "storm", "2020-11-12", "2020-11-12", 0, 0),
         ("content/about", "About", FILE_TIME, "2025-02-03T08:00:00", 0, 0),
     ];
     assert_notes(&home, "hugo", &rows);

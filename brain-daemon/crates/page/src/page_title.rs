@@ -30,6 +30,7 @@ pub fn title_of(slug: &Slug, frontmatter: &Frontmatter, body: &str) -> Option<St
 }
 
 /// Returns the title that a file at `path` gives its page: its name as written, without `.md`. An
+/// `index.md`, which stands for its directory (Hugo's bundles), gives the directory's name. An
 /// imported page has the name of the file at `origin` (`file:///notes/Big Idea.md`), if its own
 /// file (`big-idea.md`) is called after that one.
 #[must_use]
@@ -45,6 +46,11 @@ pub fn file_title(path: &str, origin: Option<&str>) -> String {
     let stem = match is_markdown(Path::new(&file)) {
         true => file.rsplit_once('.').map_or(file.as_str(), |(stem, _)| stem),
         false => &file,
+    };
+    let directory = path.rsplit('/').nth(1).filter(|name| !name.is_empty());
+    let stem = match (stem, directory) {
+        ("index" | "_index", Some(directory)) => directory,
+        _ => stem,
     };
     short(stem, MAX_HEADING).unwrap_or_else(|| file.clone())
 }
@@ -178,6 +184,9 @@ mod tests {
             ("v1.2.md", "v1.2"),
             ("README.markdown", "README"),
             ("a/2024-01-02.mdx", "2024-01-02"),
+            ("posts/Storm/index.md", "Storm"),
+            ("posts/_index.md", "posts"),
+            ("index.md", "index"),
             (".md", ".md"),
         ] {
             assert_eq!(file_title(path, None), title);
