@@ -107,7 +107,7 @@ impl Row {
     }
 }
 
-/// Words of other programs for which brain has several commands, with what to use.
+/// Command names of other programs that brain splits into several commands, with a hint.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("new", "`brain capture TEXT` stores a thought, `brain edit SLUG --new` begins a page"),
     ("open", "`brain edit SLUG` opens a page in the editor, `brain get SLUG` prints it"),

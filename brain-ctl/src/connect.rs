@@ -33,9 +33,9 @@ const GREETING: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) enum ConnectError {
     /// No daemon listens.
-    Absent,
+    NotListening,
     /// A stopping daemon closed the connection without reading the request.
-    Gone,
+    ClosedUnread,
     /// A daemon with another protocol number. It did not read the request.
     Mismatch(Hello),
     /// A failure that a retry does not fix.
@@ -46,11 +46,11 @@ impl ConnectError {
     /// Converts the error into a fault.
     pub(crate) fn into_fault(self, socket: &Path) -> Fault {
         match self {
-            Self::Absent => {
+            Self::NotListening => {
                 let message = format!("no daemon answers at {}", socket.display());
                 Fault::new(FaultCode::Unreachable, message).hint("start it with: brain serve")
             }
-            Self::Gone => Fault::new(
+            Self::ClosedUnread => Fault::new(
                 FaultCode::Unreachable,
                 format!(
                     "the daemon at {} closed the connection without a greeting",
@@ -77,10 +77,10 @@ impl ConnectError {
 /// Connects to the socket.
 ///
 /// # Errors
-/// [`ConnectError::Absent`] if no daemon listens; [`ConnectError::Fault`] otherwise.
+/// [`ConnectError::NotListening`] if no daemon listens; [`ConnectError::Fault`] otherwise.
 pub(crate) fn open(socket: &Path) -> Result<Stream, ConnectError> {
     let connect_error = |e: io::Error| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::Absent,
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => ConnectError::NotListening,
         _ => ConnectError::Fault(connect_fault(socket, &e)),
     };
     let name = socket.to_fs_name::<GenericFilePath>().map_err(connect_error)?;
@@ -161,7 +161,7 @@ impl Session {
             Err(_) => {
                 return Err(match sent {
                     Err(e) if is_timeout(&e) => ConnectError::Fault(timeout_fault(GREETING)),
-                    _ => ConnectError::Gone,
+                    _ => ConnectError::ClosedUnread,
                 });
             }
         }
@@ -420,7 +420,7 @@ mod tests {
 
     #[test]
     fn a_missing_socket_is_absent() {
-        assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::Absent)));
+        assert!(matches!(open(Path::new("/no/such.sock")), Err(ConnectError::NotListening)));
         let long = PathBuf::from(format!("/tmp/{}", "x".repeat(200)));
         let result = open(&long);
         let Err(ConnectError::Fault(fault)) = result else { panic!("long path") };

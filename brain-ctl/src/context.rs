@@ -51,7 +51,7 @@ impl Context {
         self.show(&self.call(operation)?)
     }
 
-    /// Like [`Self::call`], and passes progress lines and pieces of prose to a function.
+    /// Like [`Self::call`], and passes progress lines and parts of the answer to a function.
     ///
     /// # Errors
     /// As [`Self::call`].
@@ -129,8 +129,10 @@ impl Context {
             };
             let is_late = started_at.elapsed() > Duration::from_secs(10);
             match error {
-                ConnectError::Absent | ConnectError::Gone if may_start && !is_late => {
-                    if matches!(error, ConnectError::Gone) {
+                ConnectError::NotListening | ConnectError::ClosedUnread
+                    if may_start && !is_late =>
+                {
+                    if matches!(error, ConnectError::ClosedUnread) {
                         std::thread::sleep(Duration::from_millis(20));
                     }
                     new_stream = Some(start::ensure(&home, self.quiet)?);
@@ -140,9 +142,11 @@ impl Context {
                 }
                 // systemd restarts the daemon: the socket still exists, and the next daemon will
                 // use it.
-                ConnectError::Gone if !is_late => std::thread::sleep(Duration::from_millis(20)),
-                ConnectError::Absent if !may_start => {
-                    let fault = ConnectError::Absent.into_fault(&home.socket());
+                ConnectError::ClosedUnread if !is_late => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                ConnectError::NotListening if !may_start => {
+                    let fault = ConnectError::NotListening.into_fault(&home.socket());
                     return Err(fault.hint(start_hint()));
                 }
                 error => return Err(error.into_fault(&home.socket())),

@@ -26,7 +26,7 @@ use crate::{
 
 /// Pages that are offered at most.
 const MAX_CHOICES: u32 = 50;
-/// With fewer pages, those with a word that begins like the last word are offered as well.
+/// With fewer results, also offer pages with a word that starts with the last typed word.
 const FEW: usize = 5;
 /// Lines of the screen around the list.
 const OTHER_LINES: usize = 3;
@@ -213,7 +213,7 @@ impl Picker<'_> {
         let is_word = request.query.ends_with(char::is_alphanumeric);
         if choices.len() < FEW && is_word {
             let query = format!("{}*", request.query);
-            // A query that takes no `*` has only its own pages.
+            // If the query is invalid with `*`, only the first results are shown.
             if let Ok(more) = self.context.call(Search { query, ..request }) {
                 for choice in self::choices(&more) {
                     if choices.iter().all(|known| known.page != choice.page) {
@@ -244,7 +244,7 @@ impl Picker<'_> {
             queue!(out, Print(text), SetAttribute(Attribute::Reset))?;
         }
         let passage = self.choices.get(self.selected).map_or(&self.message, |it| &it.passage);
-        let help = "Enter: open   Up, Down: choose   Esc: end";
+        let help = "Enter: open   Up, Down: choose   Esc: cancel";
         queue!(out, MoveTo(0, lines.saturating_sub(2)), SetAttribute(Attribute::Dim))?;
         queue!(out, Print(cut(passage)))?;
         queue!(out, MoveTo(0, lines.saturating_sub(1)), Print(cut(help)))?;

@@ -24,7 +24,7 @@ impl Progress {
         Self { started_at: Instant::now(), is_enabled: !quiet, bar: None }
     }
 
-    /// Updates the bar. Lines and pieces of prose go to `on_text` while the bar is hidden.
+    /// Updates the bar. Lines and parts of an answer go to `on_text` while the bar is hidden.
     pub(crate) fn event(&mut self, event: &Event, on_text: &mut dyn FnMut(&str)) {
         let (done, total) = match event {
             Event::Progress { done, total } => (*done, *total),

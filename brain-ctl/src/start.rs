@@ -118,7 +118,7 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
 
     let started_at = Instant::now();
     let mut has_lock = false;
-    let mut is_noticed = false;
+    let mut notice_shown = false;
     let mut daemon: Option<StartingDaemon> = None;
     loop {
         match connect::open(&home.socket()) {
@@ -130,7 +130,7 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 }
                 return Ok(stream);
             }
-            Err(ConnectError::Absent | ConnectError::Gone) => {}
+            Err(ConnectError::NotListening | ConnectError::ClosedUnread) => {}
             Err(error) => return Err(error.into_fault(&home.socket())),
         }
         match &mut daemon {
@@ -148,8 +148,8 @@ pub(crate) fn ensure(home: &Home, quiet: bool) -> Result<Stream, Fault> {
                 }
             }
         }
-        if started_at.elapsed() > NOTICE_DELAY && !is_noticed {
-            is_noticed = true;
+        if started_at.elapsed() > NOTICE_DELAY && !notice_shown {
+            notice_shown = true;
             output::notice(&format!(
                 "still waiting for {PROGRAM}; its log: {}",
                 home.log().display()
@@ -189,7 +189,8 @@ impl StartingDaemon {
         // directory, no file system is kept busy.
         command.process_group(0).current_dir("/").env("BRAIN_HOME", home.dir());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        // Without these variables, the daemon does not report its state for the unit of the client.
+        // Without these variables, the daemon does not report its state to the systemd unit in
+        // which the client runs.
         for variable in [
             "NOTIFY_SOCKET",
             "WATCHDOG_USEC",

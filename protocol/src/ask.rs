@@ -24,7 +24,7 @@ pub struct Ask {
 pub struct AskReply {
     /// The question.
     pub question: String,
-    /// The answer with marks like `[1]`; `None` without a language model.
+    /// The answer with citations like `[1]`; `None` without a language model.
     pub answer: Option<String>,
     /// Whether the answer is incomplete. The reason is in `hint`.
     pub partial: bool,

@@ -82,7 +82,8 @@ pub struct LinkReply {
     /// `added`, `removed`, or `unchanged`.
     pub status: String,
     /// Whether the page it points to exists.
-    pub live: bool,
+    #[serde(rename = "live")]
+    pub target_exists: bool,
     /// Warnings for the user.
     pub warnings: Vec<String>,
 }

@@ -57,14 +57,14 @@ pub trait Operation: Into<Request> {
 pub struct OperationInfo {
     /// The operation's name.
     pub name: &'static str,
-    /// The scope that a caller needs; in the table the highest one.
+    /// The scope that a caller needs. In the table, the highest scope.
     pub scope: Scope,
 }
 
 /// A property of some operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Property {
-    /// Is permitted after the home was moved away, as the scope `Read` always is.
+    /// Permitted while the home is missing, as all `Read` operations are.
     WithoutHome,
     /// Can take minutes, or wait for other work.
     Slow,

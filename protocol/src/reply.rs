@@ -43,7 +43,7 @@ pub enum Event {
     },
     /// A line of the operation's log.
     Line(String),
-    /// The next piece of an answer in prose.
+    /// The next part of an answer in prose.
     Text(String),
 }
 

@@ -52,7 +52,7 @@ fn clients_can_be_registered_changed_and_revoked() {
         "brain_cs_",
         "read write",
         "client_credentials",
-        "live 2h",
+        "lifetime 2h",
     ] {
         assert!(shown.stdout.contains(part), "{part} in {shown:?}");
     }

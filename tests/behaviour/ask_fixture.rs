@@ -12,13 +12,12 @@ pub(crate) fn passages(question: &Question) -> Vec<Value> {
     passage_lines(question).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Returns the lines between the passage marks.
+/// Returns the lines between the delimiters of the passages.
 pub(crate) fn passage_lines(question: &Question) -> Vec<String> {
     let mut lines = question.text.lines();
     let first = lines.next().unwrap();
-    let mark =
-        first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']')).expect("a mark");
-    let end = format!("[end of passages {mark}]");
+    let delimiter = first.strip_prefix("[passages ").and_then(|rest| rest.strip_suffix(']'));
+    let end = format!("[end of passages {}]", delimiter.expect("a delimiter"));
     lines.take_while(|line| *line != end).map(str::to_owned).collect()
 }
 

@@ -70,7 +70,7 @@ impl Fixture {
 
     /// Makes a backup if one is due, as the timer does. Returns its name.
     fn run_due(&self) -> Result<Option<String>, FaultCode> {
-        let made = self.brain.as_ref().unwrap().copies.backup_due().map_err(|fault| fault.code)?;
+        let made = self.brain.as_ref().unwrap().backup.backup_due().map_err(|fault| fault.code)?;
         Ok(made.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()))
     }
 
@@ -143,7 +143,7 @@ fn without_a_directory_no_backups_are_made() {
 fn only_own_backups_are_removed() {
     let fixture = Fixture::new("every = \"1h\"\nkeep = 1\n");
     let other = Fixture::new("");
-    other.brain.as_ref().unwrap().copies.backup_due().unwrap();
+    other.brain.as_ref().unwrap().backup.backup_due().unwrap();
     // A backup of another brain, files with similar names, and files made by hand.
     let mut stranger = Fixture::new("");
     stranger.new_store_id = 8;

@@ -70,7 +70,7 @@ fn sigkill_during_runs_loses_nothing() {
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     assert!(kills > 0 && cut > 0, "no run was killed in the middle: {kills} kills");
-    run.tell(&format!(
+    run.report(&format!(
         "collector: {kills} kills, {cut} of them within a run, {} posts, {} deletions, {:.0?}",
         world.posts.len(),
         world.gone.len(),

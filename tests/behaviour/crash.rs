@@ -98,7 +98,7 @@ fn acknowledged_writes_survive_sigkill_under_load() {
     settle(&home);
     check_everything(&home, &books);
     assert!(written > 0, "nobody could write anything");
-    run.tell(&format!(
+    run.report(&format!(
         "{} kills, {written} acknowledged writes, {:.0?}",
         kills + 1,
         run.began.elapsed()
@@ -163,7 +163,8 @@ fn a_killed_import_is_finished_by_the_next() {
         check.not_found(&ImportFile::new(file.n, version - 1).word, &file.slug);
     }
     check.no_other_files(&expected, &[]);
-    run.tell(&format!("imports: {cut_short} of {version} cut short, {:.0?}", run.began.elapsed()));
+    let took = run.began.elapsed();
+    run.report(&format!("imports: {cut_short} of {version} cut short, {took:.0?}"));
 }
 
 #[test]

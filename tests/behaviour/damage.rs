@@ -169,7 +169,7 @@ fn an_empty_store_with_a_full_index_is_rejected() {
     drop(db);
     let ran = home.brain(["list"]);
     assert_ne!(ran.code, 0, "{ran:?}");
-    for part in ["came up empty", "index knows of", "restore a backup"] {
+    for part in ["opened without any page", "index knows of", "restore a backup"] {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
     fs::write(&store, good).unwrap();
@@ -227,9 +227,9 @@ fn damaged_old_versions_are_reported_and_not_restored() {
         let _ = home.get(&filler(n));
     }
     let good = fs::read(&store).unwrap();
-    let mark = b"walrus in round 2\n";
+    let text = b"walrus in round 2\n";
     let file = fs::File::options().write(true).open(&store).unwrap();
-    for at in (0..good.len() - mark.len()).filter(|at| good[*at..].starts_with(mark)) {
+    for at in (0..good.len() - text.len()).filter(|at| good[*at..].starts_with(text)) {
         file.write_all_at(b"W", at as u64).unwrap();
     }
     let of = ["--source", "notes", "--json"];

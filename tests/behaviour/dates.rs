@@ -172,9 +172,13 @@ fn only_a_new_text_makes_a_note_new() {
     }
     // A touched file is no changed note. A changed file has its time.
     write(&dir, "odd.md", FILES[9].1, CHANGED + DAY);
+    // Nor is a file with a new tag.
+    write(&dir, "bare.md", "---\ntags: [x]\n---\nx\n", CHANGED + DAY);
     write(&dir, "obsidian.md", "---\ncreated: 2019-02-03\n---\ny\n", CHANGED + 2 * DAY);
     home.json(["sync", "--source", "vault"]);
     assert_eq!(days(&home, "odd").1, "2022-06-01");
+    assert_eq!(days(&home, "bare"), before);
+    assert_eq!(listed(&home, &["--tag", "x"]), ["bare"]);
     assert_eq!(days(&home, "obsidian"), both("2019-02-03", "2022-06-03"));
     assert_eq!(listed(&home, &[])[0], "obsidian");
     // A text that brain changes is of now, unless the note states another day.
@@ -310,10 +314,103 @@ fn the_history_of_a_repository_runs_no_program() {
         git(&dir, "2022-01-01", &["config", key, value]);
     }
     git(&dir, "2022-01-01", &["config", "diff.trap.textconv", &program]);
-    fs::write(dir.join(".gitattributes"), "*.md diff=trap\n").unwrap();
+    git(&dir, "2022-01-01", &["config", "filter.trap.clean", &program]);
+    fs::write(dir.join(".gitattributes"), "*.md diff=trap filter=trap\n").unwrap();
+    write(&dir, "notes/done.md", "moved\n", CHANGED + DAY);
     add_source(&home, &dir);
     assert_eq!(days(&home, "notes/first"), both("2019-01-01", "2021-03-03"));
     assert!(!ran.exists());
+    // Git's own comparison of the file would run it.
+    git(&dir, "2022-01-01", &["config", "--remove-section", "core"]);
+    git(&dir, "2022-01-01", &["diff", "--no-ext-diff", "--no-textconv", "--name-only", "HEAD"]);
+    assert!(ran.exists());
+}
+
+#[test]
+fn a_file_that_was_changed_since_its_commit_has_its_own_time() {
+    let home = TestHome::new();
+    let dir = repository(&home);
+    git(&dir, "2022-01-01", &["config", "log.showRoot", "false"]);
+    write(&dir, "notes/said.md", "---\ncreated: 2018-05-05\n---\nfour\n", CHANGED + DAY);
+    write(&dir, "notes/first.md", "one less\n", CHANGED + 2 * DAY);
+    // Only its time is another one.
+    write(&dir, "notes/a b/secönd.md", "two\n", CHANGED + 3 * DAY);
+    add_source(&home, &dir.join("notes"));
+    for (slug, created, updated) in [
+        ("first", "2019-01-01", "2022-06-03"),
+        ("said", "2018-05-05", "2022-06-02"),
+        ("a-b/secönd", "2020-02-02", "2020-02-02"),
+        ("done", "2019-01-01", "2021-03-03"),
+    ] {
+        assert_eq!(days(&home, slug), both(created, updated), "{slug}");
+    }
+}
+
+#[test]
+fn a_clone_without_its_history_invents_no_dates() {
+    let home = TestHome::new();
+    let origin = repository(&home);
+    let clone = |name: &str, depth: &str| {
+        let dir = home.outside().join(name);
+        let url = format!("file://{}", origin.display());
+        git(&origin, "2022-01-01", &["clone", "-q", depth, &url, dir.to_str().unwrap()]);
+        for (path, text) in [("first.md", "one more\n"), ("done.md", "moved\n")] {
+            write(&dir, &format!("notes/{path}"), text, CHANGED);
+        }
+        dir
+    };
+    let dir = clone("shallow", "--depth=1");
+    write(&dir, "notes/first.md", "one, changed\n", CHANGED);
+    commit(&dir, "2022-01-01");
+    add_source(&home, &dir);
+    assert_eq!(days(&home, "notes/done"), both("2022-06-01", "2022-06-01"));
+    assert_eq!(days(&home, "notes/first").1, "2022-01-01");
+    // Git would fetch what a partial clone lacks.
+    let dir = clone("partial", "--no-tags");
+    git(&dir, "2022-01-01", &["config", "extensions.partialClone", "origin"]);
+    home.json(["import", dir.join("notes").to_str().unwrap()]);
+    assert_eq!(days(&home, "first").1, "2022-06-01");
+}
+
+#[test]
+fn a_history_that_cannot_be_read_is_tried_once() {
+    let home = TestHome::new();
+    let dir = repository(&home);
+    let (objects, lost) = (dir.join(".git/objects"), dir.join(".git/lost"));
+    fs::rename(&objects, &lost).unwrap();
+    fs::create_dir(&objects).unwrap();
+    let _daemon = home.daemon();
+    add_source(&home, &dir);
+    assert_eq!(days(&home, "notes/first"), both("2022-06-01", "2022-06-01"));
+    let failures = || home.log().matches("the history of git cannot be read").count();
+    assert_eq!(failures(), 1, "{}", home.log());
+    write(&dir, "notes/new.md", "new\n", CHANGED);
+    home.json(["sync", "--source", "vault", "--no-pull"]);
+    assert_eq!(failures(), 1, "{}", home.log());
+    // The next commit is the next attempt.
+    fs::remove_dir(&objects).unwrap();
+    fs::rename(&lost, &objects).unwrap();
+    write(&dir, "notes/newer.md", "newer\n", CHANGED);
+    commit(&dir, "2022-01-01");
+    home.json(["sync", "--source", "vault", "--no-pull"]);
+    assert_eq!(days(&home, "notes/newer"), both("2022-01-01", "2022-01-01"));
+    assert_eq!(failures(), 1, "{}", home.log());
+}
+
+#[test]
+fn a_renamed_file_has_the_day_in_its_name() {
+    let (home, dir) = vault();
+    write(&dir, "2021-01-01-tagged.md", "---\ntags: [x]\n---\ntagged\n", CHANGED);
+    home.json(["sync", "--source", "vault"]);
+    assert_eq!(days(&home, "2021-01-01-tagged"), both("2021-01-01", "2021-01-01"));
+    for (from, to) in [("2021-01-01", "2019-03-03"), ("2019-03-03", "2022-04-04")] {
+        let path = |day: &str| dir.join(format!("{day}-tagged.md"));
+        fs::rename(path(from), path(to)).unwrap();
+        assert_eq!(home.json(["sync", "--source", "vault"])["sources"][0]["renamed"], 1);
+        assert_eq!(days(&home, &format!("{to}-tagged")).0, to);
+    }
+    let period = ["--tag", "x", "--since", "2022-04-04", "--until", "2022-04-04"];
+    assert_eq!(listed(&home, &period), ["2022-04-04-tagged"]);
 }
 
 #[test]

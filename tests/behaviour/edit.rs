@@ -219,12 +219,12 @@ fn edit_keeps_a_text_that_is_not_stored() {
     assert!(done.stderr.contains(&file.display().to_string()), "{done:?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
     fs::remove_dir_all(file.parent().unwrap()).unwrap();
-    // Marks are left.
+    // Conflict markers are left.
     let script = "if grep -q '<<<<<<<' \"$1\"; then exit 0; fi
 printf 'theirs\\n' | \"$BRAIN\" put note > /dev/null
 echo mine > \"$1\"";
     let done = edit(&home, script, &["note"]).expect(1);
-    assert!(done.stderr.contains("conflict marks"), "{done:?}");
+    assert!(done.stderr.contains("conflict markers"), "{done:?}");
     let file = kept(&home).pop().unwrap().join("note.md");
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.contains("mine\n") && text.contains("theirs\n"), "{text}");

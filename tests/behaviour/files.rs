@@ -17,7 +17,7 @@ fn check(home: &TestHome, name: &str) -> Value {
         .clone()
 }
 
-fn warned(written: &Value) -> String {
+fn warnings_of(written: &Value) -> String {
     assert_eq!(written["written"], false, "{written}");
     written["warnings"]
         .as_array()
@@ -29,7 +29,7 @@ fn warned(written: &Value) -> String {
 }
 
 #[test]
-fn concurrent_changes_keep_the_page_file_managed() {
+fn concurrent_changes_keep_the_file_under_brains_control() {
     const WRITERS: usize = 32;
     let home = TestHome::new();
     let _daemon = home.daemon();
@@ -62,7 +62,7 @@ fn files_changed_by_others_are_never_overwritten() {
     fs::write(&file, "theirs, unsaved elsewhere\n").unwrap();
     let written = home.put("a", "ours again\n");
     assert_eq!(written["status"], "updated");
-    assert!(warned(&written).contains(file.to_str().unwrap()), "{written}");
+    assert!(warnings_of(&written).contains(file.to_str().unwrap()), "{written}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "theirs, unsaved elsewhere\n");
     assert_eq!(home.get("a")["body"], "ours again\n", "the page is safe in the store");
     let outbox = check(&home, "outbox");
@@ -140,7 +140,7 @@ fn foreign_files_in_a_pages_place_are_left_alone() {
     std::os::unix::fs::symlink(home.outside(), pages.join("out")).unwrap();
     for slug in ["file", "link", "directory", "out/page"] {
         let written = home.put(slug, "from brain\n");
-        assert!(!warned(&written).is_empty(), "{slug}");
+        assert!(!warnings_of(&written).is_empty(), "{slug}");
         assert_eq!(home.get(slug)["body"], "from brain\n", "{slug}");
     }
     assert_eq!(fs::read_to_string(pages.join("file.md")).unwrap(), "mine\n");
@@ -170,7 +170,7 @@ fn pages_are_stored_while_their_directory_is_read_only() {
     lock(true);
     let written = home.json(["capture", "walrus on ice"]);
     assert_eq!(written["status"], "created");
-    assert!(warned(&written).contains(pages.to_str().unwrap()), "{written}");
+    assert!(warnings_of(&written).contains(pages.to_str().unwrap()), "{written}");
     let slug = written["slug"].as_str().unwrap().to_owned();
     assert_eq!(home.get(&slug)["body"], "walrus on ice");
     assert_eq!(home.search("walrus"), [slug.as_str()]);
@@ -300,7 +300,7 @@ fn an_index_of_another_store_is_rebuilt() {
 }
 
 #[test]
-fn putting_an_edited_file_makes_it_managed_again() {
+fn putting_an_edited_file_brings_it_back_under_brains_control() {
     let home = TestHome::new();
     let _daemon = home.daemon();
     home.put("a", "ours\n");
@@ -327,12 +327,12 @@ fn foreign_files_survive_the_deletion_of_their_page() {
 }
 
 #[test]
-fn emptied_files_are_foreign_unless_power_was_lost() {
+fn emptied_files_are_another_programs_unless_power_failed() {
     let home = TestHome::new();
     let daemon = home.daemon();
     home.put("a", "one\n");
     fs::write(home.page_file("a"), "").unwrap();
-    assert!(warned(&home.put("a", "two\n")).contains("emptied by another program"));
+    assert!(warnings_of(&home.put("a", "two\n")).contains("emptied by another program"));
     assert_eq!(fs::read_to_string(home.page_file("a")).unwrap(), "");
     daemon.kill();
     let _daemon = home.daemon();

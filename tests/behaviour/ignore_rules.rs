@@ -29,7 +29,7 @@ fn made_directories_and_ignored_files_are_left_out() {
     assert_eq!(listed(&home), ["app/readme", "plan"]);
     assert_eq!(report["left_out"]["directories"], 6, "{report}");
     let shown = home.brain(["sync", "--source", "notes"]).expect(0).stdout;
-    assert!(shown.contains("6 left out: 6 directories (app/.venv/, "), "{shown}");
+    assert!(shown.contains("6 excluded by rules: 6 directories (app/.venv/, "), "{shown}");
     // A rule file says that a directory is wanted after all.
     write(&notes, ".brainignore", "!target/\n");
     assert_changes(&sync(&home), &[("added", 2)]);

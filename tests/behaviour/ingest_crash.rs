@@ -102,7 +102,7 @@ fn accepted_items_survive_sigkill_and_are_pages_once() {
         assert_eq!(home.search(word), pages[*body], "search finds \"{word}\"");
     }
     assert!(accepted > 0, "nobody could post anything");
-    run.tell(&format!(
+    run.report(&format!(
         "ingest: {kills} kills, {accepted} accepted items, {waited} found waiting, {:.0?}",
         run.began.elapsed()
     ));

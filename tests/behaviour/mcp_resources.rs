@@ -173,9 +173,9 @@ fn text_from_outside_is_framed() {
     assert_eq!(page["_meta"]["trust"], "outside");
     let text = page["text"].as_str().unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
-    let mark = first.strip_prefix("[outside ").unwrap().split(':').next().unwrap();
-    assert_eq!(rest.matches(mark).count(), 1, "{text}");
-    assert!(rest.ends_with(&format!("[end of outside {mark}]\n")), "{text}");
+    let delimiter = first.strip_prefix("[outside ").unwrap().split(':').next().unwrap();
+    assert_eq!(rest.matches(delimiter).count(), 1, "{text}");
+    assert!(rest.ends_with(&format!("[end of outside {delimiter}]\n")), "{text}");
 }
 
 #[test]

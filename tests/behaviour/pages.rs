@@ -137,7 +137,7 @@ fn a_missing_version_ends_with_exit_code_4() {
     home.put("v", "one\n");
     assert_eq!(home.fault(["get", "v", "--version", "7"], 4)["code"], "unknown_version");
     assert_eq!(home.fault(["revert", "v", "7"], 4)["code"], "unknown_version");
-    assert_eq!(home.fault(["revert", "v", "1"], 1)["code"], "conflict", "it is the present one");
+    assert_eq!(home.fault(["revert", "v", "1"], 1)["code"], "conflict", "it is the current one");
     assert_eq!(home.fault(["revert", "v", "zero"], 2)["code"], "usage");
     assert_eq!(home.fault(["revert", "v", "0"], 2)["code"], "usage");
 }

@@ -110,9 +110,9 @@ impl PowerSwitch {
     }
 }
 
-/// Writes out parts of random files until `is_over` is set.
-fn write_out(home: &Path, mut dice: Dice, is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
+/// Writes out parts of random files until `should_stop` is set.
+fn write_out(home: &Path, mut dice: Dice, should_stop: &AtomicBool) {
+    while !should_stop.load(Ordering::Relaxed) {
         let mut files = Vec::new();
         let mut left = vec![home.join("pages")];
         while let Some(dir) = left.pop() {
@@ -169,7 +169,7 @@ fn cut(
     } else {
         Duration::from_millis((4 << dice.below(9)) + dice.below(50))
     };
-    let (power_switch, is_over) = (disk.power_switch(), AtomicBool::new(false));
+    let (power_switch, should_stop) = (disk.power_switch(), AtomicBool::new(false));
     let written = std::thread::scope(|scope| {
         let writers: Vec<_> = books
             .iter_mut()
@@ -178,12 +178,12 @@ fn cut(
                 scope.spawn(move || book.write_until_killed(socket, dice, round))
             })
             .collect();
-        let (pages, dice, is_over) = (home.path(), dice.split(), &is_over);
-        scope.spawn(move || write_out(&pages, dice, is_over));
+        let (pages, dice, should_stop) = (home.path(), dice.split(), &should_stop);
+        scope.spawn(move || write_out(&pages, dice, should_stop));
         std::thread::sleep(moment);
         power_switch.cut();
         daemon.kill();
-        is_over.store(true, Ordering::Relaxed);
+        should_stop.store(true, Ordering::Relaxed);
         writers
             .into_iter()
             .map(|writer| writer.join().expect("a writer found a fault; see above"))
@@ -244,7 +244,7 @@ fn acknowledged_writes_survive_power_cuts() {
         check_everything(&home, &books);
         // A single cut can come before the first acknowledgement.
         assert!(written > 0 || share < 5, "no write was acknowledged");
-        run.tell(&format!(
+        run.report(&format!(
             "{}: {share} power cuts, {written} acknowledged writes, {torn} torn files repaired, \
                 {:.0?}",
             kind.0,

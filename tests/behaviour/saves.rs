@@ -162,17 +162,17 @@ impl SaveMethod {
     }
 }
 
-/// Saves random pages until `is_over`. Returns the number of saves, and the saves that must be
+/// Saves random pages until `should_stop`. Returns the number of saves, and the saves that must be
 /// found later: those that the editor did not overwrite itself.
 fn edit(
     method: SaveMethod,
     notes: &Path,
     mut dice: Dice,
-    is_over: &AtomicBool,
+    should_stop: &AtomicBool,
 ) -> (usize, Vec<(String, String)>) {
     let (mut count, mut expected_saves) = (0, Vec::new());
     let mut last: Vec<Option<String>> = vec![None; PAGES_PER_METHOD];
-    while !is_over.load(Ordering::Relaxed) {
+    while !should_stop.load(Ordering::Relaxed) {
         let n = dice.below(PAGES_PER_METHOD as u64) as usize;
         let file_path = notes.join(format!("{}.md", method.page(n)));
         // A save that is no longer in the file was replaced by brain.
@@ -226,25 +226,25 @@ fn three_editors_and_two_writers_lose_no_save() {
     let methods = [SaveMethod::Truncate, SaveMethod::Rename, SaveMethod::InPlace];
     let pages: Vec<String> =
         methods.iter().flat_map(|method| (0..PAGES_PER_METHOD).map(|n| method.page(n))).collect();
-    let is_over = AtomicBool::new(false);
+    let should_stop = AtomicBool::new(false);
     let (mut saves, mut expected_saves, mut puts) = (0, Vec::new(), 0);
     std::thread::scope(|scope| {
         let editors: Vec<_> = methods
             .into_iter()
             .map(|method| {
-                let (dice, notes, is_over) =
-                    (Dice::from_seed(dice.below(u64::MAX)), &notes, &is_over);
-                scope.spawn(move || edit(method, notes, dice, is_over))
+                let (dice, notes, should_stop) =
+                    (Dice::from_seed(dice.below(u64::MAX)), &notes, &should_stop);
+                scope.spawn(move || edit(method, notes, dice, should_stop))
             })
             .collect();
         let writers: Vec<_> = (0..2)
             .map(|writer| {
                 let mut dice = Dice::from_seed(dice.below(u64::MAX));
-                let (home, pages, is_over) = (&home, &pages, &is_over);
+                let (home, pages, should_stop) = (&home, &pages, &should_stop);
                 scope.spawn(move || {
                     let mut client = home.connect().unwrap();
                     let mut count = 0;
-                    while !is_over.load(Ordering::Relaxed) {
+                    while !should_stop.load(Ordering::Relaxed) {
                         let slug = &pages[dice.below(pages.len() as u64) as usize];
                         count += 1;
                         let content = format!("Put by {writer}, number {count}.\n").into_bytes();
@@ -263,7 +263,7 @@ fn three_editors_and_two_writers_lose_no_save() {
             })
             .collect();
         std::thread::sleep(Duration::from_secs(seconds));
-        is_over.store(true, Ordering::Relaxed);
+        should_stop.store(true, Ordering::Relaxed);
         for editor in editors {
             let (count, remaining) = editor.join().unwrap();
             saves += count;
@@ -290,7 +290,7 @@ fn three_editors_and_two_writers_lose_no_save() {
                 format!("{page}: {}", save.lines().next().unwrap_or_default())
             }));
     }
-    run.tell(&format!(
+    run.report(&format!(
         "{saves} saves, {} replaced by brain, {puts} puts, {} lost",
         expected_saves.len(),
         lost_saves.len()

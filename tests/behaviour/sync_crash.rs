@@ -75,7 +75,7 @@ fn a_killed_sync_has_the_result_of_an_undisturbed_one() {
         }
     }
     assert!(calm.is_running());
-    run.tell(&format!(
+    run.report(&format!(
         "syncs of {} files: {kills} kills, {cut_short} cut short, {rounds} rounds, {:.0?}",
         vault.files.len(),
         run.began.elapsed()

@@ -357,7 +357,7 @@ fn wait_until_settled(home: &TestHome) {
     }
 }
 
-/// Converts a store to schema 81: sources without the mark of their last sync, links under other
+/// Converts a store to schema 81: sources without the result of their last sync, links under other
 /// keys, and no later tables.
 fn make_81(store: &Path) {
     let db = Database::open(store).unwrap();
@@ -368,7 +368,7 @@ fn make_81(store: &Path) {
         // Schema 85 appended a checksum to each value and set a bit in its format.
         new.truncate(new.len() - 4);
         new[0] &= 0x7f;
-        // Format 2 is format 1 followed by a `false` and an absent mark.
+        // Format 2 is format 1 followed by a `false` and an absent result.
         let (old, added) = new.split_at(new.len() - 2);
         assert_eq!((old[0], added), (2, &[0, 0][..]));
         let mut old = old.to_vec();

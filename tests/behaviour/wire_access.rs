@@ -1,4 +1,4 @@
-//! One value of every reply about access and jobs, in the order of the wire.
+//! One value of every reply about access and jobs, in wire order.
 
 use brain_protocol::*;
 

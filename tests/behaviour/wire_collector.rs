@@ -1,4 +1,4 @@
-//! One value of every reply of the collector, in the order of the wire.
+//! One value of every reply of the collector, in wire order.
 
 use brain_protocol::*;
 

@@ -1,5 +1,5 @@
 //! One value of every request and reply about search by meaning, answers in prose, ideas and costs,
-//! in the order of the wire.
+//! in wire order.
 
 use brain_protocol::*;
 

@@ -1,4 +1,4 @@
-//! One value of every reply, in the order of the wire.
+//! One value of every reply, in wire order.
 
 use brain_protocol::*;
 
@@ -235,7 +235,7 @@ pub(crate) fn replies() -> Vec<(&'static str, Reply)> {
                 to: slug("b"),
                 kind: "related".into(),
                 status: "added".into(),
-                live: true,
+                target_exists: true,
                 warnings: vec![],
             }),
         ),

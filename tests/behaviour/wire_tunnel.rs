@@ -1,4 +1,4 @@
-//! One value of every request and reply of the tunnel and the telephone, in the order of the wire.
+//! One value of every request and reply of the tunnel and the telephone, in wire order.
 
 use brain_protocol::*;
 

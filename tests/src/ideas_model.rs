@@ -20,20 +20,20 @@ pub enum IdeaQuestion {
     Judge(usize),
 }
 
-/// Returns the mark that separates data from instructions in a question.
+/// Returns the delimiter that separates data from instructions in a question.
 #[must_use]
-pub fn mark(question: &Question) -> String {
-    let at = question.system.find("=== end of ").expect("the system's words name the mark");
+pub fn delimiter(question: &Question) -> String {
+    let at = question.system.find("=== end of ").expect("the instructions name the delimiter");
     let line = question.system[at..].split(" ===").next().unwrap();
     line.rsplit(' ').next().unwrap().to_owned()
 }
 
 /// Returns the text of the `close` or the `far` page.
 #[must_use]
-pub fn page_between_marks(question: &Question, which: &str) -> String {
-    let mark = mark(question);
+pub fn page_between_delimiters(question: &Question, which: &str) -> String {
+    let delimiter = delimiter(question);
     let (from, to) =
-        (format!("=== {which} page {mark} ===\n"), format!("=== end of page {mark} ==="));
+        (format!("=== {which} page {delimiter} ===\n"), format!("=== end of page {delimiter} ==="));
     let rest = question
         .text
         .split_once(&from)
@@ -47,12 +47,12 @@ pub fn page_between_marks(question: &Question, which: &str) -> String {
 pub fn parse_question(question: &Question) -> IdeaQuestion {
     if question.system.starts_with("You judge") {
         return IdeaQuestion::Judge(
-            question.text.matches(&format!(" {} ===\n", mark(question))).count() / 2,
+            question.text.matches(&format!(" {} ===\n", delimiter(question))).count() / 2,
         );
     }
     // The first line of a page is its title with its slug.
     let slug = |which| {
-        let page = page_between_marks(question, which);
+        let page = page_between_delimiters(question, which);
         let line = page.lines().next().unwrap();
         line.rsplit_once(" (").unwrap().1.trim_end_matches(')').to_owned()
     };

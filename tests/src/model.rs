@@ -1,5 +1,5 @@
 //! A fake language model on loopback. It speaks the APIs of OpenAI and Anthropic and validates
-//! requests as strictly. Tests choose its responses.
+//! requests as strictly as the real services. Tests choose its responses.
 
 mod speech;
 

@@ -17,7 +17,7 @@ pub const LAYERS: usize = 2;
 pub const INNER: usize = 64;
 /// Maximum number of token positions.
 pub const POSITIONS: usize = 256;
-/// Maximum number of tokens of a text, including the two end marks.
+/// Maximum number of tokens of a text, including `[CLS]` and `[SEP]`.
 pub const MAX_TOKENS: usize = 128;
 
 /// Words in one line have nearly the same vector. Other words are split into letters.
@@ -97,9 +97,9 @@ pub fn weights(seed: u64) -> Vec<Tensor> {
         vec![vocabulary().len(), DIMENSIONS],
         words(&mut random),
     ));
-    let mut normal = |name: &str, shape: &[usize], scale: f64, around: f32| {
+    let mut normal = |name: &str, shape: &[usize], scale: f64, mean: f32| {
         let mut data = random.normal(shape.iter().product(), scale);
-        data.iter_mut().for_each(|each| *each += around);
+        data.iter_mut().for_each(|each| *each += mean);
         tensors.push((name.to_owned(), shape.to_vec(), data));
     };
     normal("embeddings.position_embeddings.weight", &[POSITIONS, DIMENSIONS], 0.02, 0.0);

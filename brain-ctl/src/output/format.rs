@@ -1,6 +1,7 @@
 //! Formats of lists: table, JSON, CSV, a table in markdown, and the paths of files.
 
 use brain_protocol::{Fault, FaultCode};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::{Outcome, Show, Text, clean, show};
@@ -28,6 +29,28 @@ pub(crate) struct FormatOption {
     /// Format of the list
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) format: Format,
+}
+
+/// The option `--format` of a list without files: the help does not show `paths`.
+#[derive(Debug, Args)]
+pub(crate) struct FilelessFormatOption {
+    /// Format of the list
+    #[arg(long, value_name = "FORMAT", default_value = "table", value_parser = hidden_paths())]
+    format: Format,
+}
+
+impl From<FilelessFormatOption> for FormatOption {
+    fn from(option: FilelessFormatOption) -> Self {
+        Self { format: option.format }
+    }
+}
+
+/// Accepts every format, so that `paths` gets its own error, and hides `paths`.
+fn hidden_paths() -> impl TypedValueParser<Value = Format> {
+    let value =
+        |format: &Format| Some(format.to_possible_value()?.hide(matches!(format, Format::Paths)));
+    PossibleValuesParser::new(Format::value_variants().iter().filter_map(value))
+        .try_map(|name| Format::from_str(&name, false))
 }
 
 /// A list that can be printed in every format.

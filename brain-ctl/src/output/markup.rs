@@ -1,4 +1,4 @@
-//! Removes markdown's marks from one line of text. Every character keeps its mark of a match.
+//! Removes markdown syntax from one line of text. Each character keeps its match flag.
 //!
 //! The line can begin and end within markup, because it is a part of a page. Unknown markup stays.
 
@@ -8,13 +8,13 @@ pub(super) type Char = (char, bool);
 /// Maximum characters of a link. Keeps the work linear.
 const MAX_LINK: usize = 300;
 
-/// Returns the text of `chars` without marks, with single spaces between words.
+/// Returns the text of `chars` without syntax, with single spaces between words.
 pub(super) fn without_markup(chars: &[Char]) -> Vec<Char> {
     let mut out: Vec<Char> = Vec::with_capacity(chars.len());
     let mut at = 0;
     while at < chars.len() {
         let previous = at.checked_sub(1).map(|before| chars[before].0);
-        let (text, length) = mark(&chars[at..], previous).unwrap_or((vec![chars[at]], 1));
+        let (text, length) = element(&chars[at..], previous).unwrap_or((vec![chars[at]], 1));
         for char in text {
             if char.0 != ' ' || out.last().is_some_and(|last| last.0 != ' ') {
                 out.push(char);
@@ -25,15 +25,15 @@ pub(super) fn without_markup(chars: &[Char]) -> Vec<Char> {
     out
 }
 
-/// Returns the text of the mark at the beginning of `rest` and the mark's length, or `None` if a
+/// Returns the text and the length of the markup at the beginning of `rest`, or `None` if a
 /// character of text is there.
-fn mark(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
+fn element(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
     let is_space = |c: Option<char>| c.is_none_or(|c| c.is_whitespace() || c == '…');
     let char = |at: usize| rest.get(at).map(|c| c.0);
     let dropped = |length| Some((Vec::new(), length));
     let (c, next) = (char(0)?, char(1));
     if is_space(previous)
-        && let Some(length) = line_mark(rest, previous.is_none())
+        && let Some(length) = block_prefix(rest, previous.is_none())
     {
         return dropped(length);
     }
@@ -42,7 +42,7 @@ fn mark(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
     match c {
         '[' => link(rest),
         '!' if next == Some('[') => link(&rest[1..]).map(|(text, length)| (text, length + 1)),
-        '<' => tag(rest),
+        '<' => angle_brackets(rest),
         '`' => dropped(1),
         '*' if !is_alone => dropped(1),
         '_' if !(is_alone || is_in_word(previous) && is_in_word(next)) => dropped(1),
@@ -52,22 +52,22 @@ fn mark(rest: &[Char], previous: Option<char>) -> Option<(Vec<Char>, usize)> {
     }
 }
 
-/// Returns the length of the mark of a heading, quotation, task, rule or table at the beginning of
-/// a word; at the beginning of the text also of a list.
-fn line_mark(rest: &[Char], is_first: bool) -> Option<usize> {
+/// Returns the length of the syntax of a heading, quotation, task, rule or table at the beginning
+/// of a word; at the beginning of the text also of a list.
+fn block_prefix(rest: &[Char], is_first: bool) -> Option<usize> {
     let word: String = rest.iter().map(|c| c.0).take_while(|c| !c.is_whitespace()).collect();
     let length = word.chars().count();
-    let is_all = |marks: &[char]| !word.is_empty() && word.chars().all(|c| marks.contains(&c));
+    let is_all = |set: &[char]| !word.is_empty() && word.chars().all(|c| set.contains(&c));
     let is_bullet = matches!(word.as_str(), "-" | "*" | "+");
     let task: String = rest.iter().map(|c| c.0).skip(1).take(5).collect();
     if is_bullet && matches!(task.as_str(), " [ ] " | " [x] " | " [X] ") {
         return Some(6);
     }
-    let is_mark = (is_all(&['#']) && length <= 6)
+    let is_prefix = (is_all(&['#']) && length <= 6)
         || is_all(&['|', '-', ':']) && word.contains('|')
         || (length >= 3 && is_all(&['-', '=', '*', '_', '~', ':']))
         || (is_first && (is_bullet || is_all(&['>'])));
-    is_mark.then_some(length)
+    is_prefix.then_some(length)
 }
 
 /// Returns the text of `[[page]]`, `[[page|text]]`, `[text](address)` and `[^note]`.
@@ -115,7 +115,7 @@ fn link(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
 }
 
 /// Returns the text of `<https://example.org>`, and none for `<b>` and `<!-- a comment -->`.
-fn tag(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
+fn angle_brackets(rest: &[Char]) -> Option<(Vec<Char>, usize)> {
     let rest = &rest[..rest.len().min(MAX_LINK)];
     let end = rest.iter().position(|c| c.0 == '>')?;
     let inner = &rest[1..end];
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_removed_and_text_stays() {
+    fn syntax_is_removed_and_text_stays() {
         for (text, want) in [
             ("## Plan **now** and _then_ `code`", "Plan now and then code"),
             ("see [[people/ann|Ann]] and [[people/bob]]", "see Ann and people/bob"),

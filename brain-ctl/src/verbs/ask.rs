@@ -35,7 +35,7 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "SOURCE")]
     source: Option<String>,
 
-    /// Model of the same service to use instead of llm.model
+    /// Another model of the configured service
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
@@ -294,15 +294,15 @@ impl AskOutput {
 
 /// Prints `[1] people/ada  Ada Lovelace`. The slug is never cut, because users copy it.
 fn show_citation(citation: &Citation, t: &mut Text) {
-    let mark = format!("[{}]", citation.number);
+    let number = format!("[{}]", citation.number);
     let page = page_name(&citation.source_id, &citation.slug);
-    let used_columns = width(&mark) + width(&page) + 3;
+    let used_columns = width(&number) + width(&page) + 3;
     let title = if t.width.is_none_or(|max_width| used_columns + 6 <= max_width) {
         t.cut(&citation.title, used_columns)
     } else {
         String::new()
     };
-    let line = format!("{mark} {}  {title}", t.paint.cyan(&page));
+    let line = format!("{number} {}  {title}", t.paint.cyan(&page));
     t.raw(line.trim_end());
 }
 

@@ -7,7 +7,8 @@ use crate::{
     args::{Group, Verb},
     context::Context,
     output::{
-        Column, FormatOption, Listing, Outcome, Paint, PartOptions, Show, Table, Text, second,
+        Column, FilelessFormatOption, Listing, Outcome, Paint, PartOptions, Show, Table, Text,
+        second,
     },
     when::Period,
 };
@@ -30,7 +31,7 @@ pub(crate) struct Audit {
     part: PartOptions,
 
     #[command(flatten)]
-    format: FormatOption,
+    format: FilelessFormatOption,
 }
 
 impl Verb for Audit {
@@ -47,7 +48,7 @@ impl Verb for Audit {
         let (limit, skip) = (part.limit, part.skip());
         let calls = context.call(AuditList { since, until, client, failed, limit, skip })?;
         let truncated = calls.truncated;
-        part.print(context, &format, calls, truncated, "calls")
+        part.print(context, &format.into(), calls, truncated, "calls")
     }
 }
 

@@ -230,9 +230,9 @@ impl Show for ClientRegisterReply {
         t.field("sources", &source_list(&self.sources));
         t.field("grants", &self.grant_types.join(", "));
         if !self.redirect_uris.is_empty() {
-            t.field("returns", &self.redirect_uris.join(", "));
+            t.field("redirects", &self.redirect_uris.join(", "));
         }
-        t.field("tokens", &format!("live {}", duration::format(self.token_ttl.into())));
+        t.field("tokens", &format!("lifetime {}", duration::format(self.token_ttl.into())));
     }
 
     fn quiet(&self, t: &mut Text) {
@@ -268,7 +268,7 @@ impl Show for ClientReply {
         t.field("id", client_id);
         t.field("scope", scope);
         t.field("sources", &source_list(sources));
-        t.field("tokens", &format!("live {}", duration::format((*token_ttl).into())));
+        t.field("tokens", &format!("lifetime {}", duration::format((*token_ttl).into())));
         if let Some(at) = &self.client.revoked_at {
             t.field("revoked", &minute(at));
         }

@@ -37,7 +37,7 @@ struct Script {
     script: String,
 }
 
-/// Installation files.
+/// An installed file or directory.
 #[derive(Debug, Serialize)]
 struct Installation {
     /// The file, or the directory of man pages.

@@ -17,11 +17,11 @@ pub(crate) struct Diff {
     #[arg(value_name = "SLUG")]
     slug: String,
 
-    /// The older version [default: the one before]
+    /// The older version [default: the previous version]
     #[arg(value_name = "A", value_parser = clap::value_parser!(u32).range(1..))]
     from: Option<u32>,
 
-    /// The newer version [default: the current one]
+    /// The newer version [default: the current version]
     #[arg(value_name = "B", value_parser = clap::value_parser!(u32).range(1..))]
     to: Option<u32>,
 

@@ -56,7 +56,7 @@ impl Verb for Edit {
         };
         let name = format!("{}.md", page.slug.name());
         let file = EditedFile::create(&name, base.as_ref().map_or("", |page| &page.content))?;
-        let edit = EditSession { context, page, base, has_marks: false };
+        let edit = EditSession { context, page, base, has_conflict_markers: false };
         match edit.save(&file) {
             Ok(reply) => {
                 file.remove();
@@ -73,8 +73,8 @@ struct EditSession<'a> {
     page: PageRef,
     /// The page as it was last read; `None` for a new one.
     base: Option<Page>,
-    /// Whether the file was given conflict marks.
-    has_marks: bool,
+    /// Whether conflict markers were written into the file.
+    has_conflict_markers: bool,
 }
 
 impl EditSession<'_> {
@@ -86,8 +86,8 @@ impl EditSession<'_> {
         }
         let mut text = first;
         loop {
-            if self.has_marks && contains_marks(&text) {
-                let message = "the text still has conflict marks, so it was not stored";
+            if self.has_conflict_markers && contains_conflict_markers(&text) {
+                let message = "the text still has conflict markers, so it was not stored";
                 return Err(Fault::new(FaultCode::Conflict, message));
             }
             match self.put(text.clone()) {
@@ -135,7 +135,7 @@ impl EditSession<'_> {
                     .replace("<<<<<<< ours\n", "<<<<<<< your text\n")
                     .replace(">>>>>>> theirs\n", &format!(">>>>>>> version {version}\n"));
                 file.write(&marked)?;
-                self.has_marks = true;
+                self.has_conflict_markers = true;
                 output::notice(&format!(
                     "{slug} changed meanwhile (version {version}); \
                      choose between the lines <<<<<<< and >>>>>>>"
@@ -175,7 +175,7 @@ impl EditSession<'_> {
 }
 
 /// Returns whether a text has a beginning and an end of a conflict.
-fn contains_marks(text: &[u8]) -> bool {
-    let has = |mark: &[u8]| text.split(|&b| b == b'\n').any(|line| line.starts_with(mark));
+fn contains_conflict_markers(text: &[u8]) -> bool {
+    let has = |marker: &[u8]| text.split(|&b| b == b'\n').any(|line| line.starts_with(marker));
     has(b"<<<<<<< ") && has(b">>>>>>> ")
 }

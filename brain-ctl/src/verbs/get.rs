@@ -10,7 +10,7 @@ use crate::{
     output::{Outcome, Show, Text},
 };
 
-/// Maximum number of notes about lines by others.
+/// Maximum number of notes about lines that others wrote.
 const MAX_NOTES: usize = 5;
 
 /// Arguments of `get`.

@@ -7,7 +7,7 @@ use super::{page, trust::line_range};
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FormatOption, Listing, Outcome, Show, Table, Text, bytes, second},
+    output::{Column, FilelessFormatOption, Listing, Outcome, Show, Table, Text, bytes, second},
     when::When,
 };
 
@@ -23,7 +23,7 @@ pub(crate) struct History {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FormatOption,
+    format: FilelessFormatOption,
 }
 
 impl Verb for History {
@@ -36,7 +36,7 @@ impl Verb for History {
 
     fn run(self, context: &Context) -> Result<Outcome, Fault> {
         let page = page(&self.slug, self.source.as_deref())?;
-        context.list(&context.call(brain_protocol::History { page })?, &self.format)
+        context.list(&context.call(brain_protocol::History { page })?, &self.format.into())
     }
 }
 

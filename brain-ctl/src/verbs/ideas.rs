@@ -125,7 +125,7 @@ Examples:
 impl Verb for Lsd {
     const NAME: &'static str = "lsd";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "Generate surprising ideas";
+    const ABOUT: &'static str = "Generate surprising ideas from distant pages";
     const EXAMPLES: &'static str =
         "Works like brainstorm, but combines 2 pages close to the question with 12 distant pages,
 and asks for 4 ideas from each of the 24 pairs. It prefers distant pages that have not changed

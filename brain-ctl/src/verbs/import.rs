@@ -72,7 +72,7 @@ impl Show for ImportReply {
             (self.updated, "updated"),
             (self.restored, "restored"),
             (self.unchanged, "unchanged"),
-            (self.skipped, "skipped: not markdown"),
+            (self.skipped, "not markdown"),
             (failed, "failed"),
         ] {
             if n > 0 {
@@ -99,10 +99,10 @@ impl Show for ImportReply {
     }
 }
 
-/// Maximum number of skipped paths to show.
+/// Maximum number of excluded paths to show.
 const MAX_PATHS: usize = 3;
 
-/// Returns the line about files that rules left out, if there are any.
+/// Returns the line about files that rules exclude, if there are any.
 pub(super) fn skipped_files_line(left_out: &SkippedFiles) -> Option<String> {
     let all = left_out.files + left_out.directories;
     let parts = [
@@ -118,7 +118,8 @@ pub(super) fn skipped_files_line(left_out: &SkippedFiles) -> Option<String> {
         left_out.paths.iter().take(MAX_PATHS).map(|path| clean(path)).collect();
     let more = if all > paths.len() as u64 { ", …" } else { "" };
     (all > 0).then(|| {
-        format!("  {all:>8} left out: {} ({}{more})", parts.join(" and "), paths.join(", "))
+        let parts = parts.join(" and ");
+        format!("  {all:>8} excluded by rules: {parts} ({}{more})", paths.join(", "))
     })
 }
 

@@ -70,7 +70,7 @@ impl Show for LinkReply {
 
     fn notes(&self) -> Vec<String> {
         // Only a new link gets the note: `unchanged` can also mean that there was none to remove.
-        match self.status == "added" && !self.live {
+        match self.status == "added" && !self.target_exists {
             true => {
                 vec![format!("{} does not exist yet; the link works once it does", self.to)]
             }
@@ -298,7 +298,7 @@ mod tests {
     use brain_protocol::{NameError, SourceId};
 
     #[test]
-    fn the_target_of_a_broken_link_gives_way_to_the_page() -> Result<(), NameError> {
+    fn narrow_tables_cut_the_target_before_the_page() -> Result<(), NameError> {
         let link = |slug: &str| {
             Ok::<_, NameError>(BrokenLink {
                 slug: Slug::parse(slug)?,

@@ -44,11 +44,11 @@ impl Verb for Mv {
 /// Arguments of `merge`.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
-    /// The page that ends
+    /// Page to merge; it can be restored for 72 hours
     #[arg(value_name = "FROM")]
     from: String,
 
-    /// The page that gets its text, in the same source
+    /// Page that gets its text, in the same source
     #[arg(value_name = "INTO")]
     into: String,
 
@@ -60,7 +60,7 @@ pub(crate) struct Merge {
 impl Verb for Merge {
     const NAME: &'static str = "merge";
     const GROUP: Group = Group::Writing;
-    const ABOUT: &'static str = "Append a page to another and update its links";
+    const ABOUT: &'static str = "Append a page to another; redirect its links";
     const EXAMPLES: &'static str = "Examples:
   brain merge inbox/2026-11-21-1a2b3c4d projects/engine
   brain merge people/ada-l people/ada --source work";

@@ -45,7 +45,8 @@ pub(crate) struct Sources {
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
 
-    /// Whether brain writes provenance lines into the frontmatter of new pages (add, set)
+    /// Whether brain writes the origin of new pages (captured_at, …) into their frontmatter (add,
+    /// set)
     #[arg(long, value_enum, value_name = "ON|OFF")]
     provenance: Option<Switch>,
 
@@ -228,7 +229,7 @@ impl Show for SourceReply {
             }
         }
         if !self.source.provenance {
-            t.line("  new pages get no provenance lines");
+            t.line("  brain does not write the origin of new pages into their frontmatter");
         }
     }
 

@@ -168,8 +168,8 @@ impl Verb for Stop {
 pub(super) fn end(socket: &Path) -> Result<Option<u32>, Fault> {
     let pid = match request_stop(socket) {
         Ok(hello) => hello.pid,
-        Err(ConnectError::Absent) => return Ok(None),
-        Err(ConnectError::Gone) => 0,
+        Err(ConnectError::NotListening) => return Ok(None),
+        Err(ConnectError::ClosedUnread) => 0,
         // A daemon with another protocol cannot read the request, so it gets a signal.
         Err(ConnectError::Mismatch(hello)) => {
             terminate(hello.pid)?;
@@ -230,7 +230,7 @@ fn terminate(pid: u32) -> Result<(), Fault> {
 
 /// Returns whether the socket and the process are gone. Until then the daemon holds the store.
 fn is_over(socket: &Path, pid: u32) -> bool {
-    let absent = || matches!(connect::open(socket), Err(ConnectError::Absent));
+    let absent = || matches!(connect::open(socket), Err(ConnectError::NotListening));
     if pid == 0 || !Path::new("/proc/self/stat").exists() {
         return absent();
     }

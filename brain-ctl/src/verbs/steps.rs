@@ -21,13 +21,13 @@ pub(super) fn exit(status: &str) -> Exit {
 pub(super) fn write(t: &mut Text, steps: &[Step]) {
     let names = steps.iter().map(|step| width(&clean(&step.name))).max().unwrap_or(0);
     for step in steps {
-        let mark = match step.status.as_str() {
+        let result = match step.status.as_str() {
             "passed" => t.paint.green("ok  "),
             "warned" => t.paint.yellow("warn"),
             _ => t.paint.red("fail"),
         };
         let name = pad(&clean(&step.name), names);
-        let lead = format!("{mark} {name} {:>6}  ", duration(step.took_ms));
+        let lead = format!("{result} {name} {:>6}  ", duration(step.took_ms));
         t.prose(&lead, names + 14, &step.message);
         if let Some(hint) = &step.hint {
             t.prose("     ", 5, hint);

@@ -7,7 +7,7 @@ use super::optional_page;
 use crate::{
     args::{Group, Verb},
     context::Context,
-    output::{Column, FormatOption, Listing, Outcome, Show, Table, Text},
+    output::{Column, FilelessFormatOption, Listing, Outcome, Show, Table, Text},
 };
 
 /// Arguments of `tags`.
@@ -30,7 +30,7 @@ pub(crate) struct Tags {
     source: Option<String>,
 
     #[command(flatten)]
-    format: FormatOption,
+    format: FilelessFormatOption,
 }
 
 impl Verb for Tags {
@@ -45,7 +45,7 @@ impl Verb for Tags {
         let (source, slug) = optional_page(self.slug.as_deref(), self.source.as_deref())?;
         let request = brain_protocol::Tags { source, slug, add: self.add, remove: self.remove };
         match context.call(request)? {
-            TagsReply::All(tags) => context.list(&tags, &self.format),
+            TagsReply::All(tags) => context.list(&tags, &self.format.into()),
             TagsReply::OfPage(tags) => context.show(&tags),
         }
     }

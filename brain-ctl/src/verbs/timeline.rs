@@ -28,7 +28,7 @@ pub(crate) struct Timeline {
 impl Verb for Timeline {
     const NAME: &'static str = "timeline";
     const GROUP: Group = Group::Reading;
-    const ABOUT: &'static str = "List dated lines, newest first";
+    const ABOUT: &'static str = "List lines that begin with a date, newest first";
     const EXAMPLES: &'static str = "Examples:
   brain timeline companies/acme
   brain timeline --since 2026-01 --until \"last month\"";

@@ -54,7 +54,7 @@ enum Action {
     Url,
     /// List received requests, without bodies and secrets
     Requests,
-    /// Process the item of a job again
+    /// Process a received item again
     Replay,
 }
 

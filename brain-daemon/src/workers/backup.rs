@@ -30,6 +30,6 @@ impl Worker for ScheduledBackup {
             return Next::After(FIRST_CHECK);
         }
         let (brain, now) = (&self.brain, self.brain.now());
-        self.schedule.run("backup", now, || Ok(brain.copies.backup_due()?.is_some()))
+        self.schedule.run("backup", now, || Ok(brain.backup.backup_due()?.is_some()))
     }
 }

@@ -122,7 +122,7 @@ impl SourceWatch {
     pub(super) fn mark_everything(&mut self) {
         for index in 0..self.sources.len() {
             let root = self.sources[index].root.clone();
-            self.mark(index, root);
+            self.mark_changed(index, root);
         }
     }
 
@@ -195,7 +195,7 @@ impl SourceWatch {
     }
 
     /// Records a changed path; the whole source if there are many.
-    fn mark(&mut self, index: usize, path: PathBuf) {
+    fn mark_changed(&mut self, index: usize, path: PathBuf) {
         let WatchedSource { root, changed, .. } = &mut self.sources[index];
         if changed.len() >= MAX_PATHS || path == *root {
             changed.clear();
@@ -218,7 +218,7 @@ impl SourceWatch {
             // Other files may be pages now, and other directories must be watched.
             let root = root.clone();
             self.watch_dir(index, &root);
-            return self.mark(index, root);
+            return self.mark_changed(index, root);
         }
         if relative.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
             return;
@@ -236,7 +236,7 @@ impl SourceWatch {
             (None, false) => {}
         }
         if known.is_some() || is_dir || is_markdown(&path) {
-            self.mark(index, path);
+            self.mark_changed(index, path);
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
-        let sources_changed = brain.sources.sources_changed();
+        let sources_changed = brain.sources.subscribe_sources_changed();
         Self { brain, sources_changed, watch: None }
     }
 
@@ -37,7 +37,7 @@ impl Watcher {
     fn begin_watch(&mut self) -> SourceWatch {
         self.sources_changed.mark_unchanged();
         let mut watch = SourceWatch::new(self.brain.sources.watched_sources());
-        self.brain.sources.note_watch(watch.state());
+        self.brain.sources.set_watch_state(watch.state());
         watch.mark_everything();
         watch
     }
@@ -50,7 +50,7 @@ impl Worker for Watcher {
         watch.read_events();
         if watch.sync_at().is_some_and(|at| at <= Instant::now()) {
             let changes = watch.take_changes();
-            self.brain.sources.note_watch(watch.state());
+            self.brain.sources.set_watch_state(watch.state());
             if !sync(&self.brain, changes) {
                 watch.rescan_later();
             }

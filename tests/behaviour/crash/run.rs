@@ -29,7 +29,7 @@ impl Run {
     }
 
     /// Prints a text even when the test passes.
-    pub(crate) fn tell(&self, text: &str) {
+    pub(crate) fn report(&self, text: &str) {
         use std::io::Write as _;
         let _ = writeln!(std::io::stderr(), "crash: {text} (seed {})", self.seed);
     }
@@ -38,7 +38,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.tell("failed; repeat the choices with BRAIN_CRASH_SEED");
+            self.report("failed; repeat the choices with BRAIN_CRASH_SEED");
         }
     }
 }

@@ -57,8 +57,8 @@ impl Bench {
             for (share, name, goal) in [(0.5, "median", 20.0), (0.99, "p99", 150.0)] {
                 let (value, least) = (beside.at(share), quiet.at(share));
                 self.table.add(Row {
-                    place: 64 + n as u8,
-                    what: format!("a search every 20 ms beside {what}, {name}"),
+                    order: 64 + n as u8,
+                    description: format!("a search every 20 ms beside {what}, {name}"),
                     goal: Goal::Below(goal, "ms"),
                     value,
                     measured: format!(

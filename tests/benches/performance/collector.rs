@@ -86,8 +86,8 @@ impl Bench {
             Some((Some(floor.median()), text))
         };
         self.table.add(Row {
-            place: 120,
-            what: format!(
+            order: 120,
+            description: format!(
                 "a run of the collector, 3 streams with {SEARCHES} searches and {KNOWN} known \
                     posts: processor time"
             ),
@@ -97,17 +97,17 @@ impl Bench {
             floor: least(),
         });
         self.table.add(Row {
-            place: 121,
-            what: format!("the same beside {stored} older posts"),
+            order: 121,
+            description: format!("the same beside {stored} older posts"),
             goal: Goal::Below(1.2 * few.median(), "ms (1.2 times the above)"),
             value: many.median(),
             measured: many.text("ms"),
             floor: least(),
         });
         self.table.add(Row {
-            place: 122,
-            what: "growth of the daemon's memory during all these runs, without mapped files"
-                .into(),
+            order: 122,
+            description:
+                "growth of the daemon's memory during all these runs, without mapped files".into(),
             goal: Goal::Below(20.0, "MB"),
             value: after - before,
             measured: format!("{} MB ({} MB at the end)", short(after - before), short(after)),

@@ -87,7 +87,7 @@ impl Redb {
         began.elapsed()
     }
 
-    /// Commits the minimum of a durable queue for such items: the text of each, its due time, and
+    /// Commits the minimum of a durable queue for queued items: the text of each, its due time, and
     /// their number.
     pub(crate) fn enqueue(&self, from: u64, count: u64, text: &[u8]) -> Duration {
         let began = Instant::now();

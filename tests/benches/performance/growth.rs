@@ -95,7 +95,7 @@ impl Bench {
         let (peak, ratio) = (memory(daemon.pid(), "VmHWM"), again.median() / walk.median());
         self.table.add(Row {
             order: 117,
-            what: format!(
+            description: format!(
                 "a sync of {shown} files, nothing changed, as a multiple of looking at each file"
             ),
             goal: Goal::Below(1.5, "times"),
@@ -108,7 +108,7 @@ impl Bench {
         });
         self.table.add(Row {
             order: 118,
-            what: format!("the daemon's peak memory during that, {shown} files (VmHWM)"),
+            description: format!("the daemon's peak memory during that, {shown} files (VmHWM)"),
             goal: Goal::Below(100.0, "MB"),
             value: peak,
             measured: format!("{} MB ({} MB before)", short(peak), short(before)),
@@ -119,7 +119,7 @@ impl Bench {
     fn add_grown(&mut self, order: u8, what: &str, shown: &str, goal: Goal, samples: &Samples) {
         self.table.add(Row {
             order,
-            what: format!("{what}, {shown} pages, over the socket"),
+            description: format!("{what}, {shown} pages, over the socket"),
             goal,
             value: samples.median(),
             measured: samples.text("ms"),

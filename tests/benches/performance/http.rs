@@ -223,8 +223,8 @@ impl Bench {
         }
         let commits = 16.0 / (shared.median() / 1e3);
         self.table.add(Row {
-            place: 100,
-            what: "`POST /ingest`, 2 KB, durable before the answer, 16 connections".into(),
+            order: 100,
+            description: "`POST /ingest`, 2 KB, durable before the answer, 16 connections".into(),
             goal: Goal::AtLeast((commits / 2.0).round(), "items/s"),
             value: sixteen.median(),
             measured: sixteen.text("items/s"),
@@ -237,8 +237,8 @@ impl Bench {
             )),
         });
         self.table.add(Row {
-            place: 101,
-            what: "the same, 64 connections, as a share of the bare endpoint's rate".into(),
+            order: 101,
+            description: "the same, 64 connections, as a share of the bare endpoint's rate".into(),
             goal: Goal::AtLeast(20.0, "%"),
             value: 100.0 * many.median() / bare_many.median(),
             measured: format!(
@@ -256,8 +256,8 @@ impl Bench {
         });
         let least = alone.median();
         self.table.add(Row {
-            place: 102,
-            what: "the same, 1 connection, median of one call".into(),
+            order: 102,
+            description: "the same, 1 connection, median of one call".into(),
             goal: Goal::Below(((least + 0.5) * 100.0).round() / 100.0, "ms"),
             value: one.median(),
             measured: one.text("ms"),
@@ -267,8 +267,9 @@ impl Bench {
             )),
         });
         self.table.add(Row {
-            place: 103,
-            what: "`GET /health`, 64 connections, as a share of the bare endpoint's rate".into(),
+            order: 103,
+            description: "`GET /health`, 64 connections, as a share of the bare endpoint's rate"
+                .into(),
             goal: Goal::AtLeast(80.0, "%"),
             value: 100.0 * health.median() / bare_health.median(),
             measured: format!(
@@ -279,8 +280,8 @@ impl Bench {
             floor: Some((None, format!("{:.0} answers/s", bare_health.median()))),
         });
         self.table.add(Row {
-            place: 104,
-            what: "queue processing rate, no concurrent ingest".into(),
+            order: 104,
+            description: "queue processing rate, no concurrent ingest".into(),
             goal: Goal::None,
             value: catching_up.median(),
             measured: catching_up.text("pages/s"),
@@ -318,8 +319,8 @@ impl Bench {
         let peak = memory(pid, "VmHWM");
         let tenth = resting.first();
         self.table.add(Row {
-            place: 105,
-            what: format!(
+            order: 105,
+            description: format!(
                 "memory after {sent} items of 1 KB, all different, after each became a \
                 page, without mapped files"
             ),

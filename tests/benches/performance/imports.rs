@@ -78,8 +78,9 @@ impl Bench {
         let last = two(&mut runs, homes);
         self.report_import(&runs, alone);
         self.table.add(Row {
-            place: 63,
-            what: "background work after importing 100,000 notes: the daemon's processor time"
+            order: 63,
+            description: "background work after importing 100,000 notes: the daemon's processor \
+                time"
                 .into(),
             goal: Goal::None,
             value: large.left,
@@ -144,8 +145,8 @@ impl Bench {
         }
         let alone = alone.map(|alone| alone.as_secs_f64());
         self.table.add(Row {
-            place: 60,
-            what: "import of 10,000 notes of 1.2 KB, until the last one is found".into(),
+            order: 60,
+            description: "import of 10,000 notes of 1.2 KB, until the last one is found".into(),
             goal: Goal::Below(3.0, "s"),
             value: seconds.median(),
             measured: seconds.text("s"),
@@ -153,8 +154,8 @@ impl Bench {
                 .map(|alone| (Some(alone), format!("{} s: tantivy and redb alone", short(alone)))),
         });
         self.table.add(Row {
-            place: 61,
-            what: "the daemon's peak memory during that (VmHWM)".into(),
+            order: 61,
+            description: "the daemon's peak memory during that (VmHWM)".into(),
             goal: Goal::Below(200.0, "MB"),
             value: peaks.at(1.0),
             measured: format!(
@@ -165,9 +166,9 @@ impl Bench {
             floor: None,
         });
         self.table.add(Row {
-            place: 62,
-            what: "import of 100,000: its rate as a part of the rate of 10,000, the two imports \
-                   before it and the two after"
+            order: 62,
+            description: "import of 100,000: its rate as a part of the rate of 10,000, the two \
+                   imports before it and the two after"
                 .into(),
             goal: Goal::AtLeast(0.8, "times"),
             value: ratio.median(),

@@ -275,8 +275,8 @@ impl Bench {
                 measured
             };
             self.table.add(Row {
-                place: 70,
-                what: what.into(),
+                order: 70,
+                description: what.into(),
                 goal: Goal::Below(50.0, "MB"),
                 value,
                 measured,
@@ -294,8 +294,8 @@ impl Bench {
             kb(size_of_dir(&home.path().join("pages"))),
         );
         self.table.add(Row {
-            place: 91,
-            what: format!("on disk, one of {shown} pages"),
+            order: 91,
+            description: format!("on disk, one of {shown} pages"),
             goal: Goal::None,
             value: store + index,
             measured: format!(

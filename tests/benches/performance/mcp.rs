@@ -55,9 +55,9 @@ impl Bench {
             over_socket.time(began.elapsed());
         }
         self.table.add(Row {
-            place: 110,
-            what: "`tools/call search` over HTTP, 10,000 pages, in addition to the same search \
-                over the socket"
+            order: 110,
+            description: "`tools/call search` over HTTP, 10,000 pages, in addition to the same \
+                search over the socket"
                 .into(),
             goal: Goal::Below(2.0, "ms"),
             value: over_http.median() - over_socket.median(),
@@ -83,8 +83,8 @@ impl Bench {
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         self.table.add(Row {
-            place: 111,
-            what: format!(
+            order: 111,
+            description: format!(
                 "the same by 16 clients at once, as a multiple of one client's rate, on {cores} \
                     cores"
             ),
@@ -114,8 +114,8 @@ impl Bench {
         let third = looks.len().div_ceil(3);
         let (first, end) = (median(&looks[..third]), median(&looks[looks.len() - third..]));
         self.table.add(Row {
-            place: 112,
-            what: format!(
+            order: 112,
+            description: format!(
                 "growth of memory over {called} of these calls, from the first third of them to \
                     the last"
             ),

@@ -43,9 +43,9 @@ impl Bench {
             assert!(!found.hits.is_empty(), "{question}");
         }
         self.table.add(Row {
-            place: 93,
-            what: "a search by words and meaning over the socket, 10,000 pages, model loaded"
-                .into(),
+            order: 93,
+            description:
+                "a search by words and meaning over the socket, 10,000 pages, model loaded".into(),
             goal: Goal::Below(40.0, "ms"),
             value: took.median(),
             measured: format!(
@@ -58,8 +58,8 @@ impl Bench {
         });
         let rss = memory(daemon.pid(), "VmRSS");
         self.table.add(Row {
-            place: 94,
-            what: "the daemon's memory after that, model loaded (VmRSS)".into(),
+            order: 94,
+            description: "the daemon's memory after that, model loaded (VmRSS)".into(),
             goal: Goal::Below(200.0, "MB"),
             value: rss,
             measured: format!("{} MB", short(rss)),

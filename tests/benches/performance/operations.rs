@@ -54,16 +54,16 @@ impl Bench {
             ))
         };
         self.table.add(Row {
-            place: 80,
-            what: "`brain doctor` on 10,000 pages, whole process".into(),
+            order: 80,
+            description: "`brain doctor` on 10,000 pages, whole process".into(),
             goal: Goal::Below(200.0, "ms"),
             value: doctor.median(),
             measured: doctor.text("ms"),
             floor: least(&[("a round trip", hop.median())]),
         });
         self.table.add(Row {
-            place: 81,
-            what: "`brain sync` of 5,000 files, nothing changed, whole process".into(),
+            order: 81,
+            description: "`brain sync` of 5,000 files, nothing changed, whole process".into(),
             goal: Goal::Below(150.0, "ms"),
             value: again.median(),
             measured: format!("{} (the first one {} ms)", again.text("ms"), first.as_millis()),
@@ -73,8 +73,9 @@ impl Bench {
             ]),
         });
         self.table.add(Row {
-            place: 82,
-            what: "a file is saved beside 5,000 others, until it is found (`sources.watch`)".into(),
+            order: 82,
+            description: "a file is saved beside 5,000 others, until it is found (`sources.watch`)"
+                .into(),
             goal: Goal::Below(2000.0, "ms"),
             value: saved.at(1.0),
             measured: format!("{}, maximum {}", saved.text("ms"), short(saved.at(1.0))),

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use brain_protocol::{Request, Status};
 use brain_tests::{Client, TEST_TIMEOUT, TestHome, program};
 
-use crate::floors::{Disk, Echo, Redb, Tantivy};
+use crate::floors::{self, Disk, Echo, Redb, Tantivy};
 use crate::imports::FilledHome;
 use crate::notes::Dice;
 use crate::report::{Goal, Row, Samples, short};
-use crate::{Bench, search, write};
+use crate::{Bench, write};
 
 impl Bench {
     /// Runs the commands of the client, alternating with a program that does nothing.
@@ -59,8 +59,8 @@ impl Bench {
                 .chain(parts.iter().map(|(name, part)| format!("{name} {}", short(part.median()))))
                 .collect();
             self.table.add(Row {
-                place: 10,
-                what: what.into(),
+                order: 10,
+                description: what.into(),
                 goal: Goal::Below(goal, "ms"),
                 value: samples.median(),
                 measured: samples.text("ms"),
@@ -88,8 +88,8 @@ impl Bench {
             &[("a round trip", &hop), ("tantivy", &alone_many)],
         );
         self.table.add(Row {
-            place: 90,
-            what: "one fsync of 4 KB on this disk".into(),
+            order: 90,
+            description: "one fsync of 4 KB on this disk".into(),
             goal: Goal::None,
             value: sync.median(),
             measured: sync.text("ms"),
@@ -139,8 +139,8 @@ impl Bench {
         for (what, samples) in [("a clean end", clean), ("SIGKILL in the middle of writes", killed)]
         {
             self.table.add(Row {
-                place: 80,
-                what: format!("start with 100,000 pages until it answers, after {what}"),
+                order: 80,
+                description: format!("start with 100,000 pages until it answers, after {what}"),
                 goal: Goal::Below(200.0, "ms"),
                 value: samples.at(1.0),
                 measured: format!("{}, maximum {}", samples.text("ms"), short(samples.at(1.0))),

@@ -71,16 +71,16 @@ pub(crate) enum Goal {
 impl Goal {
     fn text(self) -> String {
         match self {
-            Self::Below(most, unit) => format!("under {most} {unit}"),
-            Self::AtLeast(least, unit) => format!("at least {least} {unit}"),
+            Self::Below(max, unit) => format!("under {max} {unit}"),
+            Self::AtLeast(min, unit) => format!("at least {min} {unit}"),
             Self::None => "–".into(),
         }
     }
 
     fn met(self, value: f64) -> &'static str {
         let met = match self {
-            Self::Below(most, _) => value < most,
-            Self::AtLeast(least, _) => value >= least,
+            Self::Below(max, _) => value < max,
+            Self::AtLeast(min, _) => value >= min,
             Self::None => return "",
         };
         if met { "yes" } else { "**no**" }
@@ -90,8 +90,8 @@ impl Goal {
 /// A row of the table.
 pub(crate) struct Row {
     /// Its order in the table.
-    pub(crate) place: u8,
-    pub(crate) what: String,
+    pub(crate) order: u8,
+    pub(crate) description: String,
     pub(crate) goal: Goal,
     /// The figure to which the goal applies.
     pub(crate) value: f64,
@@ -107,7 +107,7 @@ pub(crate) struct Table(Vec<Row>);
 impl Table {
     pub(crate) fn add(&mut self, row: Row) {
         let floor = row.floor.as_ref().map(|(_, name)| format!("; {name}")).unwrap_or_default();
-        eprintln!("  {}: {} ({}{floor})", row.what, row.measured, row.goal.text());
+        eprintln!("  {}: {} ({}{floor})", row.description, row.measured, row.goal.text());
         self.0.push(row);
     }
 
@@ -117,7 +117,7 @@ impl Table {
              |---|---|---|---|---|---|\n",
         );
         let mut rows: Vec<&Row> = self.0.iter().collect();
-        rows.sort_by_key(|row| row.place);
+        rows.sort_by_key(|row| row.order);
         for row in rows {
             let (floor, ratio) = match &row.floor {
                 Some((Some(floor), name)) => (name.as_str(), short(row.value / floor)),
@@ -128,7 +128,7 @@ impl Table {
             let _ = writeln!(
                 out,
                 "| {} | {goal} | {} | {met} | {floor} | {ratio} |",
-                row.what, row.measured
+                row.description, row.measured
             );
         }
         out

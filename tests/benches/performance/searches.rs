@@ -21,8 +21,8 @@ impl Bench {
         }
         for (samples, shown) in samples.iter().zip(["10,000", "100,000"]) {
             self.table.add(Row {
-                place: 92,
-                what: format!("a search over the socket, {shown} pages"),
+                order: 92,
+                description: format!("a search over the socket, {shown} pages"),
                 goal: Goal::None,
                 value: samples.median(),
                 measured: format!("{}, p99 {} ms", samples.text("ms"), short(samples.at(0.99))),
@@ -64,8 +64,8 @@ impl Bench {
             }
         }
         self.table.add(Row {
-            place: 40,
-            what: format!(
+            order: 40,
+            description: format!(
                 "the first search after a write, in addition to a warm one, {shown} pages"
             ),
             goal: Goal::Below(2.0, "ms"),

@@ -56,8 +56,8 @@ impl Bench {
         let [one, many] = rates;
         let ratio = many.median() / one.median();
         self.table.add(Row {
-            place: 50,
-            what: "64 parallel writers over the socket against one".into(),
+            order: 50,
+            description: "64 parallel writers over the socket against one".into(),
             goal: Goal::AtLeast(10.0, "times"),
             value: ratio,
             measured: format!(

@@ -20,14 +20,14 @@ use serde_json::Value;
 use crate::{prompts, resources, tools};
 
 /// How long a client may cache an answer, in milliseconds.
-const FRESH: u64 = 60_000;
+const CACHE_TTL_MS: u64 = 60_000;
 /// The key for the state that clients send back in the next round. It protects nothing here.
 const SEAL: [u8; 32] = [7; 32];
 
 /// One server for all clients; its clones share their state.
 #[derive(Clone)]
 pub(crate) struct Fixture {
-    kept: Arc<ListenerTable>,
+    listener_table: Arc<ListenerTable>,
     tasks: TaskManager,
     seal: RequestStateCodec,
 }
@@ -40,7 +40,11 @@ struct ListenerTable {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        Self { kept: Arc::default(), tasks: TaskManager::new(), seal: RequestStateCodec::new(SEAL) }
+        Self {
+            listener_table: Arc::default(),
+            tasks: TaskManager::new(),
+            seal: RequestStateCodec::new(SEAL),
+        }
     }
 
     /// Returns the running tasks.
@@ -54,7 +58,7 @@ impl Fixture {
     }
 
     fn listening(&self) -> MutexGuard<'_, HashMap<u64, SubscriptionSink>> {
-        self.kept.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listener_table.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Encodes `state` for a client.
@@ -64,9 +68,9 @@ impl Fixture {
 
     /// Decodes the state that a client sent back.
     pub(crate) fn unseal(&self, sealed: &str) -> Result<Value, ErrorData> {
-        self.seal
-            .open_json(sealed)
-            .map_err(|_| ErrorData::invalid_params("this state was not made here", None))
+        self.seal.open_json(sealed).map_err(|_| {
+            ErrorData::invalid_params("this state was not issued by this server", None)
+        })
     }
 }
 
@@ -98,7 +102,7 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let listed = ListToolsResult { tools: tools::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn call_tool(
@@ -115,7 +119,7 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let listed = ListResourcesResult { resources: resources::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn list_resource_templates(
@@ -126,7 +130,7 @@ impl ServerHandler for Fixture {
         let templates = resources::templates();
         let listed =
             ListResourceTemplatesResult { resource_templates: templates, ..Default::default() };
-        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn read_resource(
@@ -135,7 +139,7 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let read = resources::read(&request.uri)?;
-        Ok(read.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public).into())
+        Ok(read.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public).into())
     }
 
     async fn list_prompts(
@@ -144,7 +148,7 @@ impl ServerHandler for Fixture {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let listed = ListPromptsResult { prompts: prompts::all(), ..Default::default() };
-        Ok(listed.with_ttl_ms(FRESH).with_cache_scope(CacheScope::Public))
+        Ok(listed.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
     async fn get_prompt(
@@ -166,7 +170,6 @@ impl ServerHandler for Fixture {
         Ok(CompleteResult::new(completion))
     }
 
-    // Every level is logged anyway, so the answer is success.
     async fn subscribe(
         &self,
         _: SubscribeRequestParams,
@@ -183,6 +186,7 @@ impl ServerHandler for Fixture {
         Ok(())
     }
 
+    // Every level is logged anyway, so this changes nothing.
     async fn set_level(
         &self,
         _: SetLevelRequestParams,
@@ -199,7 +203,7 @@ impl ServerHandler for Fixture {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let key = self.kept.next.fetch_add(1, Ordering::Relaxed);
+        let key = self.listener_table.next.fetch_add(1, Ordering::Relaxed);
         self.listening().insert(key, context.sink().clone());
         context.cancelled().await;
         self.listening().remove(&key);

@@ -312,18 +312,18 @@ fn base36(mut number: u64) -> String {
 }
 
 /// Returns four letters that bind a token to its list.
-fn list_mark(endpoint: &str, of: &str) -> String {
+fn list_prefix(endpoint: &str, of: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = endpoint.bytes().chain(of.bytes()).fold(0xcbf2_9ce4_8422_2325, step);
     base36(46_656 + hash % 1_000_000)[..4].to_owned()
 }
 
 fn token_of(id: u64, endpoint: &str, of: &str) -> String {
-    format!("{}{}", list_mark(endpoint, of), base36(id))
+    format!("{}{}", list_prefix(endpoint, of), base36(id))
 }
 
 fn last_id(token: &str, endpoint: &str, of: &str) -> Option<u64> {
-    u64::from_str_radix(token.strip_prefix(list_mark(endpoint, of).as_str())?, 36).ok()
+    u64::from_str_radix(token.strip_prefix(list_prefix(endpoint, of).as_str())?, 36).ok()
 }
 
 /// Returns the post's id, or why the client may not see it.

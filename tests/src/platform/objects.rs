@@ -62,8 +62,8 @@ impl FieldSelection {
         };
         object.insert("id".into(), json!(post.id.to_string()));
         object.insert("text".into(), json!(text));
-        let versions: Vec<String> = post.versions.iter().map(u64::to_string).collect();
-        object.insert("edit_history_tweet_ids".into(), json!(versions));
+        let version_ids: Vec<String> = post.version_ids.iter().map(u64::to_string).collect();
+        object.insert("edit_history_tweet_ids".into(), json!(version_ids));
         let mut put = |name: &str, value: Value| {
             if self.post(name) && !value.is_null() {
                 object.insert(name.into(), value);
@@ -108,7 +108,7 @@ impl FieldSelection {
             },
         );
         let until = rfc3339(post.created_at + 3_600_000);
-        let left = 5_usize.saturating_sub(post.versions.len() - 1);
+        let left = 5_usize.saturating_sub(post.version_ids.len() - 1);
         put(
             "edit_controls",
             json!({"is_edit_eligible": true, "editable_until": until, "edits_remaining": left}),
@@ -225,8 +225,8 @@ fn entities(world: &World, text: &str) -> Value {
             })
             .collect(),
     );
-    for (mark, list) in [('#', "hashtags"), ('$', "cashtags")] {
-        let found = names_after(text, mark);
+    for (sign, list) in [('#', "hashtags"), ('$', "cashtags")] {
+        let found = names_after(text, sign);
         put(
             list,
             found

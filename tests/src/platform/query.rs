@@ -134,9 +134,9 @@ fn parse_one(rest: &mut Vec<String>) -> Result<Query, String> {
         }
         return Ok(Query::Operator(name.into(), value.trim_start_matches('@').to_lowercase()));
     }
-    let mark = token.chars().next().filter(|c| "@#$".contains(*c));
-    match mark {
-        Some(mark) => Ok(Query::Operator(mark.to_string(), token[1..].to_lowercase())),
+    let sign = token.chars().next().filter(|c| "@#$".contains(*c));
+    match sign {
+        Some(sign) => Ok(Query::Operator(sign.to_string(), token[1..].to_lowercase())),
         None => Ok(Query::Word(words(&token).join(" "))),
     }
 }
@@ -153,12 +153,12 @@ fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the names after each `mark` (`@`, `#`, `$`) of a text, with the position of the mark in
+/// Returns the names after each `sign` (`@`, `#`, `$`) of a text, with the position of the sign in
 /// characters.
-pub(super) fn names_after(text: &str, mark: char) -> Vec<(usize, String)> {
+pub(super) fn names_after(text: &str, sign: char) -> Vec<(usize, String)> {
     let chars: Vec<char> = text.chars().collect();
     let part = |c: &char| c.is_alphanumeric() || *c == '_';
-    let begins = |at: &usize| chars[*at] == mark && (*at == 0 || !part(&chars[at - 1]));
+    let begins = |at: &usize| chars[*at] == sign && (*at == 0 || !part(&chars[at - 1]));
     let name = |at: usize| chars[at + 1..].iter().take_while(|c| part(c)).collect::<String>();
     (0..chars.len())
         .filter(begins)
@@ -205,9 +205,9 @@ impl Query {
                 ("has", "images") => post.media.iter().any(|media| media.kind == "photo"),
                 ("has", "videos") => post.media.iter().any(|media| media.kind == "video"),
                 ("lang", lang) => post.lang == lang,
-                (mark, name) => {
-                    let mark = mark.chars().next().unwrap_or('@');
-                    names_after(text, mark)
+                (sign, name) => {
+                    let sign = sign.chars().next().unwrap_or('@');
+                    names_after(text, sign)
                         .iter()
                         .any(|(_, found)| found.eq_ignore_ascii_case(name))
                 }

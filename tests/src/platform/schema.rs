@@ -44,7 +44,7 @@ impl Schema {
         for (name, schema) in &mut schemas {
             // A schema in an `allOf` must allow the fields of its siblings.
             if !shared.contains(name.as_str()) && schema.get("discriminator").is_none() {
-                seal(schema);
+                forbid_unlisted_fields(schema);
             }
         }
         Self { paths, schemas, validators: Mutex::new(BTreeMap::new()) }
@@ -53,7 +53,7 @@ impl Schema {
     /// Validates a response of an endpoint.
     ///
     /// # Errors
-    /// Validates it; the error describes the first violation.
+    /// A description of the first violation.
     pub fn validate(&self, endpoint: &str, status: u16, body: &[u8]) -> Result<(), String> {
         let value: Value = serde_json::from_slice(body).map_err(|e| format!("not JSON: {e}"))?;
         if status >= 400 {
@@ -74,7 +74,7 @@ impl Schema {
     /// Validates a line of the persistent connection.
     ///
     /// # Errors
-    /// Validates it; the error describes the first violation.
+    /// A description of the first violation.
     pub fn validate_line(&self, line: &Value) -> Result<(), String> {
         let (method, path) = ("get", at::STREAM);
         let schema =
@@ -87,7 +87,7 @@ impl Schema {
     /// Validates a problem by its type.
     ///
     /// # Errors
-    /// Validates it; the error describes the first violation.
+    /// A description of the first violation.
     pub fn validate_problem(&self, value: &Value) -> Result<(), String> {
         self.validate_as("Problem", value)?;
         let kind = value["type"].as_str().unwrap_or_default();
@@ -112,8 +112,9 @@ impl Schema {
             .or_insert_with(|| Box::leak(Box::new(self.validator(name))));
         drop(validators);
         let first = validator.iter_errors(value).next();
-        first
-            .map_or(Ok(()), |error| Err(format!("no {name}: {error} at {}", error.instance_path())))
+        first.map_or(Ok(()), |error| {
+            Err(format!("not a valid {name}: {error} at {}", error.instance_path()))
+        })
     }
 
     fn validator(&self, name: &str) -> Validator {
@@ -169,9 +170,9 @@ fn parts_of_others<'a>(schema: &'a Value, part: bool, found: &mut BTreeSet<Strin
 }
 
 /// Forbids unlisted fields, except in parts of `allOf`.
-fn seal(schema: &mut Value) {
+fn forbid_unlisted_fields(schema: &mut Value) {
     match schema {
-        Value::Array(list) => list.iter_mut().for_each(seal),
+        Value::Array(list) => list.iter_mut().for_each(forbid_unlisted_fields),
         Value::Object(object) => {
             if object.get("properties").is_some_and(Value::is_object)
                 && object.get("type") == Some(&json!("object"))
@@ -181,7 +182,7 @@ fn seal(schema: &mut Value) {
             let whole = |(key, _): &(&String, &mut Value)| {
                 key.as_str() != "allOf" && key.as_str() != "example"
             };
-            object.iter_mut().filter(whole).for_each(|(_, inner)| seal(inner));
+            object.iter_mut().filter(whole).for_each(|(_, inner)| forbid_unlisted_fields(inner));
         }
         _ => {}
     }

@@ -84,8 +84,8 @@ pub struct Post {
     pub quotes: Option<u64>,
     /// The post that it reposts.
     pub reposts: Option<u64>,
-    /// All versions of it, oldest first.
-    pub versions: Vec<u64>,
+    /// The ids of all its versions, oldest first.
+    pub version_ids: Vec<u64>,
     /// Whether it was deleted.
     pub deleted: bool,
     /// Whether it is withheld in some country.
@@ -99,7 +99,7 @@ pub struct Post {
 impl Post {
     /// Returns whether a later version exists.
     pub(super) fn is_superseded(&self) -> bool {
-        self.versions.last() != Some(&self.id)
+        self.version_ids.last() != Some(&self.id)
     }
 
     /// Returns the creation time as text.
@@ -117,7 +117,7 @@ pub(super) struct World {
     /// Searches do not find posts younger than this, in milliseconds. The real platform has a lag
     /// of 30 seconds; the default of tests is 0.
     pub(super) search_lag: i64,
-    made: u64,
+    account_count: u64,
 }
 
 impl World {
@@ -130,7 +130,7 @@ impl World {
         self.accounts.values().next()
     }
 
-    /// Returns whether a post is is_public.
+    /// Returns whether everybody can see a post.
     pub(super) fn is_public(&self, post: &Post) -> bool {
         let author = &self.accounts[&post.author];
         !(post.deleted || author.protected || author.suspended || author.gone)
@@ -161,9 +161,9 @@ impl Platform {
         let mut state = self.state();
         let world = &mut state.world;
         assert!(world.by_name(username).is_none(), "{username} is taken");
-        world.made += 1;
+        world.account_count += 1;
         // Larger than the integers that JSON numbers hold exactly.
-        let id = 1_500_000_000_000_000_000 + world.made;
+        let id = 1_500_000_000_000_000_000 + world.account_count;
         let account = Account {
             id,
             username: username.into(),
@@ -218,7 +218,7 @@ impl Platform {
             reply_to: None,
             quotes: None,
             reposts: None,
-            versions: vec![id],
+            version_ids: vec![id],
             deleted: false,
             withheld: false,
             media: Vec::new(),
@@ -245,19 +245,19 @@ impl Platform {
         let world = &mut state.world;
         let former = world.posts[&number(id)].clone();
         let new = world.new_post_id(now);
-        let mut versions = former.versions.clone();
-        versions.push(new);
-        for version in &former.versions {
-            world.posts.get_mut(version).expect("a version").versions.clone_from(&versions);
+        let mut version_ids = former.version_ids.clone();
+        version_ids.push(new);
+        for version in &former.version_ids {
+            world.posts.get_mut(version).expect("a version").version_ids.clone_from(&version_ids);
         }
-        world.posts.insert(new, Post { id: new, text: text.into(), versions, ..former });
+        world.posts.insert(new, Post { id: new, text: text.into(), version_ids, ..former });
         new.to_string()
     }
 
     /// Deletes a post, with all its versions.
     pub fn delete(&self, id: &str) {
         let mut state = self.state();
-        for version in state.world.posts[&number(id)].versions.clone() {
+        for version in state.world.posts[&number(id)].version_ids.clone() {
             state.world.posts.get_mut(&version).expect("a version").deleted = true;
         }
     }

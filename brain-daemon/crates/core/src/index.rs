@@ -83,9 +83,8 @@ impl IndexFollower {
         let counts = store.read_through(Reader::counts)?;
         let options =
             Options { default_language: config.search.language.clone(), ..Options::default() };
-        let (index, opened) =
-            Index::open(&self.dir, &crate::index_mark(store), counts.seq, options)
-                .map_err(|e| index_fault(&e))?;
+        let (index, opened) = Index::open(&self.dir, &crate::index_id(store), counts.seq, options)
+            .map_err(|e| index_fault(&e))?;
         if let Some(reason) = &opened.rebuilt
             && counts.seq > 0
         {

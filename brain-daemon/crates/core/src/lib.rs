@@ -140,7 +140,7 @@ pub struct Brain {
     /// Sync and import.
     pub sync: Arc<SyncService>,
     /// Backups and exports.
-    pub copies: Arc<BackupService>,
+    pub backup: Arc<BackupService>,
     /// The ingest queue.
     pub ingest: Arc<IngestService>,
     /// Language models and their costs.
@@ -252,16 +252,16 @@ impl Brain {
             Request::Import(r) => self.sync.import(caller, &r, progress).map(Reply::Import),
             Request::Doctor(r) => Ok(Reply::Doctor(self.doctor.doctor(&r))),
             Request::SourceList(_) => self.sources.list(caller).map(Reply::Sources),
-            Request::BackupList(_) => self.copies.list().map(Reply::BackupList),
+            Request::BackupList(_) => self.backup.list().map(Reply::BackupList),
             Request::SourceSet(r) => self.sources.set(caller, &r).map(Reply::Source),
             Request::SourceAdd(r) => self.sources.add(caller, &r).map(Reply::Source),
             Request::SourceRemove(r) => self.sources.remove(caller, &r).map(Reply::Source),
             Request::SourceDefault(r) => self.sources.source_default(caller, &r).map(Reply::Source),
             Request::Sync(r) => self.sync.sync(caller, &r, progress).map(Reply::Sync),
-            Request::Export(r) => self.copies.export(caller, &r, progress).map(Reply::Export),
-            Request::Backup(r) => self.copies.backup(caller, &r, progress).map(Reply::Backup),
+            Request::Export(r) => self.backup.export(caller, &r, progress).map(Reply::Export),
+            Request::Backup(r) => self.backup.backup(caller, &r, progress).map(Reply::Backup),
             Request::BackupVerify(r) => {
-                self.copies.backup_verify(caller, &r, progress).map(Reply::Backup)
+                self.backup.backup_verify(caller, &r, progress).map(Reply::Backup)
             }
             Request::BrokenLinks(r) => self.pages.broken_links(caller, &r).map(Reply::BrokenLinks),
             Request::ClientRegister(r) => self.access.client_register(r).map(Reply::ClientRegister),
@@ -387,8 +387,8 @@ fn page_argument(page: &PageRef) -> String {
     page.to_string()
 }
 
-/// Returns the mark of an index that belongs to this store.
-fn index_mark(store: &Store) -> String {
+/// Returns the id that an index of this store contains.
+fn index_id(store: &Store) -> String {
     format!("{:016x}", store.id())
 }
 

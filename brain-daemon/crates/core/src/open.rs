@@ -29,14 +29,15 @@ use crate::{
     AskService, Audit, BackupService, Brain, CollectorService, ConnectService, EmbeddingService,
     Environment, ExternalDependencies, FileService, IdeaService, IngestService, LanguageModels,
     PageService, SearchService, SourceService, StandardOutput, SyncService, TunnelService,
-    VoiceService, index_mark,
+    VoiceService, index_id,
 };
 
 impl Brain {
     /// Opens the brain at `home`: store, migration, index, and recovery after a crash.
     ///
     /// # Errors
-    /// If the home cannot be used, or the store is locked, damaged or newer. Each fault has a hint.
+    /// If the home cannot be used, or the store is locked, damaged or from a newer version. Each
+    /// fault has a hint.
     pub fn open(
         home: Home,
         config: Config,
@@ -207,7 +208,7 @@ impl Brain {
             access.clone(),
             ingest.clone(),
         ));
-        let copies = Arc::new(BackupService::new(env.clone(), store.clone()));
+        let backup = Arc::new(BackupService::new(env.clone(), store.clone()));
         let workers = Arc::new(WorkerStates::default());
         let started = Instant::now();
         let process = Arc::new(Process {
@@ -225,7 +226,7 @@ impl Brain {
             ingest.clone(),
             pages.clone(),
             sources.clone(),
-            copies.clone(),
+            backup.clone(),
             embedding.clone(),
             collector.clone(),
             tunnel.clone(),
@@ -267,7 +268,7 @@ impl Brain {
             collector,
             tunnel,
             voice,
-            copies,
+            backup,
             workers,
             doctor,
             text,
@@ -292,7 +293,7 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         return Ok(());
     }
     let known =
-        brain_search::known_changes(&home.index(), &index_mark(store)).filter(|known| *known > 0);
+        brain_search::known_changes(&home.index(), &index_id(store)).filter(|known| *known > 0);
     let files = || {
         let rules = IgnoreRules::off();
         markdown_files(&home.pages(), "", &rules, None).files.len()
@@ -306,7 +307,7 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
             files => {
                 // The next start would not notice the repair.
                 if let Err(error) = store.mark_lost() {
-                    tracing::warn!(%error, "the mark of a lost store was not written");
+                    tracing::warn!(%error, "the record of a lost store was not written");
                 }
                 format!(
                     "{} has {files} pages, and the store had to be repaired",
@@ -317,10 +318,10 @@ fn check_not_emptied(home: &Home, store: &Store) -> Result<(), Fault> {
         None => return Ok(()),
     };
     let store = store.path().display();
-    let message = format!("{store} came up empty, but {what}");
+    let message = format!("{store} opened without any page, but {what}");
     Err(Fault::new(FaultCode::StoreDamaged, message).hint(format!(
         "no page was changed; move {store} away and restore a backup: `brain backup restore FILE`; \
-         without a backup, move {} and {} away as well, and take the pages in from there: \
+         without a backup, move {} and {} away as well, and import the pages from there: \
          `brain import DIR`",
         home.index().display(),
         home.pages().display()

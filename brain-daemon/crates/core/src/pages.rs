@@ -5,19 +5,22 @@ pub(crate) mod broken_links;
 pub(crate) mod capture;
 pub(crate) mod dedup;
 pub(crate) mod diff;
-pub(crate) mod everyday;
 pub(crate) mod fields;
 pub(crate) mod find_page;
 pub(crate) mod history;
 pub(crate) mod links;
 pub(crate) mod list;
 pub(crate) mod merge;
+pub(crate) mod orphans;
 mod page_move;
 pub(crate) mod put;
+pub(crate) mod random_page;
 pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod similar_pages;
 pub(crate) mod timeline;
+pub(crate) mod today;
+pub(crate) mod todos;
 pub(crate) mod trust;
 
 use std::sync::Arc;
@@ -49,7 +52,7 @@ pub struct PageService {
     pub(crate) dedup: Arc<Dedup>,
     pub(crate) stop: CancellationToken,
     pub(crate) random: Arc<dyn Random>,
-    /// The slug of the daily note, with the letters of strftime.
+    /// The slug of the daily note, with the conversion specifiers of strftime.
     pub(crate) daily_pattern: String,
 }
 
@@ -90,7 +93,7 @@ impl PageService {
         let page_ref = request.page;
         let slug = page_ref.slug.clone();
         if record.version == request.version {
-            let message = format!("version {} of \"{slug}\" is the present one", request.version);
+            let message = format!("version {} of \"{slug}\" is the current one", request.version);
             return Err(Fault::new(FaultCode::Conflict, message)
                 .hint(format!("see `brain history {}`", page_argument(&page_ref))));
         }
@@ -107,8 +110,8 @@ impl PageService {
                 .ok_or_else(|| no_version(&record, &page_ref, number))?;
             let document = stored_document(&kept.content)?;
             let captured_at = document.frontmatter.get("captured_at");
-            let present = unless_damaged(draft.content(&record))?;
-            if present.is_some_and(|present| present == kept.content)
+            let current = unless_damaged(draft.content(&record))?;
+            if current.is_some_and(|current| current == kept.content)
                 && kept.record.provenance == record.provenance
                 && kept.record.marks == record.marks
             {

@@ -58,7 +58,7 @@ impl Brain {
             let current = draft.page(&source, &slug)?.filter(|now| now.id == id);
             let current = current.ok_or_else(|| no_page(&source, &slug))?;
             if current.version == number {
-                let message = format!("version {number} of \"{slug}\" is the present one");
+                let message = format!("version {number} of \"{slug}\" is the current one");
                 return Err(Fault::new(FaultCode::Conflict, message)
                     .hint(format!(
                         "change the text first (`brain edit {argument}`), then purge the former \

@@ -76,6 +76,12 @@ impl SearchService {
             || self.index.catching_up(sources.as_deref()).is_some()
     }
 
+    /// Returns the approximate number of changes that are not in the index on disk.
+    #[must_use]
+    pub fn index_behind(&self) -> u64 {
+        self.index.behind()
+    }
+
     /// Returns the ids of up to `limit` pages of `sources` whose titles have the words of `text`,
     /// the last of which may be the beginning of a word. It asks the index only. Empty while the
     /// index is not open.

@@ -89,7 +89,7 @@ impl SourceService {
             let added = register(draft, &id, &path, now)?;
             Ok((added, settings::change(draft, &id, &settings)?))
         })?;
-        self.watcher.sources_changed();
+        self.watcher.notify_sources_changed();
         let mut warnings = Vec::new();
         if access(&dir, Access::WRITE_OK).is_err() {
             warnings.push(format!(
@@ -202,7 +202,7 @@ impl SourceService {
                 .hint(format!("go on: `brain sources remove {id} --yes`")));
             }
         }
-        self.watcher.sources_changed();
+        self.watcher.notify_sources_changed();
         self.files.forget_failures();
         Ok(())
     }
@@ -238,7 +238,7 @@ impl SourceService {
         default: bool,
     ) -> Result<SourceRow, Fault> {
         let dir = self.source_dir(record);
-        let mark = record.synced.as_ref();
+        let sync = record.synced.as_ref();
         let settings = reader.source_settings(id)?;
         Ok(SourceRow {
             source_id: id.clone(),
@@ -246,8 +246,8 @@ impl SourceService {
             git: dir.ancestors().any(|d| d.join(".git").exists()),
             pages: reader.count_pages(id)?,
             added_at: rfc3339(record.created_at),
-            synced_at: mark.map(|mark| rfc3339(mark.at)),
-            problem: self.unusable(record).or_else(|| mark.and_then(|mark| mark.problem.clone())),
+            synced_at: sync.map(|sync| rfc3339(sync.at)),
+            problem: self.unusable(record).or_else(|| sync.and_then(|sync| sync.problem.clone())),
             path: dir.display().to_string(),
             include: settings.include,
             exclude: settings.exclude,

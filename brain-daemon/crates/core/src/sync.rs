@@ -160,7 +160,7 @@ impl SyncService {
         // After a sync with problems, only a sync of the whole source shows whether they persist.
         let touched = scope(&self.sources.source_dir(&record), paths);
         let everything = vec![String::new()];
-        let scope = match record.synced.as_ref().is_some_and(|mark| mark.problem.is_some()) {
+        let scope = match record.synced.as_ref().is_some_and(|sync| sync.problem.is_some()) {
             true => &everything,
             false => &touched,
         };
@@ -246,7 +246,7 @@ impl SyncService {
         }
         let (mut to_read, mut claimed) = (plan.to_read, plan.claimed);
         let mut missing = missing(&reader, &context, &plan.missing)?;
-        let since = record.synced.as_ref().map_or(0, |mark| mark.at);
+        let since = record.synced.as_ref().map_or(0, |sync| sync.at);
         let total = tally.report.files;
         let goes_on = || progress.at(done, total) && !self.env.stop.is_cancelled();
         let moves = renames::find(
@@ -261,7 +261,7 @@ impl SyncService {
         let pages = if missing.is_empty() { 0 } else { active_pages(&reader, id)? };
         drop(reader);
 
-        let go_on = |done: u64| {
+        let check_cancelled = |done: u64| {
             if progress.at(done, total) && !self.env.stop.is_cancelled() {
                 return Ok(());
             }
@@ -270,10 +270,10 @@ impl SyncService {
             Err(Fault::new(FaultCode::Cancelled, message)
                 .hint("the files stored so far stay; the next `brain sync` continues"))
         };
-        go_on(done)?;
+        check_cancelled(done)?;
         let all: Vec<(u64, String)> = moves.iter().map(|m| (m.record.id, m.path.clone())).collect();
         let left: HashSet<u64> = self
-            .move_pages(&context, moves, options.dry_run, &|moved| go_on(done + moved))?
+            .move_pages(&context, moves, options.dry_run, &|moved| check_cancelled(done + moved))?
             .into_iter()
             .map(|still| still.record.id)
             .collect();
@@ -297,7 +297,7 @@ impl SyncService {
             |file| file.size,
             |file| read_file(&root, file, &commits, now),
             |files| {
-                go_on(done)?;
+                check_cancelled(done)?;
                 done += files.len() as u64;
                 let freed = context.freed.clone();
                 self.store_files(
@@ -330,7 +330,8 @@ impl SyncService {
         } else if options.dry_run {
             tally.report.removed = missing.len() as u64;
         } else {
-            tally.report.removed = self.delete_missing(&context, &missing, &|| go_on(done))?;
+            tally.report.removed =
+                self.delete_missing(&context, &missing, &|| check_cancelled(done))?;
             if options.watched.is_some() && tally.report.removed > 0 {
                 let removal = (id.clone(), self.env.clock.now(), tally.report.removed as usize);
                 self.removals.lock().push(removal);
@@ -343,10 +344,10 @@ impl SyncService {
             let at = self.env.clock.now();
             // A sync of a part is recorded only if it had problems.
             let at = if options.is_whole() { at } else { since };
-            let mark = (options.is_whole() || report.problem.is_some())
+            let result = (options.is_whole() || report.problem.is_some())
                 .then(|| SyncResult { at, problem: report.problem.clone() });
-            if mark.is_some() || !stale.is_empty() {
-                self.record_result(&context, stale, mark)?;
+            if result.is_some() || !stale.is_empty() {
+                self.record_result(&context, stale, result)?;
             }
             self.files.forget_failures();
         }

@@ -144,7 +144,7 @@ impl TunnelService {
     pub(crate) fn start(&self) -> Result<TunnelStatusReply, Fault> {
         let settings = self.tunnel_settings()?;
         let mut work = self.state.work();
-        self.set_wanted(&mut work, true)?;
+        self.set_should_run(&mut work, true)?;
         let watchdog = work.watchdog(&settings);
         watchdog.reset_backoff();
         let report = self.wait_for_tunnel(&mut work, &settings, watchdog::START_TIMEOUT);
@@ -159,7 +159,7 @@ impl TunnelService {
         self.state.stop_requested.store(true, Ordering::SeqCst);
         let mut work = self.state.work();
         self.state.stop_requested.store(false, Ordering::SeqCst);
-        self.set_wanted(&mut work, false)?;
+        self.set_should_run(&mut work, false)?;
         if work.watchdog(&settings).stop() {
             tracing::info!("[watchdog] ended the agent: `brain tunnel stop`");
         }
@@ -234,10 +234,10 @@ impl TunnelService {
     }
 
     /// Saves whether the tunnel should be up, also after a restart.
-    fn set_wanted(&self, work: &mut WatchdogState, wanted: bool) -> Result<(), Fault> {
+    fn set_should_run(&self, work: &mut WatchdogState, should_run: bool) -> Result<(), Fault> {
         let persistent_state = work.persistent_state(&self.env.home);
-        if persistent_state.stopped == wanted {
-            persistent_state.stopped = !wanted;
+        if persistent_state.stopped == should_run {
+            persistent_state.stopped = !should_run;
             persistent_state.save(&self.env.home)?;
         }
         Ok(())

@@ -138,7 +138,8 @@ fn frontmatter_fault(label: &str, error: &FrontmatterError) -> Fault {
 /// the provenance of the page that it replaces.
 ///
 /// # Errors
-/// The same as for [`read_page`].
+/// The same as for [`read_page`], and [`FaultCode::InvalidFrontmatter`] if the text of the owner's
+/// file begins with malformed TOML.
 pub(crate) fn written_page(
     slug: &Slug,
     mut document: Document,
@@ -147,6 +148,10 @@ pub(crate) fn written_page(
     captured: bool,
 ) -> Result<NewPage, Fault> {
     write_provenance(&mut document.frontmatter, &provenance, previous);
+    // Earlier versions stored it as text. As text, its file would get a head of YAML.
+    if document.frontmatter.is_empty() && document.body.starts_with("+++") {
+        Document::parse(&document.body).map_err(|e| frontmatter_fault(slug.as_str(), &e))?;
+    }
     let page = new_page(slug, document, provenance, FilePlan::Write)?;
     Ok(NewPage { captured, ..page })
 }
@@ -186,17 +191,11 @@ fn new_page(
         .into_iter()
         .map(|entry| TimelineRecord { date: entry.date, text: entry.text, source: entry.source })
         .collect();
-    let mut tags = frontmatter.tags();
-    for tag in page::body_tags(&body).into_iter().map(page::normalize_tag) {
-        if !tags.contains(&tag) {
-            tags.push(tag);
-        }
-    }
     Ok(NewPage {
         page_type: type_of(&frontmatter),
         title: page::title_of(slug, &frontmatter, &body),
         dates: NoteDates::stated(slug, &frontmatter, &zone()),
-        tags,
+        tags: page::page_tags(&frontmatter, &body),
         aliases,
         content_hash: page::content_digest(&body),
         chunks: page::chunks(&body).len() as u32,
@@ -409,6 +408,18 @@ mod tests {
         for bad in ["", "Note", "2d", "-x", "a b", "ü", &"x".repeat(65)] {
             assert!(check_type(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_file_with_malformed_toml_is_not_written() {
+        let Ok(slug) = Slug::parse("post".to_owned()) else { panic!("a slug") };
+        let write = |body: &str| {
+            let document = Document { frontmatter: Frontmatter::empty(), body: body.into() };
+            written_page(&slug, document, Provenance::default(), None, false)
+        };
+        let fault = write("+++\ntitle = \n+++\n\nHello").map(|_| ()).err();
+        assert_eq!(fault.map(|fault| fault.code), Some(FaultCode::InvalidFrontmatter));
+        assert!(write("+++\nprose\n+++\n").is_ok() && write("+++ b/file\n").is_ok());
     }
 
     #[test]

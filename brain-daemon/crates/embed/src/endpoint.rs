@@ -375,7 +375,7 @@ impl Embedder for Endpoint {
         let bearer = key.map(|key| Secret::new(format!("Bearer {}", key.expose())));
         let at = RequestContext { label, purpose, policy, bearer, should_continue };
         let whole: Vec<String> = texts.iter().map(|text| format!("{prefix}{text}")).collect();
-        // Some endpoints refuse an empty text; a mark stands for it.
+        // Some endpoints refuse an empty text; a hyphen stands for it.
         let whole: Vec<&str> = whole
             .iter()
             .map(|text| if text.trim().is_empty() { "-" } else { truncate(text, MAX_TEXT_BYTES) })

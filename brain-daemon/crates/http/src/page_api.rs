@@ -38,7 +38,7 @@ const APPEND: &str = "/append";
 /// Search results if the request does not say how many.
 const DEFAULT_LIMIT: u32 = 10;
 
-/// The operations whose routes are not the paths of the document.
+/// Operations whose axum route differs from the documented path.
 #[derive(OpenApi)]
 #[openapi(paths(read_page, append))]
 struct PageDocument;
@@ -50,7 +50,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         .route(PATH, any(page_or_append))
 }
 
-/// Passes a request to the documented path that it names. Each has methods of its own.
+/// Passes a request to the documented path that it names. The two paths allow different methods.
 async fn page_or_append(State(app): State<AppState>, request: Request) -> Response {
     match is_append(request.uri().path()) {
         true => post(append).call(request, app).await,
@@ -58,7 +58,8 @@ async fn page_or_append(State(app): State<AppState>, request: Request) -> Respon
     }
 }
 
-/// Whether the path is that of an append. The address of a page whose slug ends like one has `%2F`.
+/// Returns whether the path is that of an append. In the URL of a page whose own slug ends in
+/// `/append`, that slash is written `%2F`.
 fn is_append(path: &str) -> bool {
     path.strip_prefix("/pages/").is_some_and(|name| name.ends_with(APPEND))
 }

@@ -1,7 +1,7 @@
 //! Clients of language models: one question, one answer.
 //!
 //! The crate knows neither pages nor prompts; callers bring the text. Untrusted text goes to a
-//! model as data between marks, never as instructions.
+//! model as data between delimiters, never as instructions.
 //!
 //! `openai` and `anthropic` are the two supported APIs, without I/O. `ask` enters a question into
 //! the ledger and sends it. `stream` reads responses, and `sse` parses server-sent events.

@@ -88,7 +88,8 @@ pub(super) fn read(context: &ToolContext, uri: &str) -> Result<ReadResourceResul
         "contentHash": page.content_hash,
         "trust": trust,
     });
-    // `content_hash` covers only the body. With it, the frontmatter could contain its own mark.
+    // The frame's delimiter contains this hash. `content_hash` does not cover the frontmatter,
+    // which could then forge the delimiter.
     let hash = brain_page::hex(&Sha256::digest(&page.content).into());
     let text = trust::framed(&page, &page.content, 1, &hash);
     let contents =

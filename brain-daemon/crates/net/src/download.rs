@@ -61,35 +61,36 @@ struct PartialFile {
     url: String,
     bytes: u64,
     /// The strong entity tag (RFC 9110 section 8.8.3) of the received part.
-    tag: Option<String>,
+    etag: Option<String>,
 }
 
 impl PartialFile {
-    /// Opens the file of an interrupted download. Resuming needs a tag and the same address.
+    /// Opens the file of an interrupted download. Resuming needs its entity tag and the same
+    /// address.
     fn open(path: &Path, url: &str) -> io::Result<Self> {
-        let mut part = Self { path: path.to_owned(), url: url.to_owned(), bytes: 0, tag: None };
+        let mut part = Self { path: path.to_owned(), url: url.to_owned(), bytes: 0, etag: None };
         let source = fs::read_to_string(part.source_path()).unwrap_or_default();
-        let tag =
-            source.split_once('\n').filter(|(from, _)| *from == url).map(|(_, tag)| tag.trim());
-        if let (Some(tag), Ok(meta)) = (tag.filter(|tag| is_strong(tag)), fs::metadata(path)) {
-            (part.bytes, part.tag) = (meta.len(), Some(tag.to_owned()));
+        let etag =
+            source.split_once('\n').filter(|(from, _)| *from == url).map(|(_, etag)| etag.trim());
+        if let (Some(etag), Ok(meta)) = (etag.filter(|etag| is_strong(etag)), fs::metadata(path)) {
+            (part.bytes, part.etag) = (meta.len(), Some(etag.to_owned()));
         }
         Ok(part)
     }
 
-    /// Returns the path of the file beside it that holds its source address and tag.
+    /// Returns the path of the file beside it that holds its source address and entity tag.
     fn source_path(&self) -> PathBuf {
         let mut name = self.path.clone().into_os_string();
         name.push(".from");
         name.into()
     }
 
-    /// Truncates the file and records the tag of the new version.
-    fn restart(&mut self, tag: Option<&str>) -> io::Result<File> {
-        (self.bytes, self.tag) = (0, tag.filter(|tag| is_strong(tag)).map(str::to_owned));
+    /// Truncates the file and records the entity tag of the new version.
+    fn restart(&mut self, etag: Option<&str>) -> io::Result<File> {
+        (self.bytes, self.etag) = (0, etag.filter(|etag| is_strong(etag)).map(str::to_owned));
         let file = File::create(&self.path)?;
-        match &self.tag {
-            Some(tag) => fs::write(self.source_path(), format!("{}\n{tag}\n", self.url))?,
+        match &self.etag {
+            Some(etag) => fs::write(self.source_path(), format!("{}\n{etag}\n", self.url))?,
             None => self.remove_source()?,
         }
         Ok(file)
@@ -109,11 +110,11 @@ impl PartialFile {
 }
 
 /// Returns whether an entity tag is strong, so that it identifies the exact bytes.
-fn is_strong(tag: &str) -> bool {
-    tag.len() > 2
-        && tag.starts_with('"')
-        && tag.ends_with('"')
-        && tag.bytes().all(|b| (0x21..0x7f).contains(&b))
+fn is_strong(etag: &str) -> bool {
+    etag.len() > 2
+        && etag.starts_with('"')
+        && etag.ends_with('"')
+        && etag.bytes().all(|b| (0x21..0x7f).contains(&b))
 }
 
 /// Parses `bytes 100-199/200` into the first byte and the total length.
@@ -138,7 +139,7 @@ impl Download<'_> {
     ) -> Result<u64, DownloadError> {
         let mut response = self.find(url, part, on_progress)?;
         // The received part is longer than the file is now.
-        if response.status().as_u16() == 416 && part.tag.take().is_some() {
+        if response.status().as_u16() == 416 && part.etag.take().is_some() {
             part.bytes = 0;
             response = self.find(url, part, on_progress)?;
         }
@@ -152,7 +153,7 @@ impl Download<'_> {
         }
         let (mut file, total) = match head.status {
             206 => match head.header("content-range").and_then(content_range) {
-                Some((from, total)) if from == part.bytes && part.tag.is_some() => {
+                Some((from, total)) if from == part.bytes && part.etag.is_some() => {
                     (part.append()?, Some(total))
                 }
                 _ => {
@@ -234,8 +235,8 @@ impl Download<'_> {
         let client = request::build(builder)?;
         let span = format!("bytes={}-", part.bytes);
         let mut headers = vec![("accept", "*/*"), ("accept-encoding", "identity")];
-        if let Some(tag) = &part.tag {
-            headers.extend([("range", span.as_str()), ("if-range", tag.as_str())]);
+        if let Some(etag) = &part.etag {
+            headers.extend([("range", span.as_str()), ("if-range", etag.as_str())]);
         }
         let call = HttpRequest {
             url,

@@ -37,7 +37,7 @@ pub enum EditError {
     HeadingNotFound {
         /// The requested heading.
         wanted: String,
-        /// The first headings of the page, with their marks.
+        /// The first headings of the page, with their `#`.
         existing: Vec<String>,
     },
     /// The key has a value other than a text or a list of texts; setting it would lose the rest.
@@ -265,7 +265,7 @@ fn go_together(one: &str, next: &str) -> bool {
         match line.chars().next()? {
             '-' | '*' | '+' if line[1..].starts_with([' ', '\t']) => Some('-'),
             '0'..='9' if number.starts_with(". ") || number.starts_with(") ") => Some('1'),
-            mark @ ('|' | '>') => Some(mark),
+            sign @ ('|' | '>') => Some(sign),
             _ => None,
         }
     };

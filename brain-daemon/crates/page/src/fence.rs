@@ -20,22 +20,22 @@ impl Fences {
         let bytes = rest.as_bytes();
         let indent = bytes.iter().take(64).take_while(|&&b| b == b' ' || b == b'\t').count();
         let bytes = &bytes[indent..];
-        let mark = match bytes.first() {
-            Some(&mark @ (b'`' | b'~')) => mark,
+        let sign = match bytes.first() {
+            Some(&sign @ (b'`' | b'~')) => sign,
             _ => return self.inside(),
         };
-        let len = bytes.iter().take_while(|&&b| b == mark).count();
+        let len = bytes.iter().take_while(|&&b| b == sign).count();
         let mut tail = bytes[len..].iter().take_while(|&&b| b != b'\n');
         match self.open {
             Some((open, least)) => {
-                if mark == open && len >= least && tail.all(u8::is_ascii_whitespace) {
+                if sign == open && len >= least && tail.all(u8::is_ascii_whitespace) {
                     self.open = None;
                 }
                 true
             }
             // A backtick fence followed by another backtick is a code span.
-            None if len >= 3 && (mark == b'~' || tail.all(|&b| b != b'`')) => {
-                self.open = Some((mark, len));
+            None if len >= 3 && (sign == b'~' || tail.all(|&b| b != b'`')) => {
+                self.open = Some((sign, len));
                 true
             }
             None => false,

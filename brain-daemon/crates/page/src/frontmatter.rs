@@ -11,15 +11,15 @@ mod edit;
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests;
 
-/// Maximum length of frontmatter, in bytes of YAML between the two lines of dashes. Usual ones have
-/// a few hundred.
+/// Maximum length of frontmatter, in bytes of the YAML or TOML between the lines of dashes or plus
+/// signs. Usual ones have a few hundred.
 pub const MAX_FRONTMATTER: usize = 64 * 1024;
 
 /// Why frontmatter cannot be parsed. The page must not be stored then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("frontmatter, line {line}, column {column}: {message}")]
 pub struct FrontmatterError {
-    /// The line in the whole document, 1-based; the first `---` is line 1.
+    /// The line in the whole document, 1-based; the first `---` or `+++` is line 1.
     pub line: usize,
     /// The column, 1-based, in characters.
     pub column: usize,
@@ -27,8 +27,8 @@ pub struct FrontmatterError {
     pub message: String,
 }
 
-/// The frontmatter of a page: its exact YAML text, with LF line ends, and the values of its
-/// top-level keys. TOML has the line `+++` before its text.
+/// The frontmatter of a page: its exact YAML or TOML, with LF line ends, and the values of its
+/// top-level keys. The text of TOML begins with the line `+++`, that of YAML has no such line.
 ///
 /// Two are equal when their texts are.
 #[derive(Debug, Clone)]
@@ -205,7 +205,7 @@ impl Frontmatter {
     /// loses nothing: it is absent, null, a scalar, or a list of scalars.
     #[must_use]
     pub fn is_plain(&self, key: &str) -> bool {
-        self.map.entries.iter().filter(|e| e.key == key).all(|e| e.whole)
+        self.map.entries.iter().filter(|e| e.key == key).all(|e| e.is_complete)
     }
 
     /// Returns the top-level keys, in the author's order.

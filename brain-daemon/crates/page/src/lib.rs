@@ -61,13 +61,13 @@ pub use links::{
 pub use markdown::for_each_event;
 pub use marked_text::{lines_above_body, split_marked};
 pub use note::add_note;
-pub use note_dates::{FormerDates, NoteDates};
+pub use note_dates::{FileCommits, FormerDates, NoteDates};
 pub use page_title::{file_title, is_first_sentence, title_of, top_heading};
 pub use page_url::page_url;
 pub use payload::{MediaType, Payload, PayloadError, RECEIVED, payload};
 pub use retarget::{NewTarget, RewrittenDocument, retarget_links};
 pub use section::{Heading, headings, section};
-pub use tags::body_tags;
+pub use tags::{body_tags, page_tags};
 pub use timeline::{TimelineEntry, timeline};
 pub use timeline_edit::{TimelineError, add_timeline_entry};
 pub use title::{MAX_TITLE, derive_title};

@@ -1,5 +1,10 @@
 //! The dates of a note: those that it states, else those of git or of its file, else the time of a
 //! write.
+//!
+//! - A stated date that is more than a day ahead is not used.
+//! - A note is not made after its last change: the date of its making that it does not state is at
+//!   most that of the change. If it states it, the change is not earlier.
+//! - A date of making that is stated no more stays: it is the one of the former version.
 
 use brain_protocol::Slug;
 use jiff::civil::{Date, Time};
@@ -27,12 +32,16 @@ const UPDATED: &[&str] = &[
 const DATE: &[&str] = &["date", "publishdate"];
 /// Keys that brain itself writes.
 const CAPTURED: &[&str] = &["captured_at"];
+/// Dates that brain writes and that are no dates of the note.
+const OTHER: &[&str] = &["ingested_at"];
 
 /// A stated date that is later than the present by more than this, in milliseconds, is not a time
 /// of writing: it is an appointment, or a mistake. Time zones differ by up to a day.
 const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
 /// Years before this are no dates: programs write the year 1 for a date that is not set.
 const FIRST_YEAR: i16 = 1000;
+/// The first year of a day in the name of a note. The name of an older one is that of an event.
+const FIRST_YEAR_IN_NAME: &str = "1970";
 /// Maximum bytes of a stated date.
 const MAX_DATE: usize = 60;
 
@@ -45,10 +54,21 @@ pub struct NoteDates {
     pub updated: Option<i64>,
     /// The day of a post: both, unless something better is known.
     pub date: Option<i64>,
-    /// First and last commit of its file.
-    pub commits: Option<(i64, i64)>,
+    /// The commits of its file.
+    pub commits: Option<FileCommits>,
     /// When its file was made, and when it was last changed.
     pub file: Option<(i64, i64)>,
+}
+
+/// The commits of a file, in Unix milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileCommits {
+    /// The first commit.
+    pub first: i64,
+    /// The last commit.
+    pub last: i64,
+    /// Whether the file was changed since.
+    pub is_edited: bool,
 }
 
 /// The dates of the version before, in Unix milliseconds.
@@ -58,7 +78,7 @@ pub struct FormerDates {
     pub created: i64,
     /// When it was last changed.
     pub updated: i64,
-    /// Whether its text is the present one.
+    /// Whether its text is the current one.
     pub is_same_text: bool,
 }
 
@@ -76,7 +96,8 @@ impl NoteDates {
         let in_name = || {
             let name = slug.name();
             let (day, rest) = name.split_at_checked(10)?;
-            let is_day = !rest.starts_with(|c: char| c.is_ascii_digit());
+            let is_day =
+                day >= FIRST_YEAR_IN_NAME && !rest.starts_with(|c: char| c.is_ascii_digit());
             let is_made_by_brain = is_captured(slug, frontmatter.raw());
             (is_day && !is_made_by_brain).then(|| parse_date(day, zone)).flatten()
         };
@@ -89,25 +110,30 @@ impl NoteDates {
     /// written at `now`. Each is the first known of these:
     ///
     /// - the stated time;
-    /// - the time of the `former` version; for the last change only if the text is the same and was
-    ///   not read from a file;
+    /// - the time of the `former` version. For the last change only if the text is the same, and
+    ///   there is no newer commit;
     /// - the commit. For a changed note, a commit that is not newer than the former version does
-    ///   not have the change;
+    ///   not have the change. A file that was changed since its commit has its own time, if that is
+    ///   later;
     /// - the time of the file, or `now` for a note without a file.
     #[must_use]
     pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
         let stated = |at: Option<i64>| at.filter(|at| *at <= now.saturating_add(MAX_AHEAD_MS));
-        let past = |times: Option<(i64, i64)>| {
-            times.map(|(first, last)| (first.min(last).min(now), last.min(now)))
-        };
-        let (commits, file) = (past(self.commits), past(self.file));
+        let past = |(first, last): (i64, i64)| (first.min(last).min(now), last.min(now));
+        let commits = self.commits.map(|commits| past((commits.first, commits.last)));
+        let file = self.file.map(past);
         let committed = commits.map(|(_, last)| last);
+        let is_edited = self.commits.is_some_and(|commits| commits.is_edited);
+        let edited = committed.zip(file).map(|(at, (_, last))| at.max(last));
+        let edited = edited.filter(|_| is_edited);
         let updated = stated(self.updated).unwrap_or_else(|| match (former, file) {
-            (Some(former), None) if former.is_same_text => former.updated,
-            (Some(former), Some((_, last))) => {
-                committed.filter(|at| *at > former.updated).unwrap_or(last)
+            (Some(former), _) if former.is_same_text => {
+                committed.map_or(former.updated, |at| at.max(former.updated))
             }
-            (None, Some((_, last))) => committed.or(stated(self.date)).unwrap_or(last),
+            (Some(former), Some((_, last))) => {
+                edited.or(committed.filter(|at| *at > former.updated)).unwrap_or(last)
+            }
+            (None, Some((_, last))) => edited.or(committed).or(stated(self.date)).unwrap_or(last),
             (_, None) => now,
         });
         // Neither is a note younger than its last change, nor that older than the note.
@@ -117,6 +143,12 @@ impl NoteDates {
         });
         (created, updated.max(created))
     }
+}
+
+/// Returns whether the value of this key is a date.
+pub(super) fn is_date_key(key: &str) -> bool {
+    let mut names = [CREATED, UPDATED, DATE, CAPTURED, OTHER].into_iter().flatten();
+    names.any(|name| is_key(key, name))
 }
 
 /// Returns whether the key of a frontmatter is this name.
@@ -290,13 +322,22 @@ mod tests {
         assert_eq!(stated("2021-03-0456", ""), NoteDates::default());
         assert_eq!(stated("inbox/2021-03-04-0123abcd", ""), NoteDates::default());
         assert_eq!(stated("2021-03-04-x", "captured_via: mcp\n"), NoteDates::default());
+        // An event of history is older than notes about it; a note can still state such a date.
+        assert_eq!(stated("1066-10-14-hastings", ""), NoteDates::default());
+        assert_eq!(stated("1969-07-20-moon", ""), NoteDates::default());
+        assert_eq!(stated("1970-01-02-x", "").date, Some(DAY));
+        assert_eq!(stated("x", "created: 1969-12-31\n").created, Some(-DAY));
+    }
+
+    fn commits(first: i64, last: i64) -> Option<FileCommits> {
+        Some(FileCommits { first, last, is_edited: false })
     }
 
     #[test]
     fn what_the_note_states_wins_over_git_the_file_and_the_clock() {
         let now = AT + 1000 * DAY;
         let file = Some((AT + 20 * DAY, AT + 30 * DAY));
-        let commits = Some((AT + 2 * DAY, AT + 3 * DAY));
+        let commits = commits(AT + 2 * DAY, AT + 3 * DAY);
         let first = |dates: NoteDates| dates.resolve(None, now);
         let both = stated("x", "created: 2021-03-04\nupdated: 2021-03-06\n");
         assert_eq!(first(NoteDates { file, commits, ..both }), (AT, AT + 2 * DAY));
@@ -312,6 +353,11 @@ mod tests {
         assert_eq!(first(NoteDates { file, ..none }), (AT + 20 * DAY, AT + 30 * DAY));
         assert_eq!(first(NoteDates { file, commits, ..none }), (AT + 2 * DAY, AT + 3 * DAY));
         assert_eq!(first(none), (now, now));
+        // A file that was changed since its commit.
+        let edited = commits.map(|commits| FileCommits { is_edited: true, ..commits });
+        let dates = NoteDates { file, commits: edited, ..none };
+        assert_eq!(first(dates), (AT + 2 * DAY, AT + 30 * DAY));
+        assert_eq!(first(NoteDates { file: Some((AT, AT)), ..dates }).1, AT + 3 * DAY);
         // Neither an appointment nor a file of the future is a time of writing.
         let later = Some((now + DAY, now + 2 * DAY));
         let appointment = stated("x", "date: 2999-01-01\nupdated: 2999-01-01\n");
@@ -331,9 +377,19 @@ mod tests {
         assert_eq!(none.resolve(former(false), now), (AT, now));
         // A file that was changed has the time of the commit with the change, else its own.
         let file = Some((AT, AT + 9 * DAY));
-        let changed = |commit: i64| NoteDates { commits: Some((AT, commit)), file, ..none };
+        let changed = |commit: i64| NoteDates { commits: commits(AT, commit), file, ..none };
         assert_eq!(changed(AT + 7 * DAY).resolve(former(false), now), (AT, AT + 7 * DAY));
         assert_eq!(changed(AT + 5 * DAY).resolve(former(false), now), (AT, AT + 9 * DAY));
+        // Another frontmatter is no new text, but a newer commit has its own day.
+        let read = NoteDates { file, ..none };
+        assert_eq!(read.resolve(former(true), now), (AT, AT + 5 * DAY));
+        assert_eq!(changed(AT + 4 * DAY).resolve(former(true), now), (AT, AT + 5 * DAY));
+        assert_eq!(changed(AT + 7 * DAY).resolve(former(true), now), (AT, AT + 7 * DAY));
+        // A text that was changed since its newer commit.
+        let edited = FileCommits { first: AT, last: AT + 7 * DAY, is_edited: true };
+        let edited = NoteDates { commits: Some(edited), file, ..none };
+        assert_eq!(edited.resolve(former(false), now), (AT, AT + 9 * DAY));
+        assert_eq!(edited.resolve(former(true), now), (AT, AT + 7 * DAY));
         let stated = NoteDates { updated: Some(AT + DAY), ..none };
         assert_eq!(stated.resolve(former(false), now), (AT, AT + DAY));
         let stated = NoteDates { updated: Some(AT - DAY), ..none };

@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, HeadingLevel, LinkType, Parser, Tag, TagEnd};
 
 use super::file::is_markdown;
 use super::frontmatter::Frontmatter;
-use super::title::{derive_title, inline_options, short, shown};
+use super::title::{derive_title, inline_options, link_text, short};
 
 /// Maximum length of a heading that is a title, in characters.
 const MAX_HEADING: usize = 300;
@@ -93,7 +93,7 @@ pub fn top_heading(body: &str) -> Option<String> {
         return None;
     }
     let top = &body[..body.floor_char_boundary(TOP_BYTES)];
-    let (mut title, mut depth, mut in_path) = (None::<String>, 0_usize, false);
+    let (mut title, mut depth, mut is_target) = (None::<String>, 0_usize, false);
     for event in Parser::new_ext(top, inline_options()) {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
@@ -111,7 +111,7 @@ pub fn top_heading(body: &str) -> Option<String> {
             Event::Start(Tag::Image { .. }) if title.is_none() => depth += 1,
             Event::End(TagEnd::Image) if title.is_none() => depth = depth.saturating_sub(1),
             Event::Text(text) | Event::Code(text) => match &mut title {
-                Some(title) => title.push_str(shown(&text, in_path)),
+                Some(title) => title.push_str(link_text(&text, is_target)),
                 None if depth == 0 && !text.trim().is_empty() && !is_comment(&text) => return None,
                 None => {}
             },
@@ -123,8 +123,8 @@ pub fn top_heading(body: &str) -> Option<String> {
             Event::Start(Tag::Link {
                 link_type: LinkType::WikiLink { has_pothole: false },
                 ..
-            }) => in_path = true,
-            Event::End(TagEnd::Link) => in_path = false,
+            }) => is_target = true,
+            Event::End(TagEnd::Link) => is_target = false,
             Event::Start(Tag::HtmlBlock | Tag::Paragraph | Tag::Link { .. })
             | Event::End(TagEnd::HtmlBlock | TagEnd::Paragraph)
             | Event::Html(_)

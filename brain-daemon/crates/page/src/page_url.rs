@@ -52,6 +52,6 @@ mod tests {
         );
         assert_eq!(page_url("url: javascript:1\n", from).as_deref(), from);
         assert_eq!(page_url("", Some("cli:argument")), None);
-        assert_eq!(page_url("url: [", None), None, "frontmatter that is none");
+        assert_eq!(page_url("url: [", None), None, "invalid frontmatter");
     }
 }

@@ -4,7 +4,7 @@
 /// Maximum distance to a link's end, in bytes. Keeps the work linear.
 const MAX_DISTANCE: usize = 300;
 
-/// Returns `text` without markdown's marks, with single spaces between words.
+/// Returns `text` without markdown syntax, with single spaces between words.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
@@ -26,20 +26,20 @@ pub(super) fn plain(text: &str) -> String {
     plain
 }
 
-/// Returns a line without the marks of a quotation, heading, list item or fence.
+/// Returns a line without the syntax of a quotation, heading, list item or fence.
 fn without_head(mut line: &str) -> &str {
     loop {
         let bare = line.trim_start_matches(['>', '`']).trim_start();
         let bare = bare.strip_prefix("~~~").unwrap_or(bare);
-        let marks = bare.trim_start_matches('#');
-        let bare = if bare.len() - marks.len() <= 6 && marks.starts_with([' ', '\t']) {
-            marks
+        let heading = bare.trim_start_matches('#');
+        let bare = if bare.len() - heading.len() <= 6 && heading.starts_with([' ', '\t']) {
+            heading
         } else {
             bare
         };
         let entry = ["- ", "* ", "+ ", "[ ] ", "[x] ", "[X] "]
             .iter()
-            .find_map(|mark| bare.strip_prefix(mark));
+            .find_map(|prefix| bare.strip_prefix(prefix));
         let bare = entry.unwrap_or(bare).trim_start();
         if bare.len() == line.len() {
             return bare;
@@ -48,7 +48,7 @@ fn without_head(mut line: &str) -> &str {
     }
 }
 
-/// Appends a line's text without the marks within it.
+/// Appends a line's text without the syntax within it.
 fn inline(line: &str, out: &mut String) {
     let mut at = 0;
     let mut prev = ' ';
@@ -127,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn marks_are_removed_and_words_kept() {
+    fn syntax_is_removed_and_words_are_kept() {
         assert_eq!(
             plain("# Head\n\n> - **bold** and _italic_, `code` ~~gone~~\n"),
             "Head bold and italic, code gone"

@@ -38,20 +38,20 @@ pub(super) fn prose(body: &str, mut each: impl FnMut(Range<usize>)) {
 
 /// Returns the byte ranges of `%%comments%%`, in order. An unclosed comment is not one.
 pub(super) fn comments(body: &str) -> Vec<Range<usize>> {
-    const MARK: &str = "%%";
+    const DELIMITER: &str = "%%";
     // Most pages have no comment, and need not be parsed.
-    if body.matches(MARK).take(2).count() < 2 {
+    if body.matches(DELIMITER).take(2).count() < 2 {
         return Vec::new();
     }
-    let mut marks = Vec::new();
+    let mut found = Vec::new();
     prose(body, |run| {
-        marks.extend(body[run.clone()].match_indices(MARK).map(|(at, _)| run.start + at));
+        found.extend(body[run.clone()].match_indices(DELIMITER).map(|(at, _)| run.start + at));
     });
     let mut out = Vec::new();
     let mut at = 0;
-    while let (Some(&open), Some(&close)) = (marks.get(at), marks.get(at + 1)) {
-        if may_enclose(body, open, &body[open + MARK.len()..close]) {
-            out.push(open..close + MARK.len());
+    while let (Some(&open), Some(&close)) = (found.get(at), found.get(at + 1)) {
+        if may_enclose(body, open, &body[open + DELIMITER.len()..close]) {
+            out.push(open..close + DELIMITER.len());
             at += 1;
         }
         at += 1;

@@ -1,5 +1,5 @@
-//! Sections of a page. Knows only headings with `#` marks outside of fenced code, and ignores lists
-//! and quotes.
+//! Sections of a page. Knows only headings with `#` outside of fenced code, and ignores lists and
+//! quotes.
 
 use super::fence::Fences;
 use std::ops::Range;
@@ -8,9 +8,9 @@ use unicode_normalization::UnicodeNormalization as _;
 /// A heading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// Number of `#` marks, 1 to 6.
+    /// Number of `#`, 1 to 6.
     pub level: u8,
-    /// Its text: markdown as written, on one line, without the marks.
+    /// Its text: markdown as written, on one line, without the `#`.
     pub text: String,
     /// The byte range of its line in the body, including the line end.
     pub range: Range<usize>,
@@ -38,7 +38,7 @@ pub(super) fn each_heading(body: &str) -> impl Iterator<Item = Heading> {
 /// from the heading's line to the next heading of the same or a higher level, or to the end.
 ///
 /// Ignores case, surrounding white space, and the Unicode form of accents. The name may begin with
-/// `#` marks; then a heading of that level is preferred.
+/// `#`; then a heading of that level is preferred.
 #[must_use]
 pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
     let wanted = heading.trim();
@@ -66,18 +66,18 @@ pub fn section(body: &str, heading: &str) -> Option<Range<usize>> {
 /// ignored, because it cannot be named.
 fn heading(line: &str) -> Option<(u8, &str)> {
     let line = line.trim_end();
-    let marks = line.trim_start_matches(' ');
-    if line.len() - marks.len() > 3 {
+    let heading = line.trim_start_matches(' ');
+    if line.len() - heading.len() > 3 {
         return None;
     }
-    let text = marks.trim_start_matches('#');
+    let text = heading.trim_start_matches('#');
     let level =
-        u8::try_from(marks.len() - text.len()).ok().filter(|level| (1..=6).contains(level))?;
+        u8::try_from(heading.len() - text.len()).ok().filter(|level| (1..=6).contains(level))?;
     if !text.starts_with([' ', '\t']) {
         return None;
     }
     let text = text.trim();
-    // Marks behind the text close the heading if white space precedes them.
+    // `#` behind the text closes the heading if white space precedes it.
     let open = text.trim_end_matches('#');
     let text = if open.is_empty() || open.ends_with([' ', '\t']) { open.trim_end() } else { text };
     (!text.is_empty()).then_some((level, text))

@@ -1,5 +1,6 @@
 //! Tags in the text of a page: `#tag` and `#nested/tag`, as Obsidian reads them.
 
+use super::frontmatter::{Frontmatter, normalize_tag};
 use super::prose::{comments, is_in, prose};
 use std::collections::HashSet;
 use unicode_normalization::char::is_combining_mark;
@@ -9,12 +10,24 @@ const MAX_TAG: usize = 200;
 /// Maximum tags of one text; further ones are ignored.
 const MAX_TAGS: usize = 1000;
 
+/// Returns the tags of a page as they are stored: those of its frontmatter, then those of its text.
+#[must_use]
+pub fn page_tags(frontmatter: &Frontmatter, body: &str) -> Vec<String> {
+    let mut tags = frontmatter.tags();
+    for tag in body_tags(body).into_iter().map(normalize_tag) {
+        if !tags.contains(&tag) {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
 /// Returns the tags of `body` without their `#`, as they are written, each spelling once, in the
 /// order of the text.
 ///
-/// A tag begins a line, or follows white space or an emphasis mark. It has letters and marks of any
-/// script, digits, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses
-/// and comments, and behind a backslash. Linear in the length of the body.
+/// A tag begins a line, or follows white space or `*_~=`. It has letters and marks of any script,
+/// digits, `_`, `-` and `/`, and not only digits. Ignores tags in code, links, addresses and
+/// comments, and behind a backslash. Linear in the length of the body.
 #[must_use]
 pub fn body_tags(body: &str) -> Vec<&str> {
     let (mut tags, mut seen) = (Vec::new(), HashSet::new());

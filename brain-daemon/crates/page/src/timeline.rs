@@ -82,9 +82,9 @@ fn is_day(text: &str) -> bool {
 
 /// Returns the text without its `[Source: …]`, and the source. Brackets within it can be nested.
 fn split_source(text: &str) -> (String, Option<String>) {
-    const MARK: &[u8] = b"[source:";
+    const PREFIX: &[u8] = b"[source:";
     let Some(start) =
-        text.as_bytes().windows(MARK.len()).position(|w| w.eq_ignore_ascii_case(MARK))
+        text.as_bytes().windows(PREFIX.len()).position(|w| w.eq_ignore_ascii_case(PREFIX))
     else {
         return (text.to_owned(), None);
     };
@@ -96,7 +96,7 @@ fn split_source(text: &str) -> (String, Option<String>) {
             _ => {}
         }
         if depth == 0 {
-            let source = text[start + MARK.len()..at].trim();
+            let source = text[start + PREFIX.len()..at].trim();
             let (before, after) = (text[..start].trim_end(), text[at + 1..].trim_start());
             let gap = if before.is_empty() || after.is_empty() { "" } else { " " };
             let source = (!source.is_empty()).then(|| source.to_owned());

@@ -10,9 +10,10 @@ pub const MAX_TITLE: usize = 80;
 /// Maximum bytes of a line that are read for a title.
 const LINE_BYTES: usize = 4096;
 
-/// Returns the last part of a link's path, or `text` outside such a link.
-pub(super) fn shown(text: &str, is_path: bool) -> &str {
-    if is_path { text.rsplit('/').next().unwrap_or(text) } else { text }
+/// Returns the last segment if `text` is the target of a wiki link without its own text; otherwise
+/// `text`.
+pub(super) fn link_text(text: &str, is_target: bool) -> &str {
+    if is_target { text.rsplit('/').next().unwrap_or(text) } else { text }
 }
 
 /// Returns the syntax that a title may contain.
@@ -20,9 +21,9 @@ pub(super) fn inline_options() -> Options {
     Options::ENABLE_STRIKETHROUGH | Options::ENABLE_WIKILINKS
 }
 
-/// Returns a title for `body`: its first usable line without heading, list and quote marks,
-/// emphasis, and link targets, cut after [`MAX_TITLE`] characters, but never inside an emoji or
-/// between a letter and its mark. Runs of white space become one space.
+/// Returns a title for `body`: its first usable line without the syntax of headings, lists,
+/// quotations and emphasis, and without link targets. Cut after [`MAX_TITLE`] characters, but never
+/// inside an emoji or between a letter and its accent. Runs of white space become one space.
 ///
 /// Rules, fences, setext underlines, comments, HTML, styles, badges, table rulers and link
 /// definitions are not usable. Code is used only if there is nothing else. Returns `Capture` when
@@ -43,7 +44,7 @@ pub fn derive_title(body: &str) -> String {
             continue;
         }
         let mut rest = line.trim();
-        while let Some(end) = until.or_else(|| opened(rest)) {
+        while let Some(end) = until.or_else(|| closing_text(rest)) {
             match rest.find(end) {
                 Some(at) => (rest, until) = (rest[at + end.len()..].trim(), None),
                 None => (rest, until) = ("", Some(end)),
@@ -52,7 +53,7 @@ pub fn derive_title(body: &str) -> String {
                 break;
             }
         }
-        if let Some(title) = usable(rest) {
+        if let Some(title) = title_of_line(rest) {
             return title;
         }
     }
@@ -61,7 +62,7 @@ pub fn derive_title(body: &str) -> String {
 
 /// Returns the text that ends the comment, the style, the script or the tag at the beginning of
 /// `line`.
-fn opened(line: &str) -> Option<&'static str> {
+fn closing_text(line: &str) -> Option<&'static str> {
     if line.starts_with("<!--") {
         return Some("-->");
     }
@@ -81,8 +82,8 @@ fn opened(line: &str) -> Option<&'static str> {
 }
 
 /// Returns the title from `line`, if it is usable.
-fn usable(line: &str) -> Option<String> {
-    let line = without_marks(line);
+fn title_of_line(line: &str) -> Option<String> {
+    let line = without_prefixes(line);
     if line.starts_with("[![") && line.ends_with(')') && only_badges(line) {
         return None;
     }
@@ -118,8 +119,8 @@ fn only_badges(line: &str) -> bool {
 }
 
 /// Returns the line without the markdown at its beginning: `>`, bullets, numbers, check boxes,
-/// heading marks.
-fn without_marks(mut line: &str) -> &str {
+/// `#` of headings.
+fn without_prefixes(mut line: &str) -> &str {
     loop {
         let spaced = |rest: &'_ str| rest.is_empty() || rest.starts_with([' ', '\t']);
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
@@ -149,7 +150,7 @@ fn plain(line: &str) -> String {
     if !line.contains(['*', '_', '`', '[', '<', '&', '\\', '~', '#']) {
         return line.to_owned();
     }
-    // As a heading, no line can be a block.
+    // Parsed as a heading, the line cannot start a block.
     let heading = format!("# {line}");
     let mut out = String::with_capacity(line.len());
     let mut bare_wiki = false;
@@ -162,7 +163,7 @@ fn plain(line: &str) -> String {
                 bare_wiki = true;
             }
             Event::End(TagEnd::Link) => bare_wiki = false,
-            Event::Text(text) => out.push_str(shown(&text, bare_wiki)),
+            Event::Text(text) => out.push_str(link_text(&text, bare_wiki)),
             Event::Code(text) => out.push_str(&text),
             Event::SoftBreak | Event::HardBreak => out.push(' '),
             _ => {}

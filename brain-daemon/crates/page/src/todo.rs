@@ -9,7 +9,7 @@ pub struct Todo {
     pub line: usize,
     /// The text behind the box.
     pub text: String,
-    /// Whether the box is marked.
+    /// Whether the box is checked.
     pub is_done: bool,
 }
 

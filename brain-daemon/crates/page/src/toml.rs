@@ -31,15 +31,22 @@ pub(super) fn read(text: &str) -> Result<Mapping, Failure> {
     Ok(Mapping { entries, in_lines: true, indent: 0 })
 }
 
-/// Returns the frontmatter with `key` as the text `value`; `None` if `raw` is not TOML.
-pub(super) fn set(raw: &str, key: &str, value: &str) -> Option<String> {
-    edit(raw, |table| put(table, key, scalar(value)))
+/// A value to set.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NewValue<'a> {
+    /// A text, even if it looks like a date.
+    Text(&'a str),
+    /// A date, if it is one, else a text.
+    Date(&'a str),
+    /// A date, if it is one and replaces one, else a text.
+    Scalar(&'a str),
+    /// Texts; removes the key if there are none.
+    List(&'a [String]),
 }
 
-/// Returns the frontmatter with `key` as a list of texts; `None` if `raw` is not TOML.
-pub(super) fn set_list(raw: &str, key: &str, values: &[String]) -> Option<String> {
-    let list: Array = values.iter().map(|value| scalar(value)).collect();
-    edit(raw, |table| put(table, key, TomlValue::Array(list)))
+/// Returns the frontmatter with these values, parsed once; `None` if `raw` is not TOML.
+pub(super) fn set_all(raw: &str, values: &[(&str, NewValue<'_>)]) -> Option<String> {
+    edit(raw, |table| values.iter().for_each(|(key, value)| put(table, key, *value)))
 }
 
 /// Returns the frontmatter without `key`; `None` if `raw` is not TOML.
@@ -74,7 +81,22 @@ fn edit(raw: &str, change: impl FnOnce(&mut Table)) -> Option<String> {
 }
 
 /// Sets `key`. A comment behind a replaced value stays.
-fn put(table: &mut Table, key: &str, mut value: TomlValue) {
+fn put(table: &mut Table, key: &str, value: NewValue<'_>) {
+    let mut value = match value {
+        NewValue::Text(text) => quoted(text),
+        NewValue::Date(text) => date(text).unwrap_or_else(|| quoted(text)),
+        NewValue::Scalar(text) => {
+            let is_date = table.get(key).is_some_and(Item::is_datetime);
+            date(text).filter(|_| is_date).unwrap_or_else(|| quoted(text))
+        }
+        NewValue::List([]) => {
+            table.remove(key);
+            return;
+        }
+        NewValue::List(texts) => {
+            TomlValue::Array(texts.iter().map(|text| quoted(text)).collect::<Array>())
+        }
+    };
     match table.get_mut(key) {
         Some(Item::Value(old)) => {
             *value.decor_mut() = old.decor().clone();
@@ -85,11 +107,11 @@ fn put(table: &mut Table, key: &str, mut value: TomlValue) {
 }
 
 fn entry(key: &str, item: &Item) -> Entry {
-    let (value, is_whole) = match item {
+    let (value, is_complete) = match item {
         Item::Value(TomlValue::Array(array)) => {
             let texts: Vec<String> = array.iter().filter_map(text).collect();
-            let is_whole = texts.len() == array.len();
-            (Value::List(texts), is_whole)
+            let is_complete = texts.len() == array.len();
+            (Value::List(texts), is_complete)
         }
         Item::Value(value) => match text(value) {
             Some(text) => (Value::Text(text), true),
@@ -97,7 +119,7 @@ fn entry(key: &str, item: &Item) -> Entry {
         },
         _ => (Value::Other, false),
     };
-    Entry::without_lines(key, value, is_whole)
+    Entry::without_lines(key, value, is_complete)
 }
 
 /// Returns a scalar: a text without quotes, a number as written, a time with `T`.
@@ -112,13 +134,14 @@ fn text(value: &TomlValue) -> Option<String> {
     }
 }
 
-/// Returns `text` as a value on one line: a date or time if it is one, else a text in quotes.
-fn scalar(text: &str) -> TomlValue {
-    if let Ok(time) = text.parse::<Datetime>()
-        && time.to_string() == text
-    {
-        return TomlValue::from(time);
-    }
+/// Returns `text` as a date or time, if it is one that is written so.
+fn date(text: &str) -> Option<TomlValue> {
+    let time = text.parse::<Datetime>().ok()?;
+    (time.to_string() == text).then(|| TomlValue::from(time))
+}
+
+/// Returns `text` in quotes, on one line.
+fn quoted(text: &str) -> TomlValue {
     // JSON quotes as TOML does, but for one control character.
     let quoted = serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007F");
     quoted.parse().unwrap_or_else(|_| TomlValue::from(text))
@@ -185,6 +208,47 @@ mod tests {
     }
 
     #[test]
+    fn only_dates_become_dates() {
+        let mut f = parse("+++\ntitle = 2020-01-01\nexpirydate = 2020-01-01\n+++\n").frontmatter;
+        f.set("title", "2024-01-02");
+        f.set_all(&[("type", "10:00:00"), ("date", "2024-01-02"), ("last-modified", "2024-01-03")]);
+        f.set_all(&[("expirydate", "2024-01-04"), ("version", "2024-01-05"), ("created", "soon")]);
+        f.set_list("tags", &["2024-01-06".into()]);
+        assert_eq!(
+            f.raw(),
+            "+++\ntitle = \"2024-01-02\"\nexpirydate = 2024-01-04\ntype = \"10:00:00\"\n\
+                date = 2024-01-02\nlast-modified = 2024-01-03\nversion = \"2024-01-05\"\n\
+                created = \"soon\"\ntags = [\"2024-01-06\"]\n"
+        );
+    }
+
+    /// Each edit parses the text once. With one parse for each key, this would take half an hour.
+    #[test]
+    fn many_keys_are_set_and_copied_at_once() {
+        let keys: Vec<String> = (0..5000).map(|n| format!("k{n}")).collect();
+        let yaml = Frontmatter::parse(&format!("{}: a\n", keys.join(": a\n"))).unwrap();
+        let toml = format!("+++\n{} = 'b'\n", keys.join(" = 'b'\n"));
+        let toml = Frontmatter::parse(&toml).unwrap();
+
+        let mut f = Frontmatter::parse("+++\nx = 1\n").unwrap();
+        assert!(f.adopt(&yaml, &["k7"]) && !f.adopt(&yaml, &["k7"]));
+        assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5000, Some("a")));
+        assert!(f.adopt(&toml, &[]), "the values of keys that are there");
+        assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5001, Some("b")));
+        let pairs: Vec<(&str, &str)> = keys.iter().map(|key| (key.as_str(), "c")).collect();
+        f.set_all(&pairs);
+        assert_eq!((f.keys().count(), f.get("k0").as_deref()), (5001, Some("c")));
+
+        let mut f = Frontmatter::parse("x: 1\n").unwrap();
+        assert!(f.adopt(&toml, &["k7"]) && !f.adopt(&toml, &["k7"]));
+        assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5000, Some("b")));
+        assert!(f.adopt(&yaml, &[]));
+        assert_eq!((f.keys().count(), f.get("k4999").as_deref()), (5001, Some("a")));
+        f.set_all(&pairs);
+        assert_eq!((f.keys().count(), f.get("k0").as_deref()), (5001, Some("c")));
+    }
+
+    #[test]
     fn keys_of_the_other_language_are_copied_by_value() {
         let yaml = Frontmatter::parse("title: Theirs\nlist: [a, b]\nm: {x: 1}\n").unwrap();
         let mut f = parse(POST).frontmatter;
@@ -212,7 +276,13 @@ mod tests {
         assert_eq!(parse("+++\n+++\nx").body, "x");
         let error = Document::parse("+++\r\ntitle = 'x'\r\ntags = no\r\n+++\r\nx").unwrap_err();
         assert_eq!(error.line, 3, "{error}");
-        assert!(Document::parse("+++\na = 1\na = 2\n+++\nx").is_err());
+        let malformed = "+++\na = 1\na = 2\n+++\nx";
+        assert!(Document::parse(malformed).is_err());
+        // Text that is not from a file, and begins so, stays text.
+        for body in [malformed, "+++\na = 1\n+++\nx", "+++\n+++\nx"] {
+            let page = Document { frontmatter: Frontmatter::empty(), body: body.into() };
+            assert_eq!(parse(&page.render()), page);
+        }
         assert!(Document::parse(&format!("+++\na = {}\n+++\n", "[".repeat(30_000))).is_err());
     }
 

@@ -21,7 +21,7 @@ pub struct Window {
     pub start: usize,
     /// Its end in the body, in bytes.
     pub end: usize,
-    /// The text to embed: `title > heading. text`, without markdown's marks, on one line.
+    /// The text to embed: `title > heading. text`, without markdown syntax, on one line.
     pub text: String,
 }
 
@@ -56,15 +56,15 @@ pub fn windows(title: &str, body: &str) -> Vec<Window> {
         open: Vec::new(),
         next: (Box::new(each_heading(body)) as Box<dyn Iterator<Item = Heading>>).peekable(),
     };
-    let mut marks = each_heading(body).peekable();
+    let mut headings = each_heading(body).peekable();
     let mut found = Vec::new();
     for chunk in chunks(body) {
         let mut units = units(body, chunk);
         for unit in &mut units {
-            while marks.peek().is_some_and(|heading| heading.range.end <= unit.start) {
-                marks.next();
+            while headings.peek().is_some_and(|heading| heading.range.end <= unit.start) {
+                headings.next();
             }
-            unit.heading = marks.next_if(|heading| heading.range.start <= unit.start).is_some();
+            unit.heading = headings.next_if(|heading| heading.range.start <= unit.start).is_some();
         }
         let mut from = 0;
         while let (Some(first), true) = (units.get(from), found.len() < MAX_WINDOWS) {

@@ -31,14 +31,14 @@ pub(super) enum Value {
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) value: Value,
-    /// Whether `value` has the whole value.
-    pub(super) whole: bool,
+    /// Whether `value` represents all of the YAML value. False if nested parts were dropped.
+    pub(super) is_complete: bool,
     /// Byte range of the key, including quotes.
     key_at: Range<usize>,
     /// End of the last part of the value, in bytes.
     end: usize,
-    /// Byte range of the whole lines of the key and its value. Meaningless unless the mapping is in
-    /// lines.
+    /// Byte range of the whole lines of the key and its value. Valid only if
+    /// [`Mapping::in_lines`].
     pub(super) block: Range<usize>,
 }
 
@@ -141,8 +141,8 @@ fn find_entry_lines(raw: &str, mapping: &mut Mapping) {
 
 impl Entry {
     /// Returns a key whose lines are not known.
-    pub(super) fn without_lines(key: &str, value: Value, is_whole: bool) -> Self {
-        Self { key: key.to_owned(), value, whole: is_whole, key_at: 0..0, end: 0, block: 0..0 }
+    pub(super) fn without_lines(key: &str, value: Value, is_complete: bool) -> Self {
+        Self { key: key.to_owned(), value, is_complete, key_at: 0..0, end: 0, block: 0..0 }
     }
 }
 
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
             let (event, span) = self.next()?;
             let mut end = key_at.end;
             let node = self.node(event, &span, 1, &mut end)?;
-            let whole = match &node {
+            let is_complete = match &node {
                 Node::Null | Node::Text(_) => true,
                 Node::List(nodes) => nodes.iter().all(|node| matches!(node, Node::Text(_))),
                 Node::Other => false,
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
                 }
                 Node::Other => Value::Other,
             };
-            mapping.entries.push(Entry { key, value, whole, key_at, end, block: 0..0 });
+            mapping.entries.push(Entry { key, value, is_complete, key_at, end, block: 0..0 });
         }
     }
 
@@ -307,7 +307,8 @@ impl Node {
 }
 
 fn range(span: &Span) -> Result<Range<usize>, Failure> {
-    span.byte_range().ok_or_else(|| Failure::at(span, "a place that the YAML reader cannot name"))
+    span.byte_range()
+        .ok_or_else(|| Failure::at(span, "a position that the YAML parser does not report"))
 }
 
 fn duplicate(span: &Span, key: &str) -> Failure {

@@ -13,6 +13,7 @@ use super::record::{
     Author, Content, DerivedRows, FileState, Hash, LinkRecord, OutboxRow, PageRecord, Provenance,
     TimelineRecord, VersionRecord, to_bytes,
 };
+use super::tables::EVERY_PAGE;
 use super::writer::ChangedPage;
 use super::{Draft, LineChange, StoreError};
 use brain_page::{self as page, FormerDates, NoteDates};
@@ -428,6 +429,13 @@ impl PageRecord {
     /// Returns the distinct tags.
     pub(super) fn distinct_tags(&self) -> BTreeSet<&str> {
         self.tags.iter().map(String::as_str).collect()
+    }
+
+    /// Returns the labels of the page's rows by tag: its tags, and [`EVERY_PAGE`].
+    pub(super) fn labels(&self) -> BTreeSet<&str> {
+        let mut labels = self.distinct_tags();
+        labels.insert(EVERY_PAGE);
+        labels
     }
 }
 

@@ -81,8 +81,8 @@ impl Store {
     }
 }
 
-/// Copies the store behind `from` to an incomplete file beside `target`, with `marks` as additional
-/// metadata, and reads the copy back. Calls `between` before that.
+/// Copies the store behind `from` to an incomplete file beside `target`, with additional
+/// `metadata`, and reads the copy back. Calls `between` before that.
 ///
 /// # Errors
 /// As [`Store::back_up`]; no file is left then.
@@ -90,7 +90,7 @@ pub(super) fn copy_whole(
     from: impl Deref<Target = ReadTransaction>,
     store: &Path,
     target: &Path,
-    marks: &[(&str, u64)],
+    metadata: &[(&str, u64)],
     progress: Progress<'_>,
     check_space: &dyn Fn() -> Result<(), StoreError>,
     between: &dyn Fn(&Path),
@@ -100,7 +100,7 @@ pub(super) fn copy_whole(
     // id decides.
     let _ = temporary.file.try_lock();
     let (rows, digest) =
-        Copy { from: &from, store, target, progress, check_space }.run(&temporary, marks)?;
+        Copy { from: &from, store, target, progress, check_space }.run(&temporary, metadata)?;
     drop(from);
     between(&temporary.path);
     // redb released the lock; reading needs a shared one.
@@ -131,7 +131,7 @@ impl Copy<'_> {
     fn run(
         &self,
         temporary: &TemporaryFile,
-        marks: &[(&str, u64)],
+        metadata: &[(&str, u64)],
     ) -> Result<(u64, [u8; 32]), StoreError> {
         let file = temporary.file.try_clone().map_err(|e| self.io(&e))?;
         let mut to = FileBackend::new(file)
@@ -166,7 +166,7 @@ impl Copy<'_> {
         let mut added = 0;
         {
             let mut meta = last.open_table(t::META).map_err(|e| self.copy_error(e))?;
-            for (key, number) in marks {
+            for (key, number) in metadata {
                 let before = meta.insert(*key, *number).map_err(|e| self.copy_error(e))?;
                 added += u64::from(before.is_none());
             }

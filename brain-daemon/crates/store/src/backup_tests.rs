@@ -173,7 +173,7 @@ pub(super) fn rows(path: &Path) -> Vec<Row> {
 }
 
 /// Returns the rows without the row that a backup adds.
-fn without_mark(mut rows: Vec<Row>) -> Vec<Row> {
+fn without_backup_time(mut rows: Vec<Row>) -> Vec<Row> {
     rows.retain(|(_, key, _)| key != t::META_MADE_AT.as_bytes());
     rows
 }
@@ -190,7 +190,7 @@ fn a_backup_has_every_row_of_every_table_to_the_byte() {
     assert_eq!(store_id(&copy).unwrap(), 7);
     assert!(matches!(verify(&path, CONTINUE), Err(StoreError::Locked(_))), "the store is in use");
     drop(store);
-    assert_eq!(without_mark(rows(&copy)), rows(&path));
+    assert_eq!(without_backup_time(rows(&copy)), rows(&path));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
 }
 

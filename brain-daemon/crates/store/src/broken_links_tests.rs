@@ -124,7 +124,8 @@ fn work(draft: &mut Draft<'_>, step: &Step, now: i64) -> Result<(), StoreError> 
                 && draft.page_at(&source, &path)?.is_none();
             if let Some(record) = found(draft, of, p, true)?.filter(|_| is_free) {
                 let derived = (names(&named(q), p), links(u16::from(q) * 731));
-                draft.rename_page(&source, &named(p), record, (&named(q), &path), derived)?;
+                let (to, dates) = (named(q), (record.created_at, record.updated_at));
+                draft.rename_page(&source, &named(p), record, (&to, &path), derived, dates)?;
             }
         }
         Step::Purge => _ = draft.purge(now + RECOVERY_MS, 100)?,

@@ -96,7 +96,7 @@ pub(super) fn compact_at_start(
         if error.is_damage() {
             let size = on_disk(path).unwrap_or_default();
             let texts = texts(&db.begin_read()?)?;
-            write_marks(&db, marks(size.saturating_mul(2), texts))?;
+            write_metadata(&db, measurement(size.saturating_mul(2), texts))?;
         }
     }
     Ok(db)
@@ -122,7 +122,7 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         // A file too large to copy is measured again when it is twice as large.
         let next = if usage.is_wasteful() { on_disk.saturating_mul(2) } else { usage.limit() };
         drop(from);
-        write_marks(db, marks(next, texts))?;
+        write_metadata(db, measurement(next, texts))?;
         return Ok(false);
     }
     let file = fs::canonicalize(path).map_err(|e| io(&e))?;
@@ -144,9 +144,9 @@ fn compact_if_due(db: &Database, path: &Path, options: &StoreOptions) -> Result<
         }
         _ => Ok(()),
     };
-    let marks = marks(usage.limit(), texts);
+    let metadata = measurement(usage.limit(), texts);
     let (copy, report) =
-        copy_whole(from, &file, &file, &marks, &|_, _| true, &check_space, &|_| ())?;
+        copy_whole(from, &file, &file, &metadata, &|_, _| true, &check_space, &|_| ())?;
     let mode = fs::metadata(&file).map_err(|e| io(&e))?.permissions();
     copy.replace(&file, mode)?;
     tracing::info!(
@@ -232,16 +232,17 @@ fn next_measurement(txn: &ReadTransaction, texts: u64) -> Result<u64, StoreError
     Ok(u64::try_from(scaled).unwrap_or(size))
 }
 
-fn marks(next_measurement: u64, texts: u64) -> [(&'static str, u64); 2] {
+/// Returns the metadata that records a measurement.
+fn measurement(next_measurement: u64, texts: u64) -> [(&'static str, u64); 2] {
     [(t::META_NEXT_MEASUREMENT, next_measurement), (t::META_TEXTS_MEASURED, texts)]
 }
 
-fn write_marks(db: &Database, marks: [(&'static str, u64); 2]) -> Result<(), StoreError> {
+fn write_metadata(db: &Database, metadata: [(&'static str, u64); 2]) -> Result<(), StoreError> {
     let mut txn = db.begin_write()?;
     txn.set_quick_repair(true);
     {
         let mut meta = txn.open_table(t::META)?;
-        for (key, number) in marks {
+        for (key, number) in metadata {
             meta.insert(key, number)?;
         }
     }

@@ -1,5 +1,7 @@
 //! 86 → 87: pages get the dates that they and their files state, and their rows by date.
 
+use std::collections::BTreeMap;
+
 use brain_base::clock::zone;
 use brain_page::{FormerDates, Frontmatter, NoteDates};
 use brain_protocol::{Slug, SourceId};
@@ -20,6 +22,7 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
     }
     let (mut pages, contents) = (txn.open_table(t::PAGES)?, txn.open_table(t::CONTENTS)?);
     let files = txn.open_table(t::FILES)?;
+    let mut counts = BTreeMap::new();
     let (mut changed, mut tags, mut types) = (Vec::new(), DatedRows::new(), DatedRows::new());
     for row in pages.iter()? {
         let (key, value) = row?;
@@ -42,12 +45,17 @@ pub(super) fn derive_dates(txn: &WriteTransaction) -> Result<(), StoreError> {
         }
         if record.deleted_at.is_none() {
             let row = |label: &str| (source.into(), label.into(), record.updated_at, record.id);
-            tags.extend(record.distinct_tags().into_iter().map(row));
+            tags.extend(record.labels().into_iter().map(row));
+            *counts.entry(source.to_owned()).or_insert(0_u64) += 1;
             types.push(row(&record.page_type));
         }
     }
     for (source, name, bytes) in changed {
         pages.insert((source.as_str(), name.as_str()), bytes.as_slice())?;
+    }
+    let mut tag_counts = txn.open_table(t::TAG_COUNTS)?;
+    for (source, count) in counts {
+        tag_counts.insert((source.as_str(), t::EVERY_PAGE), count)?;
     }
     insert_labels(&mut txn.open_table(t::TAGS)?, &mut tags)?;
     insert_labels(&mut txn.open_table(t::TYPES)?, &mut types)

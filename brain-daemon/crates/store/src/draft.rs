@@ -10,7 +10,6 @@ use super::damage::{check_text, check_version};
 use super::error::unless_damaged;
 use super::jobs::{PendingKeys, PendingKeysChange};
 use super::link_check::LinkChanges;
-use super::page_counts::CountChanges;
 use super::record::{
     Content, DerivedRows, Hash, OutboxRow, PageRecord, StoredValue, VersionRecord, from_bytes,
 };
@@ -80,7 +79,6 @@ pub struct Draft<'t> {
     pub(super) pending_keys: &'t PendingKeys,
     /// Whether a source was added, removed or changed.
     pub(super) sources_changed: bool,
-    page_counts: CountChanges,
     /// Rows to insert at the end.
     pending_rows: PendingRows,
     pub(super) link_changes: LinkChanges,
@@ -93,9 +91,6 @@ pub(super) struct CompletedDraft {
     pub(super) changes: Vec<Change>,
     pub(super) seen: PendingKeysChange,
     pub(super) sources_changed: bool,
-    /// The last sequence number.
-    pub(super) seq: u64,
-    pub(super) page_counts: CountChanges,
 }
 
 /// Lookup rows of the written pages, inserted at the end. Sorted rows share leaves: with tables
@@ -172,7 +167,6 @@ impl<'t> Draft<'t> {
             seen: PendingKeysChange::default(),
             pending_keys: waiting_jobs,
             sources_changed: false,
-            page_counts: CountChanges::default(),
             pending_rows: PendingRows::default(),
             link_changes: LinkChanges::default(),
             feed: Vec::new(),
@@ -192,8 +186,6 @@ impl<'t> Draft<'t> {
             changes: self.feed,
             seen: self.seen,
             sources_changed: self.sources_changed,
-            seq: self.seq,
-            page_counts: self.page_counts,
         })
     }
 
@@ -210,12 +202,11 @@ impl<'t> Draft<'t> {
         let row = |of: &str, key: &str, number: u64| (of.to_owned(), key.to_owned(), number);
         pending_rows.names.extend(derived.names.iter().map(|name| row(source, name, id)));
         let dated = |label: &str| (source.to_owned(), label.to_owned(), page.updated_at, id);
-        for tag in page.distinct_tags() {
+        for tag in page.labels() {
             pending_rows.tags.push(dated(tag));
             *pending_rows.tag_counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
         pending_rows.types.push(dated(&page.page_type));
-        *self.page_counts.entry(source.to_owned()).or_default() += 1;
         let links = derived.link_rows(source).into_iter();
         pending_rows.links_in.extend(links.map(|(to, key)| (to.to_owned(), key, id)));
         let dates = derived.timeline.iter().map(|entry| entry.date.clone());
@@ -239,7 +230,7 @@ impl<'t> Draft<'t> {
         for name in &derived.names {
             self.names.remove((source, name.as_str(), id))?;
         }
-        for tag in page.distinct_tags() {
+        for tag in page.labels() {
             self.tags.remove((source, tag, page.updated_at, id))?;
             *self
                 .pending_rows
@@ -248,7 +239,6 @@ impl<'t> Draft<'t> {
                 .or_default() -= 1;
         }
         self.types.remove((source, page.page_type.as_str(), page.updated_at, id))?;
-        *self.page_counts.entry(source.to_owned()).or_default() -= 1;
         for (i, entry) in (0_u32..).zip(&derived.timeline) {
             self.timeline.remove((entry.date.as_str(), id, i))?;
         }

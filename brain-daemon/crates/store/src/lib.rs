@@ -49,7 +49,6 @@ mod migrate_tests;
 mod move_page;
 mod open;
 mod overlay;
-mod page_counts;
 mod purge;
 mod read;
 mod record;
@@ -72,6 +71,7 @@ mod tables;
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests;
 mod title_migration;
+mod toml_migration;
 mod verify;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]

@@ -89,11 +89,16 @@ impl PageMarks {
 }
 
 /// Author and time of a mark.
-type Mark<'a> = (&'a Author, i64);
+pub(super) type Mark<'a> = (&'a Author, i64);
 
 /// Returns the marks of `after`, given those of `before`. Lines that are new in `after` get `new`;
 /// without it, they get the mark of the lines that they replace or were moved from.
-fn carry(marks: &[LineMark], before: &str, after: &str, new: Option<Mark<'_>>) -> Vec<LineMark> {
+pub(super) fn carry(
+    marks: &[LineMark],
+    before: &str,
+    after: &str,
+    new: Option<Mark<'_>>,
+) -> Vec<LineMark> {
     let mut old: Vec<Option<Mark<'_>>> = vec![None; before.lines().count()];
     for mark in marks {
         let (first, last) = (mark.first.saturating_sub(1) as usize, mark.last as usize);

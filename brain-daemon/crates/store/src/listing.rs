@@ -8,10 +8,9 @@ use redb::{ReadOnlyTable, ReadableTable};
 
 use super::damage::PageKey;
 use super::draft::LabelKey;
-use super::page_counts::CountBySource;
 use super::read::{PageEntry, Reader, parse_key};
 use super::record::PageRecord;
-use super::{StoreError, migrate, sources::after, tables as t};
+use super::{StoreError, sources::after, tables as t};
 
 /// A key of the tables of tags and types.
 type Key<'a> = (&'a str, &'a str, i64, u64);
@@ -67,22 +66,8 @@ impl Reader {
         if !self.view.shows(source.as_str()) {
             return Ok(0);
         }
-        let seq = migrate::meta(&self.txn, t::META_SEQ)?.unwrap_or(0);
-        self.txn.page_counts.pages(source.as_str(), seq, || self.count_by_source())
-    }
-
-    /// Counts the active pages of all sources. Every active page has one row by its type.
-    fn count_by_source(&self) -> Result<CountBySource, StoreError> {
-        let mut counts = CountBySource::new();
-        for row in self.table(t::TYPES)?.iter()? {
-            let (key, _) = row?;
-            let (source, ..) = key.value();
-            match counts.get_mut(source) {
-                Some(count) => *count += 1,
-                None => _ = counts.insert(source.to_owned(), 1),
-            }
-        }
-        Ok(counts)
+        let count = self.table(t::TAG_COUNTS)?.get((source.as_str(), t::EVERY_PAGE))?;
+        Ok(count.map_or(0, |count| count.value()))
     }
 
     /// Calls `each` with active pages behind the key `after`, ordered by source and slug. Stops
@@ -171,7 +156,9 @@ impl Reader {
         let table = self.table(t::TAG_COUNTS)?;
         let mut counts = BTreeMap::new();
         for of in self.visible_sources(source)? {
-            for row in table.range((of.as_str(), "")..(after(&of).as_str(), ""))? {
+            let end = after(&of);
+            let tags = (Excluded((of.as_str(), t::EVERY_PAGE)), Excluded((end.as_str(), "")));
+            for row in table.range::<(&str, &str)>(tags)? {
                 let (key, pages) = row?;
                 *counts.entry(key.value().1.to_owned()).or_insert(0) += pages.value();
             }
@@ -219,13 +206,8 @@ impl Reader {
         below: DateKey,
         each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
-        // Every active page has one row by its type.
-        let mut labels = Vec::new();
-        for source in self.visible_sources(source)? {
-            let types = self.types_of(&source)?.into_iter();
-            labels.extend(types.map(|page_type| (source.clone(), page_type)));
-        }
-        self.merge_by_date(&self.table(t::TYPES)?, &labels, below, each)
+        let sources = self.visible_sources(source)?;
+        self.merge_by_date(&self.table(t::TAGS)?, &sources, t::EVERY_PAGE, below, each)
     }
 
     /// As [`Reader::latest`], for the pages with this tag or type.
@@ -243,16 +225,19 @@ impl Reader {
             PageLabel::Tag(tag) => (self.table(t::TAGS)?, tag),
             PageLabel::Type(page_type) => (self.table(t::TYPES)?, page_type),
         };
-        let sources = self.visible_sources(source)?.into_iter();
-        let labels: Vec<_> = sources.map(|source| (source, name.to_owned())).collect();
-        self.merge_by_date(&table, &labels, below, each)
+        if name == t::EVERY_PAGE {
+            return Ok(());
+        }
+        let sources = self.visible_sources(source)?;
+        self.merge_by_date(&table, &sources, name, below, each)
     }
 
-    /// Calls `each` with the pages of these sources and labels, last changed first.
+    /// Calls `each` with the pages of these sources with this label, last changed first.
     fn merge_by_date(
         &self,
         table: &ReadOnlyTable<LabelKey, ()>,
-        labels: &[(SourceId, String)],
+        sources: &[SourceId],
+        label: &str,
         below: DateKey,
         mut each: impl FnMut(PageEntry) -> Result<bool, StoreError>,
     ) -> Result<(), StoreError> {
@@ -260,10 +245,10 @@ impl Reader {
             let row = rows.next_back().transpose()?;
             Ok::<_, StoreError>(row.map(|(key, _)| (key.value().2, key.value().3)))
         };
-        // The latest row of each label, and the rows behind it.
+        // The latest row of each source, and the rows behind it.
         let mut heads = Vec::new();
-        for (source, label) in labels {
-            let (source, label) = (source.as_str(), label.as_str());
+        for source in sources {
+            let source = source.as_str();
             let mut rows =
                 table.range((source, label, i64::MIN, 0)..(source, label, below.0, below.1))?;
             heads.extend(next(&mut rows)?.map(|head| (head, rows)));

@@ -19,7 +19,7 @@ use super::record::{
     Author, Content, DerivedRows, Hash, LineMark, PageRecord, Provenance, SourceRecord,
     VersionRecord, add_checksum, format_of, from_bytes, from_format, to_bytes,
 };
-use super::{StoreError, date_migration, spool, tables as t, title_migration};
+use super::{StoreError, date_migration, spool, tables as t, title_migration, toml_migration};
 
 /// The schema that this program reads and writes.
 pub const SCHEMA: u64 = 87;
@@ -87,7 +87,14 @@ pub(super) fn migrate(db: &Database, found: u64) -> Result<(), StoreError> {
             }
             86 => {
                 convert_table(&txn, t::PAGES, |value| to_bytes(&any_page(value)?))?;
-                convert_table(&txn, t::VERSIONS, |value| to_bytes(&any_version(value)?))?;
+                convert_table(&txn, t::VERSIONS, |value| {
+                    let mut version = any_version(value)?;
+                    toml_migration::read_toml(&mut version.record, &mut version.content);
+                    to_bytes(&version)
+                })?;
+                if toml_migration::read_pages(&txn)? {
+                    open_tables_of_links(&txn)?;
+                }
                 date_migration::derive_dates(&txn)?;
             }
             _ => {

@@ -213,6 +213,63 @@ fn a_store_of_schema_80_is_migrated_completely() {
     assert_eq!(put(&store, "old/two", page("third", &[], None), 5000).record.version, 3);
 }
 
+/// Earlier versions kept the TOML of a file as text of its page.
+#[test]
+fn toml_in_a_text_becomes_frontmatter() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("brain.redb");
+    let store = open(&path);
+    let former = "+++\ntitle = \"Former\"\n+++\n\nHello";
+    let post = "+++\ntitle = \"Post\"\ntype = \"Essay\"\ntags = [\"Sea\"]\n\
+        aliases = [\"The Post\"]\n+++\n\nHello #night";
+    let (malformed, prose) = ("+++\ntitle = \n+++\n\nHello", "+++\nprose\n+++\n");
+    put(&store, "post", page(former, &[], None), 1000);
+    let id = put(&store, "post", page(post, &["night"], None), 2000).record.id;
+    put(&store, "malformed", page(malformed, &[], None), 3000);
+    put(&store, "prose", page(prose, &[], None), 3000);
+    // The file of this version began with its TOML.
+    let author = Author { kind: "mcp".into(), uri: "mcp:agent".into() };
+    let marks = vec![LineMark { first: 5, last: 5, author, at: 4000 }];
+    let marked = page("+++\ntitle = \"Marked\"\n+++\nHello\nMore\n", &[], None);
+    let lines = LineChange::OfVersion { marks, has_outside_title: false };
+    put(&store, "marked", NewPage { lines, ..marked }, 4000);
+    drop(store);
+    let db = Database::open(&path).unwrap();
+    let txn = db.begin_write().unwrap();
+    txn.open_table(t::META).unwrap().insert("schema", 86).unwrap();
+    txn.commit().unwrap();
+    drop(db);
+
+    let store = open(&path);
+    let reader = store.read(Visibility::All).unwrap();
+    let find = |name: &str| {
+        let record = reader.page(&SourceId::default(), &slug(name)).unwrap().unwrap();
+        let content = reader.content(&record).unwrap();
+        let file = brain_page::file_text(&content.frontmatter, &content.body);
+        (record, content, file)
+    };
+    let (record, content, file) = find("post");
+    assert_eq!((content.body.as_str(), file.as_str()), ("Hello #night", post));
+    assert_eq!((record.title.as_str(), record.page_type.as_str()), ("Post", "essay"));
+    assert_eq!(record.tags, ["sea", "night"]);
+    assert_eq!(record.aliases, ["The Post"]);
+    let counts = BTreeMap::from([("night".into(), 1), ("sea".into(), 1)]);
+    assert_eq!(reader.tag_counts(None).unwrap(), counts);
+    let version = reader.version(id, 1).unwrap().unwrap();
+    assert_eq!((version.content.body.as_str(), version.record.title.as_str()), ("Hello", "Former"));
+    assert_eq!(find("malformed").1.body, malformed);
+    let (_, content, file) = find("prose");
+    assert_eq!((content.body.as_str(), file.as_str()), (prose, prose));
+    let (record, _, file) = find("marked");
+    assert_eq!((file.lines().nth(5), record.marks.len()), (Some("More"), 1));
+    assert_eq!((record.marks[0].first, record.marks[0].last), (6, 6));
+    drop(reader);
+    drop(store);
+    let db = Database::open(&path).unwrap();
+    let names = db.begin_read().unwrap().open_table(t::NAMES).unwrap();
+    assert!(names.get(("default", "the post", id)).unwrap().is_some());
+}
+
 #[test]
 fn an_interrupted_migration_starts_over() {
     let dir = tempfile::tempdir().unwrap();

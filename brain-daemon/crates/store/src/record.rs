@@ -197,7 +197,7 @@ pub struct SourceSettings {
     pub include: Vec<String>,
     /// Patterns of files and directories that sync leaves out.
     pub exclude: Vec<String>,
-    /// Whether new pages get no lines about their provenance in the text.
+    /// Whether brain does not write the origin of new pages into their frontmatter.
     pub without_provenance: bool,
 }
 
@@ -234,7 +234,7 @@ impl FileRecord {
     /// Marks a file that brain moved to the trash; no file has this `ctime_ns`.
     const IN_TRASH: i64 = -1;
 
-    /// Returns the record with the mark of a file that brain moved to the trash.
+    /// Returns the record as that of a file that brain moved to the trash.
     pub(super) fn trashed(self) -> Self {
         Self { mtime_ns: 0, ctime_ns: Self::IN_TRASH, ..self }
     }

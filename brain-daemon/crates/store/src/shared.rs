@@ -19,7 +19,6 @@ use super::damage::DamageReport;
 use super::draft::CompletedDraft;
 use super::jobs::PendingKeys;
 use super::open::{OpenDatabase, file_id, open_closed};
-use super::page_counts::PageCounts;
 use super::read::Reader;
 use super::writer::Change;
 use super::{SourceRecord, StoreError};
@@ -33,7 +32,6 @@ pub(super) struct Snapshot {
     pub(super) _db: Arc<Database>,
     /// Receives damage found in this snapshot.
     pub(super) report: Arc<DamageReport>,
-    pub(super) page_counts: Arc<PageCounts>,
 }
 
 impl Deref for Snapshot {
@@ -60,7 +58,6 @@ pub(super) struct SharedState {
     pub(super) read_only: AtomicBool,
     /// Whether redb repaired the file when it was first opened.
     pub(super) was_repaired: bool,
-    pub(super) page_counts: Arc<PageCounts>,
     /// Cache of the registered sources; cleared when one changes.
     pub(super) sources: RwLock<Option<Arc<Sources>>>,
     /// Duplicate keys of waiting ingest jobs.
@@ -87,7 +84,6 @@ impl SharedState {
             txn: db.begin_read()?,
             _db: Arc::clone(db),
             report: Arc::clone(&self.report),
-            page_counts: Arc::clone(&self.page_counts),
         })
     }
 
@@ -135,10 +131,9 @@ impl SharedState {
         txn: WriteTransaction,
         finished: CompletedDraft,
     ) -> Result<Vec<Change>, StoreError> {
-        let CompletedDraft { changes, seen, sources_changed, seq, page_counts } = finished;
+        let CompletedDraft { changes, seen, sources_changed } = finished;
         txn.commit()?;
         self.waiting_jobs.apply(seen);
-        self.page_counts.apply(seq, page_counts);
         if sources_changed {
             self.forget_sources();
         }
@@ -244,7 +239,6 @@ impl SharedState {
     fn open_again(&self, guard: &mut Option<Arc<Database>>) -> Result<(), StoreError> {
         let OpenDatabase { db, read_only, .. } = open_closed(&self.path, self.cache_bytes)?;
         *guard = Some(Arc::new(db));
-        self.page_counts.forget();
         *self.file.lock() = file_id(&self.path);
         self.read_only.store(read_only, Ordering::Release);
         tracing::info!(read_only, "store reopened");

@@ -197,8 +197,8 @@ impl Draft<'_> {
     }
 
     /// Gives an active page another slug and path, because its file was renamed. Id, text and
-    /// versions stay; names and links become those of the new slug. The new slug and path must be
-    /// free.
+    /// versions stay; names, links and the dates, when the note was made and last changed, become
+    /// those of the new slug. The new slug and path must be free.
     ///
     /// # Errors
     /// When the store cannot be written.
@@ -209,6 +209,7 @@ impl Draft<'_> {
         mut record: PageRecord,
         (to, path): (&Slug, &str),
         (names, links): (Vec<String>, Vec<LinkRecord>),
+        dates: (i64, i64),
     ) -> Result<PageRecord, StoreError> {
         self.dirty += 1;
         let id = record.id;
@@ -217,6 +218,8 @@ impl Draft<'_> {
         self.paths.insert((source.as_str(), path), id)?;
         self.ids.insert(id, (source.as_str(), to.as_str()))?;
         self.remove_derived(source, from, &record)?;
+        // The lookup rows have the new dates.
+        (record.created_at, record.updated_at) = dates;
         let mut derived = self.derived_of(id)?;
         (derived.names, derived.links) = (names, links);
         self.derived.insert(id, to_bytes(&derived)?.as_slice())?;

@@ -119,9 +119,10 @@ fn work(draft: &mut Draft<'_>, of: &SourceId, step: &Step, now: i64) -> Result<(
             let free =
                 draft.page(of, &slug(q))?.is_none() && draft.page_at(of, &path(q))?.is_none();
             if let Some(record) = found(draft, p, true)?.filter(|_| free) {
-                let former = record.source_path.clone();
-                let record =
-                    draft.rename_page(of, &slug(p), record, (&slug(q), &path(q)), derived(q))?;
+                let (former, dates) = (record.source_path.clone(), (record.created_at, now));
+                let (to, place) = (slug(q), path(q));
+                let to = (&to, place.as_str());
+                let record = draft.rename_page(of, &slug(p), record, to, derived(q), dates)?;
                 draft.forget_file(of, &former)?;
                 draft.put_file(of, &path(q), &seen(&record))?;
             }
@@ -228,6 +229,7 @@ fn check(txn: &ReadTransaction, registered: bool) {
         names.extend(rows.names.iter().map(|name| (name.clone(), page.id)));
         let dated = |label: &String| (label.clone(), page.updated_at, page.id);
         tags.extend(rows.tags.iter().map(dated));
+        tags.insert(dated(&t::EVERY_PAGE.to_owned()));
         types.insert(dated(&page.page_type));
         links.extend(rows.link_rows("s").into_iter().map(|(_, key)| (key, page.id)));
     }

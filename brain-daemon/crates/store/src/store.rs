@@ -88,7 +88,6 @@ impl Store {
             db: RwLock::new(Some(Arc::new(db))),
             read_only: AtomicBool::new(read_only),
             was_repaired,
-            page_counts: Arc::default(),
             sources: RwLock::new(None),
             waiting_jobs: PendingKeys::default(),
             next_acknowledged_job: AtomicU64::new(0),
@@ -224,10 +223,10 @@ impl Store {
         self.shared.done_files.lock().push((id, seq));
     }
 
-    /// Returns page id and sequence number of the outbox rows that wait for
-    /// [`Store::flush_done_files`].
+    /// Returns page id and sequence number of the outbox rows whose files are written. The rows
+    /// wait for [`Store::flush_done_files`].
     #[must_use]
-    pub fn done_rows(&self) -> HashSet<(u64, u64)> {
+    pub fn finished_outbox_rows(&self) -> HashSet<(u64, u64)> {
         let mut rows: HashSet<_> = self.shared.done_files.lock().iter().copied().collect();
         rows.extend(self.shared.synced_files.lock().iter().copied());
         rows

@@ -51,6 +51,9 @@ pub(super) const UNCHECKED: TableDefinition<'static, (&str, &str, u64), u64> =
 /// (source, tag, last change of the page's text in Unix milliseconds, page id). Schema 87.
 pub(super) const TAGS: TableDefinition<'static, (&str, &str, i64, u64), ()> =
     TableDefinition::new("tags_by_date");
+/// The label in [`TAGS`] that every active page has: no tag is empty. Its rows list the pages of a
+/// source by date, and their number in [`TAG_COUNTS`] is that of the source's pages. Schema 87.
+pub(super) const EVERY_PAGE: &str = "";
 /// (source, page type, last change of the page's text in Unix milliseconds, page id). Schema 87.
 pub(super) const TYPES: TableDefinition<'static, (&str, &str, i64, u64), ()> =
     TableDefinition::new("types_by_date");

@@ -146,13 +146,13 @@ fn a_failed_task_does_not_affect_its_batch() {
 }
 
 /// Returns the pages with this label, newest first.
-fn with(reader: &Reader, mark: PageLabel<'_>) -> Vec<PageEntry> {
+fn with(reader: &Reader, label: PageLabel<'_>) -> Vec<PageEntry> {
     let mut out = Vec::new();
     let each = |found| {
         out.push(found);
         Ok(true)
     };
-    reader.latest_with(mark, None, LATEST, each).unwrap();
+    reader.latest_with(label, None, LATEST, each).unwrap();
     out
 }
 
@@ -301,6 +301,8 @@ proptest! {
             reader.tag_counts(None).unwrap().get(tag).copied().unwrap_or(0) as usize
         };
         prop_assert_eq!(tag_count("t"), active);
+        prop_assert_eq!(reader.count_pages(&SourceId::default()).unwrap() as usize, active);
+        prop_assert_eq!(tag_count(""), 0);
         let mut newest = Vec::new();
         reader.newest(u64::MAX, |found| { newest.push(found); Ok(true) }).unwrap();
         newest.sort_by_key(|page| std::cmp::Reverse(date_key(page)));
@@ -326,7 +328,7 @@ proptest! {
         prop_assert_eq!(rows(&txn, t::CONTENTS), model.len());
         prop_assert_eq!(rows(&txn, t::DERIVED), model.len());
         prop_assert_eq!(rows(&txn, t::PATHS), model.len());
-        prop_assert_eq!(rows(&txn, t::TAGS), 2 * active);
+        prop_assert_eq!(rows(&txn, t::TAGS), 3 * active);
         prop_assert_eq!(rows(&txn, t::TYPES), active);
         prop_assert_eq!(rows(&txn, t::LINKS_IN), active);
         for (id, row) in values::<OutboxRow>(&txn, t::OUTBOX) {

@@ -3,7 +3,7 @@
 //! Checks the checksums, every row, the agreement of the tables, and every content hash.
 
 mod http;
-mod marks;
+mod labels;
 
 use std::fs::File;
 use std::io::Read;
@@ -23,7 +23,7 @@ use super::record::{Content, DerivedRows, FileRecord, OutboxRow, Provenance, fro
 use super::{StoreError, migrate, tables as t};
 use brain_page as page;
 
-use marks::LabelRows;
+use labels::LabelRows;
 
 /// First bytes of a redb file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
@@ -289,7 +289,7 @@ impl Verifier<'_> {
         let (changes, deleted) =
             (self.required_table(t::CHANGES)?, self.required_table(t::DELETED)?);
         let paths = self.required_table(t::PATHS)?;
-        let mut marks = LabelRows::default();
+        let mut labels = LabelRows::default();
         for row in self.required_table(t::PAGES)?.iter()? {
             step()?;
             let (key, value) = row?;
@@ -320,7 +320,7 @@ impl Verifier<'_> {
             match record.deleted_at {
                 None => {
                     report.pages += 1;
-                    marks.expect(self.schema, source, &record);
+                    labels.expect(self.schema, source, &record);
                 }
                 Some(at) if deleted.get((at, record.id))?.is_some() => report.deleted += 1,
                 Some(_) => return Err(wrong("it is deleted, but the purge list lacks it")),
@@ -342,7 +342,7 @@ impl Verifier<'_> {
             }
         }
         if self.schema >= 85 {
-            self.marks(marks, step)?;
+            self.labels(&labels, step)?;
         }
         Ok(())
     }

@@ -116,8 +116,8 @@ impl Watchdog {
         self.starts
     }
 
-    /// Checks the tunnel once. Acts if an action is due and the tunnel is `wanted`.
-    pub fn check(&mut self, environment: Environment<'_>, wanted: bool) -> TunnelCheck {
+    /// Checks the tunnel once. Acts if an action is due and the tunnel `should_run`.
+    pub fn check(&mut self, environment: Environment<'_>, should_run: bool) -> TunnelCheck {
         self.read_output();
         if self.rejection.is_some() && self.token.as_ref() != environment.token {
             // A new token makes an earlier rejection obsolete.
@@ -140,7 +140,7 @@ impl Watchdog {
             && matches!(observation.agent, AgentStatus::Up(_) | AgentStatus::NotConnected(_));
         let (mut started, mut warning) = (false, None);
         let mut next_ms = CHECK_INTERVAL_MS;
-        if !wanted {
+        if !should_run {
             if diagnosis.url.is_none() {
                 diagnosis.state = "stopped";
                 diagnosis.message =
@@ -160,7 +160,7 @@ impl Watchdog {
         let is_recent = |at: i64| (0..CONNECT_TIMEOUT_MS).contains(&(environment.now - at));
         let check_soon = self.last_start.is_some_and(is_recent)
             || self.disconnected_since.is_some_and(is_recent);
-        if check_soon && wanted && !matches!(diagnosis.state, "up") && self.child.is_some() {
+        if check_soon && should_run && !matches!(diagnosis.state, "up") && self.child.is_some() {
             next_ms = next_ms.min(CHECK_AFTER_START_MS);
         }
         self.up = match (&diagnosis.url, self.up.take()) {

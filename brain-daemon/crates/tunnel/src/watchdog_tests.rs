@@ -44,10 +44,10 @@ impl WatchdogTest {
     }
 
     fn check(&mut self) -> TunnelCheck {
-        self.check_wanted(true)
+        self.check_if(true)
     }
 
-    fn check_wanted(&mut self, wanted: bool) -> TunnelCheck {
+    fn check_if(&mut self, should_run: bool) -> TunnelCheck {
         let prove = |url: &str| super::is_healthy(&self.net, url);
         let environment = Environment {
             net: &self.net,
@@ -56,7 +56,7 @@ impl WatchdogTest {
             token: self.token.as_ref(),
             now: self.now,
         };
-        self.watchdog.check(environment, wanted)
+        self.watchdog.check(environment, should_run)
     }
 
     /// Advances to the next check and runs it.
@@ -425,10 +425,10 @@ fn exit_message_has_no_token() {
 #[test]
 fn stopped_tunnel_reports_a_foreign_agent() {
     let mut test = WatchdogTest::new(None);
-    let last = test.check_wanted(false);
+    let last = test.check_if(false);
     assert_eq!((last.diagnosis.state, last.started), ("stopped", false));
     test.up(URL);
-    let last = test.check_wanted(false);
+    let last = test.check_if(false);
     assert_eq!((last.diagnosis.state, last.adopted), ("up", true));
     assert_eq!(test.starts(), 0);
 }

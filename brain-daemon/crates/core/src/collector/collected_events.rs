@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::data_fault;
 use super::name_index::NameIndex;
 use super::quote::plain;
-use super::topics::{is_handle, marked_topics, mentioned_accounts};
+use super::topics::{explicit_topics, is_handle, mentioned_accounts};
 use crate::{Caller, CollectorService};
 use brain_base::clock::parse_instant;
 use brain_collector::{
@@ -129,7 +129,7 @@ impl CollectedFiles {
             author.map(|it| pages_of(it.handle.as_deref(), it.name.as_deref())).unwrap_or_default();
         let owner_pages = pages_of(self.handle.as_deref(), None);
         pages.retain(|page| !author_pages.contains(page) && !owner_pages.contains(page));
-        PostSubjects { marked_topics: marked_topics(post), mentions, pages }
+        PostSubjects { explicit_topics: explicit_topics(post), mentions, pages }
     }
 }
 
@@ -193,8 +193,8 @@ impl Author {
 
 /// The subjects of a post.
 pub(super) struct PostSubjects {
-    /// Marked topics.
-    pub(super) marked_topics: Vec<String>,
+    /// Explicit topics.
+    pub(super) explicit_topics: Vec<String>,
     /// Mentioned accounts.
     pub(super) mentions: Vec<String>,
     /// Mentioned pages, by index in the names.
@@ -205,6 +205,6 @@ impl PostSubjects {
     /// Returns all topics, pages first.
     pub(super) fn topics(&self, names: &NameIndex) -> Vec<String> {
         let titles = self.pages.iter().map(|&page| plain(&names.page(page).title));
-        titles.chain(self.marked_topics.iter().cloned()).collect()
+        titles.chain(self.explicit_topics.iter().cloned()).collect()
     }
 }

@@ -236,7 +236,7 @@ fn describe_post(
         url: format!("https://x.com/{handle}/status/{}", post.id),
         metrics: post_metrics(record),
         pages: names.describe_pages(&subjects.pages),
-        topics: subjects.marked_topics,
+        topics: subjects.explicit_topics,
         mentions: subjects.mentions,
         rating: attachment("ratings")
             .and_then(|it: Value| serde_json::from_value::<Rating>(it).ok()),

@@ -17,9 +17,9 @@ const MAX_TOPICS: usize = 50;
 /// Maximum length of a topic, in characters.
 const MAX_TOPIC_CHARS: usize = 80;
 
-/// Returns the distinct marked topics of a post: the platform's annotations, then hashtags without
-/// `#` and cashtags with `$`. On one line, not escaped.
-pub(super) fn marked_topics(post: &Record) -> Vec<String> {
+/// Returns the distinct explicit topics of a post: the platform's annotations, then hashtags
+/// without `#` and cashtags with `$`. On one line, not escaped.
+pub(super) fn explicit_topics(post: &Record) -> Vec<String> {
     let mut topics = Topics::default();
     let sets = entities(post);
     for set in &sets {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn marked_topics_are_distinct() {
+    fn explicit_topics_are_distinct() {
         let post = record(json!({
             "text": "#Rust and $TSLA",
             "entities": {
@@ -254,15 +254,15 @@ mod tests {
                 "entity": {"id": "1", "name": "Program\nming"}}],
         }));
         assert_eq!(
-            marked_topics(&post),
+            explicit_topics(&post),
             ["Rust Foundation", "Program ming", "Rust", "日本語", "$TSLA", "later"]
         );
         let bare = record(json!({"text": "a #tag, $AB. $5 #1 x#y @ann and mail@x.org"}));
-        assert_eq!(marked_topics(&bare), ["tag", "$AB"]);
+        assert_eq!(explicit_topics(&bare), ["tag", "$AB"]);
         assert_eq!(mentioned_accounts(&bare), ["ann"]);
         let odd = json!({"entities": {"hashtags": "x",
             "mentions": [{"username": "a b"}, {"username": "Ann"}]}});
-        assert_eq!(marked_topics(&record(odd.clone())), Vec::<String>::new());
+        assert_eq!(explicit_topics(&record(odd.clone())), Vec::<String>::new());
         assert_eq!(mentioned_accounts(&record(odd)), ["Ann"]);
     }
 

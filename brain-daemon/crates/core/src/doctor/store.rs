@@ -67,14 +67,14 @@ fn size(store: &Store) -> Finding {
     };
     let min_returned_bytes = StoreOptions::MIN_RETURNED_BYTES;
     let usage = Usage { on_disk, in_use: in_use?, min_returned_bytes };
-    let shown = format!("{shown}, {} MB in use; the rest is used again", usage.in_use / 1_000_000);
+    let shown = format!("{shown}, {} MB in use; the rest is reusable", usage.in_use / 1_000_000);
     if usage.is_due() {
-        return ok(format!("{shown}, and the next start of the daemon gives it back"));
+        return ok(format!("{shown}; the next start returns it to the file system"));
     }
     if usage.is_wasteful() {
         let hint = "brain backup FILE, then `brain backup restore FILE` into an empty home: \
                     a copy has no gaps";
-        return warn(format!("{shown}, but it is too much for a start to give back"), hint);
+        return warn(format!("{shown}, but a start cannot return that much"), hint);
     }
     ok(shown)
 }

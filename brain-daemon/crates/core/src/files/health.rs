@@ -46,7 +46,7 @@ impl FileService {
         let failing = self.failing_ids();
         let done: HashSet<u64> = self
             .store
-            .done_rows()
+            .finished_outbox_rows()
             .into_iter()
             .map(|(id, _)| id)
             .filter(|id| !failing.contains(id))

@@ -14,36 +14,36 @@ use brain_store::files::is_torn;
 use brain_store::{Hash, Store, StoreError};
 
 impl FileService {
-    /// Records which files a power loss may have torn, and removes the mark of a clean end. Must
+    /// Records which files a power loss may have torn, and removes the record of a clean end. Must
     /// run before anything else reads the files.
     pub(crate) fn begin_recovery(&self) {
-        let mark = self.home.shutdown_record();
-        let is_clean = std::fs::read_to_string(&mark)
+        let record = self.home.shutdown_record();
+        let is_clean = std::fs::read_to_string(&record)
             .is_ok_and(|noted| store_state(&self.store).ok() == Some(noted));
         let rows =
             self.store.read(Visibility::All).and_then(|reader| reader.outbox()).unwrap_or_default();
         if !is_clean {
             *self.outbox.recovering.lock() = rows.iter().copied().collect();
         }
-        // The mark names the state of the store. While the rows stay the same, a power loss could
-        // bring the removed mark back, and it would match. So its removal is flushed.
-        if std::fs::remove_file(&mark).is_ok()
+        // The record names the state of the store. While the rows stay the same, a power loss could
+        // bring the removed record back, and it would match. So its removal is flushed.
+        if std::fs::remove_file(&record).is_ok()
             && !rows.is_empty()
-            && let Some(dir) = mark.parent()
+            && let Some(dir) = record.parent()
             && let Err(error) = std::fs::File::open(dir).and_then(|dir| dir.sync_all())
         {
             tracing::warn!(%error, "directory run/ not flushed");
         }
     }
 
-    /// Writes the mark of a clean end: all files are flushed.
+    /// Writes the record of a clean end: all files are flushed.
     pub(crate) fn note_flushed(&self) {
         let state = store_state(&self.store).map_err(std::io::Error::other);
         if let Err(error) =
             state.and_then(|state| std::fs::write(self.home.shutdown_record(), state))
         {
             // The next start checks every file with a row, as after a crash.
-            tracing::debug!(%error, "mark of a clean end not written");
+            tracing::debug!(%error, "record of a clean end not written");
         }
     }
 
@@ -61,8 +61,8 @@ impl FileService {
         let matches_a_version = || -> Result<bool, StoreError> {
             let reader = self.store.read(Visibility::All)?;
             let Some((_, _, record)) = reader.by_id_even_deleted(id)? else { return Ok(false) };
-            let present = reader.content(&record)?;
-            if is_torn(bytes, file_text(&present.frontmatter, &present.body).as_bytes()) {
+            let current = reader.content(&record)?;
+            if is_torn(bytes, file_text(&current.frontmatter, &current.body).as_bytes()) {
                 return Ok(true);
             }
             for former in reader.versions(id)?.into_iter().take(ours.len()) {
@@ -81,7 +81,8 @@ impl FileService {
     }
 }
 
-/// Returns the state of the store for the mark of a clean end. A mark of another state is ignored.
+/// Returns the state of the store for the record of a clean end. A record of another state is
+/// ignored.
 fn store_state(store: &Store) -> Result<String, StoreError> {
     let counts = store.read(Visibility::All)?.counts()?;
     Ok(format!("{} {} {}\n", store.id(), counts.seq, counts.outbox))

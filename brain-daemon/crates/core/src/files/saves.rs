@@ -79,7 +79,7 @@ impl FileService {
             decode_text(&save.bytes).map_err(|e| internal(format!("it is not text: {e}")))?;
         let document = Document::parse(text).map_err(|e| internal(e.to_string()))?;
         let reader = self.store.read(Visibility::All)?;
-        let Some((source, slug, record)) = reader.by_id(save.tag)? else {
+        let Some((source, slug, record)) = reader.by_id(save.page_id)? else {
             return Err(internal("its page is deleted".into()));
         };
         let now = self.clock.now();
@@ -92,9 +92,9 @@ impl FileService {
         if unless_damaged(reader.content(&record))?.is_some_and(|now| now == new.content) {
             return Ok(None);
         }
-        for version in reader.versions(save.tag)?.into_iter().take(MAX_COMPARED) {
+        for version in reader.versions(save.page_id)?.into_iter().take(MAX_COMPARED) {
             if reader
-                .version(save.tag, version.version)?
+                .version(save.page_id, version.version)?
                 .is_some_and(|kept| kept.content == new.content)
             {
                 return Ok(None);
@@ -103,10 +103,10 @@ impl FileService {
         drop(reader);
         let (id, page) = (source.clone(), slug.clone());
         let kept_version = self.store.write(move |draft| {
-            let present = draft.page(&id, &page)?.filter(|present| present.id == record.id);
-            match present.filter(|present| present.deleted_at.is_none()) {
-                Some(present) => {
-                    draft.keep_version(&id, &page, present, new.clone(), now).map(Some)
+            let current = draft.page(&id, &page)?.filter(|current| current.id == record.id);
+            match current.filter(|current| current.deleted_at.is_none()) {
+                Some(current) => {
+                    draft.keep_version(&id, &page, current, new.clone(), now).map(Some)
                 }
                 None => Ok(None),
             }

@@ -1,4 +1,4 @@
-//! `capture`: a thought becomes a page under `inbox/`, once.
+//! `capture`: a thought becomes a page under `inbox/`; repeated content is not stored twice.
 
 use brain_protocol::{Capture, Fault, FaultCode, Origin, Slug, SourceId, WriteReply, WriteStatus};
 
@@ -244,7 +244,7 @@ impl CaptureInput {
         let mut document = self.document.clone();
         let via = document.frontmatter.get("captured_via");
         if !self.is_by_hand() && via.is_some_and(|via| via != self.route.captured_via()) {
-            // A program cannot choose the route of its text.
+            // A program cannot claim another ingest route.
             move_to_received(&mut document.frontmatter, &["captured_via"]);
         }
         let provenance = self.route.provenance_of_edit(
@@ -309,7 +309,7 @@ fn write_capture(
             if !merge_frontmatter(input, &record, &mut page.frontmatter) {
                 return Ok(unchanged(slug, record, &page.frontmatter));
             }
-            // A tag or a title changes neither whose page it is nor other lines.
+            // Adding a tag or title changes neither the page's author nor the marks of other lines.
             let lines = match input.is_by_hand() {
                 true => LineChange::SameMarks,
                 false => LineChange::Outside,

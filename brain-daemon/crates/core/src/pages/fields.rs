@@ -131,8 +131,16 @@ impl PageService {
             (Some(_), false) => "added",
         };
         let reader = self.store.read(caller.visibility())?;
-        let live = reader.page(to.source.as_ref().unwrap_or(&source), &to.slug)?.is_some();
-        Ok(LinkReply { from: from.slug, to: to.slug, kind, status: status.into(), live, warnings })
+        let target_source = to.source.as_ref().unwrap_or(&source);
+        let target_exists = reader.page(target_source, &to.slug)?.is_some();
+        Ok(LinkReply {
+            from: from.slug,
+            to: to.slug,
+            kind,
+            status: status.into(),
+            target_exists,
+            warnings,
+        })
     }
 
     /// Writes an active page after `change` edited it. Returns `None` if the edit changed nothing.

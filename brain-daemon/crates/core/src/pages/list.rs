@@ -168,8 +168,14 @@ fn latest_by_scan(
 ) -> Result<Vec<PageEntry>, Fault> {
     let below = after_place(request)?;
     let mut kept: BinaryHeap<Reverse<(DateKey, String, String)>> = BinaryHeap::new();
-    let first = request.source.as_ref().map_or("", SourceId::as_str);
+    let named = request.source.as_ref();
+    let first = named.map_or("", SourceId::as_str);
+    let prefix = request.prefix.as_deref().unwrap_or_default();
     reader.in_order((first, ""), |found| {
+        let is_behind = found.1.as_str() > prefix && !found.1.as_str().starts_with(prefix);
+        if named.is_some_and(|source| found.0 > *source || (found.0 == *source && is_behind)) {
+            return Ok(false);
+        }
         let place = date_key(&found);
         if is_match(&found) && place < below {
             kept.push(Reverse((place, found.0.into(), found.1.into())));

@@ -24,7 +24,7 @@ impl SourceService {
         self.check_patterns(&self.source_dir(&record), &settings)?;
         let source = id.clone();
         let changed = self.store.write(move |draft| change(draft, &source, &settings))?;
-        self.watcher.sources_changed();
+        self.watcher.notify_sources_changed();
         self.source_reply(caller, &id, if changed { "changed" } else { "unchanged" }, Vec::new())
     }
 

@@ -41,8 +41,8 @@ impl WatcherStatus {
         Self { state: Mutex::new(state), changed: watch::channel(()).0 }
     }
 
-    /// Tells the watcher that a source was added or removed.
-    pub(crate) fn sources_changed(&self) {
+    /// Tells the watcher that a source was added, changed or removed.
+    pub(crate) fn notify_sources_changed(&self) {
         self.changed.send_replace(());
     }
 
@@ -52,9 +52,9 @@ impl WatcherStatus {
 }
 
 impl SourceService {
-    /// Returns a counter that changes when a source is added or removed.
+    /// Returns a receiver that is notified when a source or its settings change.
     #[must_use]
-    pub fn sources_changed(&self) -> watch::Receiver<()> {
+    pub fn subscribe_sources_changed(&self) -> watch::Receiver<()> {
         self.watcher.changed.subscribe()
     }
 
@@ -78,7 +78,7 @@ impl SourceService {
     }
 
     /// Sets the state of the watcher.
-    pub fn note_watch(&self, state: WatchState) {
+    pub fn set_watch_state(&self, state: WatchState) {
         *self.watcher.state.lock() = state;
     }
 }

@@ -32,7 +32,7 @@ impl SyncService {
             source: source.clone(),
             registered: record.path.clone(),
             root: self.sources.source_dir(record),
-            done: self.store.done_rows(),
+            finished: self.store.finished_outbox_rows(),
             failing: self.files.failing_ids(),
             recovering: self.files.recovering_ids(),
             freed: std::collections::HashSet::new(),
@@ -41,38 +41,39 @@ impl SyncService {
     }
 
     /// Moves pages to the new paths of their files. Returns the moves that were not possible. Calls
-    /// `go_on` before each batch, with the number of moves that were tried.
+    /// `check_cancelled` before each batch, with the number of moves that were tried.
     pub(super) fn move_pages(
         &self,
         context: &SyncContext,
         moves: Vec<Move>,
         dry_run: bool,
-        go_on: &dyn Fn(u64) -> Result<(), Fault>,
+        check_cancelled: &dyn Fn(u64) -> Result<(), Fault>,
     ) -> Result<Vec<Move>, Fault> {
         if dry_run {
             let reader = self.store.read(Visibility::All)?;
             let mut context = context.clone();
-            context.observe_files(moves.iter().map(|one| one.path.clone()));
-            return Ok(retry_moves(moves, |one| {
-                let free = one.is_free(&reader, &context)?;
+            context.observe_files(moves.iter().map(|page_move| page_move.path.clone()));
+            return Ok(retry_moves(moves, |page_move| {
+                let free = page_move.is_free(&reader, &context)?;
                 if free {
-                    context.freed.insert(one.from.clone());
+                    context.freed.insert(page_move.from.clone());
                 }
                 Ok(free)
             })?);
         }
+        let now = self.env.clock.now();
         let mut left = Vec::new();
         for (n, batch) in moves.chunks(BATCH).enumerate() {
-            go_on((n * BATCH) as u64)?;
+            check_cancelled((n * BATCH) as u64)?;
             let (mut context, batch) = (context.clone(), batch.to_vec());
-            context.observe_files(batch.iter().map(|one| one.path.clone()));
+            context.observe_files(batch.iter().map(|page_move| page_move.path.clone()));
             left.extend(self.store.write(move |draft| {
                 draft.in_bulk();
                 context.check(draft)?;
-                retry_moves(batch.clone(), |one| {
-                    let free = one.is_free(&*draft, &context)?;
+                retry_moves(batch.clone(), |page_move| {
+                    let free = page_move.is_free(&*draft, &context)?;
                     if free {
-                        one.move_page(draft, &context)?;
+                        page_move.move_page(draft, &context, now)?;
                     }
                     Ok(free)
                 })
@@ -92,9 +93,10 @@ impl SyncService {
     ) -> Result<(), Fault> {
         let mut files: Vec<Arc<ReadFile>> = files.into_iter().map(Arc::new).collect();
         for attempt in 1..=MAX_OBSERVATIONS {
-            // The finished rows come first: the observation sees each file that is written before
-            // it, and the writer sees the later ones.
-            context.done = self.store.done_rows();
+            // Read the finished outbox rows before observing files. A file written before the
+            // observation is then seen by it; one written later is still in the outbox for
+            // `decide`, because its row is not among the finished ones.
+            context.finished = self.store.finished_outbox_rows();
             let reader = self.store.read(Visibility::All)?;
             let paths = context.observe_pages(&reader, files.iter().map(Arc::as_ref))?;
             drop(reader);
@@ -111,7 +113,7 @@ impl SyncService {
             };
             let mut again = Vec::new();
             for (file, verdict) in files.into_iter().zip(&verdicts) {
-                // If only the page has changed, no later event would cause another sync.
+                // Retry now: if only the page has changed, no file event starts another sync.
                 let is_unchanged = context.is_as_observed(&file.path, file.stat);
                 match verdict {
                     Verdict::Changing if is_unchanged && attempt < MAX_OBSERVATIONS => {
@@ -156,12 +158,12 @@ impl SyncService {
         &self,
         context: &SyncContext,
         missing: &[MissingPage],
-        go_on: &dyn Fn() -> Result<(), Fault>,
+        check_cancelled: &dyn Fn() -> Result<(), Fault>,
     ) -> Result<u64, Fault> {
         let now = self.env.clock.now();
         let mut removed = 0;
         for batch in missing.chunks(BATCH) {
-            go_on()?;
+            check_cancelled()?;
             let (context, batch) = (context.clone(), batch.to_vec());
             removed += self.store.write(move |draft| {
                 context.check(draft)?;
@@ -188,7 +190,7 @@ impl SyncService {
         &self,
         context: &SyncContext,
         stale: Vec<String>,
-        mark: Option<SyncResult>,
+        result: Option<SyncResult>,
     ) -> Result<(), Fault> {
         let context = context.clone();
         Ok(self.store.write(move |draft| {
@@ -196,10 +198,10 @@ impl SyncService {
             for path in &stale {
                 draft.forget_file(&context.source, path)?;
             }
-            if let (Some(mark), Some(record)) = (&mark, draft.source(&context.source)?) {
+            if let (Some(result), Some(record)) = (&result, draft.source(&context.source)?) {
                 draft.put_source(
                     &context.source,
-                    &SourceRecord { synced: Some(mark.clone()), ..record },
+                    &SourceRecord { synced: Some(result.clone()), ..record },
                 )?;
             }
             Ok(())
@@ -211,13 +213,13 @@ impl SyncService {
 /// another one. Returns the moves that are left.
 fn retry_moves(
     mut left: Vec<Move>,
-    mut try_one: impl FnMut(&Move) -> Result<bool, StoreError>,
+    mut try_move: impl FnMut(&Move) -> Result<bool, StoreError>,
 ) -> Result<Vec<Move>, StoreError> {
     loop {
         let (before, mut still) = (left.len(), Vec::new());
-        for one in left {
-            if !try_one(&one)? {
-                still.push(one);
+        for page_move in left {
+            if !try_move(&page_move)? {
+                still.push(page_move);
             }
         }
         if still.is_empty() || still.len() == before {

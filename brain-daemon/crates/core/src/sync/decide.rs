@@ -68,7 +68,7 @@ pub(super) struct SyncContext {
     pub(super) root: PathBuf,
     pub(super) rules: Arc<IgnoreRules>,
     /// Outbox rows whose file is written already.
-    pub(super) done: HashSet<(u64, u64)>,
+    pub(super) finished: HashSet<(u64, u64)>,
     /// Pages whose file could not be written.
     pub(super) failing: HashSet<u64>,
     /// Pages whose file was not checked yet after an unclean end, so it may be torn.
@@ -149,7 +149,7 @@ impl SyncContext {
         view: &impl View,
         id: u64,
     ) -> Result<Option<OutboxRow>, StoreError> {
-        Ok(view.outbox_row(id)?.filter(|row| !self.done.contains(&(id, row.seq))))
+        Ok(view.outbox_row(id)?.filter(|row| !self.finished.contains(&(id, row.seq))))
     }
 
     /// Returns whether the file of a page must be checked first, because it may be torn.

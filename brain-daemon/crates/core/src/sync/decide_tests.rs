@@ -64,7 +64,7 @@ impl Scene {
             registered: None,
             root: self.dir.path().join("pages"),
             rules: Arc::default(),
-            done: self.store.done_rows(),
+            finished: self.store.finished_outbox_rows(),
             failing: HashSet::new(),
             recovering: HashSet::new(),
             freed: HashSet::new(),

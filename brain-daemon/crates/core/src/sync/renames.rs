@@ -11,7 +11,8 @@ use super::decide::{SyncContext, View};
 use super::read::{FileToRead, read_bytes, row, uri};
 use crate::batch::on_all_cores;
 use crate::write_page::{names_and_links, stored_document};
-use brain_page::{file_hash, file_text, file_title, title_of};
+use brain_base::clock::zone;
+use brain_page::{FormerDates, NoteDates, file_hash, file_text, file_title, title_of};
 use brain_store::files::Stat;
 use brain_store::{Draft, Hash, LinkRecord, PageRecord, Reader, StoreError, unless_damaged};
 
@@ -31,6 +32,8 @@ pub(super) struct Move {
     title: Option<String>,
     names: Vec<String>,
     links: Vec<LinkRecord>,
+    /// The dates in the frontmatter and in the new name.
+    dates: NoteDates,
     /// Whether the frontmatter has `source_uri`.
     states_uri: bool,
 }
@@ -121,6 +124,7 @@ pub(super) fn find(
             title: title_of(&file.slug, &document.frontmatter, &document.body),
             names,
             links,
+            dates: NoteDates::stated(&file.slug, &document.frontmatter, &zone()),
             states_uri: document.frontmatter.has("source_uri"),
         });
     }
@@ -250,6 +254,7 @@ impl Move {
         &self,
         draft: &mut Draft<'_>,
         context: &SyncContext,
+        now: i64,
     ) -> Result<(), StoreError> {
         let source = &context.source;
         let (mut record, old) = (self.record.clone(), context.root.join(&self.record.source_path));
@@ -258,9 +263,12 @@ impl Move {
             record.provenance.source_uri = Some(uri(&context.root.join(&self.path)));
         }
         record.title = self.title.clone().unwrap_or_else(|| file_title(&self.path, None));
+        let (created, updated) = (record.created_at, record.updated_at);
+        let former = FormerDates { created, updated, is_same_text: true };
+        let dates = self.dates.resolve(Some(former), now);
         let derived = (self.names.clone(), self.links.clone());
-        let record =
-            draft.rename_page(source, &self.from, record, (&self.to, &self.path), derived)?;
+        let to = (&self.to, self.path.as_str());
+        let record = draft.rename_page(source, &self.from, record, to, derived, dates)?;
         draft.forget_file(source, &self.record.source_path)?;
         let file = row(self.stat, self.is_racy, self.digest, Some(record.id), record.seq, None);
         draft.put_file(source, &self.path, &file)

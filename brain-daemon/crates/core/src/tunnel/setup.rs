@@ -151,7 +151,7 @@ impl TunnelService {
     /// Step 3: the platform accepts the token, which shows when the agent connects.
     fn authtoken(&self, work: &mut WatchdogState, settings: &Settings) -> StepResult<TunnelCheck> {
         let found = self.tunnel_token().map_err(step_of_fault)?;
-        self.set_wanted(work, true).map_err(step_of_fault)?;
+        self.set_should_run(work, true).map_err(step_of_fault)?;
         work.watchdog(settings).reset_backoff();
         let report =
             self.wait_for_tunnel(work, settings, watchdog::SETUP_TIMEOUT).map_err(step_of_fault)?;

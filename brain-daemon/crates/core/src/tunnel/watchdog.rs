@@ -54,7 +54,7 @@ impl TunnelService {
         work: &mut WatchdogState,
         settings: &Settings,
     ) -> Result<TunnelCheck, Fault> {
-        let wanted = !work.persistent_state(&self.env.home).stopped;
+        let should_run = !work.persistent_state(&self.env.home).stopped;
         let token = self.tunnel_token()?;
         let starter = self.state.starter();
         let prove = |url: &str| self.prove_address(settings, url);
@@ -67,7 +67,7 @@ impl TunnelService {
         };
         let watchdog = work.watchdog(settings);
         // A stopping daemon starts nothing.
-        let report = watchdog.check(environment, wanted && !self.env.stop.is_cancelled());
+        let report = watchdog.check(environment, should_run && !self.env.stop.is_cancelled());
         let (name, starts) = (watchdog.name(), watchdog.starts());
         if report.started {
             tracing::info!(
@@ -112,9 +112,9 @@ impl TunnelService {
         let text = || random::text::<32>(&*self.env.random).map_err(|error| error.to_string());
         let proof = Proof::new(url, text()?, text()?)?;
         *self.state.proof() = Some(proof.clone());
-        // Owners may use an address of their own network; a tailnet has private addresses.
-        let public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
-        let result = proof.ask(&*self.env.net, public);
+        // A configured domain or a tailnet may have a private address.
+        let must_be_public = settings.domain.is_none() && settings.provider != Kind::Tailscale;
+        let result = proof.ask(&*self.env.net, must_be_public);
         *self.state.proof() = None;
         result
     }
@@ -192,7 +192,7 @@ impl TunnelService {
         };
         let fixed = match &settings.domain {
             Some(_) => "",
-            None => "; tunnel.domain keeps it the same",
+            None => "; set tunnel.domain for a fixed address",
         };
         tracing::warn!(
             "[watchdog] the public address has changed from {before} to {url}; {notice}{fixed}"

@@ -18,11 +18,11 @@ pub(super) fn answer(title: &str, passage: &str, phrases: &Phrases) -> Vec<Strin
     let follows_heading =
         |rest: &&str| rest.trim_start().chars().next().is_none_or(|c| !c.is_lowercase());
     let rest = passage.strip_prefix(&title).filter(follows_heading).unwrap_or(&passage);
-    let mut spoken = vec![format!("{} {}", phrases.found, with_end_mark(&title))];
+    let mut spoken = vec![format!("{} {}", phrases.found, with_full_stop(&title))];
     spoken.extend(
         sentences(rest)
             .take(MAX_SENTENCES)
-            .map(|sentence| with_end_mark(&cut_at_word(sentence, MAX_SENTENCE_CHARS))),
+            .map(|sentence| with_full_stop(&cut_at_word(sentence, MAX_SENTENCE_CHARS))),
     );
     spoken
 }
@@ -42,7 +42,7 @@ fn plain_text(markdown: &str) -> String {
     let words = out
         .split_whitespace()
         .filter(|word| !is_address(word))
-        // A passage may begin or end inside a mark.
+        // A passage may begin or end inside markup.
         .map(|word| {
             word.trim_matches(['#', '*', '|', '…', '`', '=', '~', '[', ']', '<', '>', '_', '^'])
         })
@@ -62,7 +62,7 @@ fn is_address(word: &str) -> bool {
     word.contains("://") || word.starts_with("www.") || is_host
 }
 
-/// Splits a text into sentences with their end marks.
+/// Splits a text into sentences with their final punctuation.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |pair: &[u8]| matches!(pair[0], b'.' | b'!' | b'?') && pair[1] == b' ';
     let mut from = 0;
@@ -90,8 +90,8 @@ fn cut_at_word(text: &str, max_chars: usize) -> String {
     cut.rsplit_once(' ').map_or(cut, |(whole, _)| whole).trim_end().into()
 }
 
-/// Adds a full stop if the end mark is missing, so that the voice pauses.
-fn with_end_mark(sentence: &str) -> String {
+/// Adds a full stop if the sentence has no final punctuation, so that the voice pauses.
+fn with_full_stop(sentence: &str) -> String {
     if sentence.ends_with(['.', '!', '?']) { sentence.into() } else { format!("{sentence}.") }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             ),
             ["I found this: Ann.", "Ann see her page and Ann Lee, code x cell."]
         );
-        // The rest of a mark at either end of the passage.
+        // The rest of a link at either end of the passage.
         assert_eq!(
             answer_of("Pier", "…people/ann.md) lies at [pier 4](https://port.exam…"),
             ["I found this: Pier.", "people/ann.md) lies at pier."]

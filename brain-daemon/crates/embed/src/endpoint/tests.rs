@@ -112,7 +112,7 @@ fn requests_follow_the_configuration_and_keep_order() {
         (None, Some(2), String::new());
     own.embed(&[" "], Purpose::Document).unwrap();
     assert_eq!(own.sent()[0]["dimensions"], 2);
-    assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a mark in its place");
+    assert_eq!(own.sent()[0]["input"], json!(["-"]), "an empty text has a hyphen in its place");
     assert_eq!(own.authorization(), None);
     own.settings.base = Some(Url::parse("https://api.voyageai.com/v1").unwrap());
     own.embed(&["x"], Purpose::Query).unwrap();

@@ -118,7 +118,7 @@ impl Builder<'_> {
     /// Starts a tensor in memory and names it in the graph.
     fn begin(&mut self, name: &str, shape: &[usize]) {
         self.memory.resize(self.memory.len().next_multiple_of(ALIGN), 0);
-        self.graph.outside(name, shape, MEMORY, self.memory.len());
+        self.graph.external_floats(name, shape, MEMORY, self.memory.len());
     }
 
     fn put(&mut self, name: &str, shape: &[usize], numbers: impl Iterator<Item = f32>) {
@@ -201,7 +201,7 @@ impl Builder<'_> {
         let sizes = named("sizes");
         self.dense(input, &all, &named("all"));
         // Texts and tokens keep their axes; then each head's three vectors, adjacent.
-        self.graph.numbers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
+        self.graph.integers(&sizes, &[0, 0, heads as i64, 3, (hidden / heads) as i64]);
         self.graph.run("Reshape", &[&named("all"), &sizes], &split, &[]);
         let attributes = [("num_heads", Attribute::Int(heads as u64))];
         self.graph.run_extended(

@@ -2,12 +2,14 @@
 //!
 //! Field numbers are those of `onnx.proto`; unused fields are left out.
 
-/// Version of the format, and of the two operator sets.
-const FORMAT: u64 = 10;
-const OPERATORS: u64 = 20;
-const OPERATORS_MORE: u64 = 1;
-/// The operator set that is not ONNX's own.
-const MORE: &str = "com.microsoft";
+/// Version of the format.
+const FORMAT_VERSION: u64 = 10;
+/// Version of ONNX's own operator set.
+const ONNX_SET_VERSION: u64 = 20;
+/// The second operator set: Microsoft's extensions.
+const MICROSOFT_SET: &str = "com.microsoft";
+/// Version of the second operator set.
+const MICROSOFT_SET_VERSION: u64 = 1;
 
 /// Data types of ONNX.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +100,7 @@ impl Graph {
     }
 
     /// Adds an integer constant.
-    pub(super) fn numbers(&mut self, name: &str, values: &[i64]) {
+    pub(super) fn integers(&mut self, name: &str, values: &[i64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let tensor = Message::default()
             .number(1, values.len() as u64)
@@ -110,7 +112,7 @@ impl Graph {
 
     /// Adds a float constant.
     #[cfg(test)]
-    pub(super) fn fractions(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+    pub(super) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let mut tensor = Message::default();
         for dimension in shape {
@@ -123,7 +125,13 @@ impl Graph {
     }
 
     /// Adds a float constant that is at `begin` in the external file `path`.
-    pub(super) fn outside(&mut self, name: &str, shape: &[usize], path: &str, begin: usize) {
+    pub(super) fn external_floats(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        path: &str,
+        begin: usize,
+    ) {
         let mut tensor = Message::default();
         for dimension in shape {
             tensor = tensor.number(1, *dimension as u64);
@@ -160,7 +168,7 @@ impl Graph {
         output: &str,
         attributes: &[(&str, Attribute)],
     ) {
-        self.node(operator, MORE, inputs, output, attributes);
+        self.node(operator, MICROSOFT_SET, inputs, output, attributes);
     }
 
     fn node(
@@ -198,10 +206,10 @@ impl Graph {
         let set =
             |name: &str, version| Message::default().bytes(1, name.as_bytes()).number(2, version);
         Message::default()
-            .number(1, FORMAT)
+            .number(1, FORMAT_VERSION)
             .bytes(7, &graph.0)
-            .bytes(8, &set("", OPERATORS).0)
-            .bytes(8, &set(MORE, OPERATORS_MORE).0)
+            .bytes(8, &set("", ONNX_SET_VERSION).0)
+            .bytes(8, &set(MICROSOFT_SET, MICROSOFT_SET_VERSION).0)
             .0
     }
 }

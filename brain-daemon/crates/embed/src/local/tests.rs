@@ -31,7 +31,7 @@ fn graph(output: &str, more: &[&str]) -> Vec<u8> {
     for name in [TOKENS, MASK].iter().chain(more) {
         graph.input(Kind::Int64, name, &[Ok("texts"), Ok("tokens")]);
     }
-    graph.fractions("table", &[3, 2], &ROWS);
+    graph.floats("table", &[3, 2], &ROWS);
     graph.run("Gather", &["table", TOKENS], output, &[]);
     graph.output(Kind::Float, output, &[Ok("texts"), Ok("tokens"), Err(2)]);
     graph.finish()
@@ -83,7 +83,7 @@ fn an_unusable_graph_is_refused_by_name() {
     unknown.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
     let mut outside = Graph::default();
     outside.input(Kind::Int64, TOKENS, &[Ok("texts"), Ok("tokens")]);
-    outside.outside("table", &[3, 2], "other.data", 0);
+    outside.external_floats("table", &[3, 2], "other.data", 0);
     outside.run("Gather", &["table", TOKENS], OUTPUT, &[]);
     outside.output(Kind::Float, OUTPUT, &[Ok("texts"), Ok("tokens"), Err(2)]);
     let whole = graph(OUTPUT, &[]);

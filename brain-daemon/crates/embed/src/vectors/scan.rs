@@ -6,13 +6,14 @@ use super::NearPage;
 use super::kernel::products;
 use super::rows::{Rows, quantised};
 
-/// Rows whose products are computed at once: both fit into the CPU's first cache.
+/// Rows whose products are computed at once: the rows and their products fit into the L1 cache.
 const BLOCK: usize = 1024;
-/// Rows taken from the sketch per requested page, and at least.
-const EACH: usize = 5;
-const CANDIDATES: usize = 1000;
+/// Candidate rows for each requested page.
+const CANDIDATES_PER_PAGE: usize = 5;
+/// Minimum number of candidate rows.
+const MIN_CANDIDATES: usize = 1000;
 /// Multiple of the requested pages that are held before the best are picked.
-const MORE: usize = 3;
+const HELD_PER_PAGE: usize = 3;
 /// Maximum windows of a page that are compared with another page's.
 const MAX_COMPARED: usize = 128;
 
@@ -41,7 +42,7 @@ pub(super) fn search(
             }
         }
         Some(sketch) => {
-            let wanted = CANDIDATES.max(EACH * limit);
+            let wanted = MIN_CANDIDATES.max(CANDIDATES_PER_PAGE * limit);
             for row in candidates(&sketch.differences(query), wanted, &mut best) {
                 let mut found = [0];
                 products(&numbers, rows.numbers(row), &mut found);
@@ -92,8 +93,8 @@ pub(super) fn among(
 
 /// Returns about `wanted` rows of visible pages with the fewest differing bits.
 fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Vec<usize> {
-    let most = differences.iter().copied().max().unwrap_or_default();
-    let mut counts = vec![0_usize; usize::from(most) + 1];
+    let max = differences.iter().copied().max().unwrap_or_default();
+    let mut counts = vec![0_usize; usize::from(max) + 1];
     for difference in differences {
         if let Some(count) = counts.get_mut(usize::from(*difference)) {
             *count += 1;
@@ -102,7 +103,7 @@ fn candidates(differences: &[u16], wanted: usize, best: &mut TopPages<'_>) -> Ve
     let mut out = Vec::with_capacity(2 * wanted);
     let mut from = 0_u16;
     // Usually one round; more when many of the nearest are hidden.
-    while out.len() < wanted && from <= most {
+    while out.len() < wanted && from <= max {
         let (mut to, mut sum) = (from, 0);
         for count in counts.iter().skip(usize::from(from)) {
             sum += count;
@@ -140,7 +141,8 @@ pub(super) fn between(rows: &Rows, one: u64, other: u64) -> Option<f32> {
     nearest.map(|cosine| cosine.clamp(-1.0, 1.0))
 }
 
-/// The best pages so far, and some more: the rest is pruned when there are many.
+/// The best pages so far, and some more: the rest is pruned when there are many. A slot is the
+/// index of a page in `rows`.
 struct TopPages<'a> {
     rows: &'a Rows,
     limit: usize,
@@ -150,7 +152,7 @@ struct TopPages<'a> {
     /// Found slots with their best windows.
     found: Vec<(u32, NearPage)>,
     /// Pages below this cosine cannot be among the best.
-    bar: f32,
+    min_cosine: f32,
 }
 
 /// State of a page in a search.
@@ -173,8 +175,8 @@ impl<'a> TopPages<'a> {
             limit,
             admits,
             slot_states: vec![SlotState::Nothing; rows.slots()],
-            found: Vec::with_capacity(MORE * limit),
-            bar: f32::NEG_INFINITY,
+            found: Vec::with_capacity(HELD_PER_PAGE * limit),
+            min_cosine: f32::NEG_INFINITY,
         }
     }
 
@@ -191,7 +193,7 @@ impl<'a> TopPages<'a> {
 
     #[inline(always)]
     fn offer(&mut self, row: usize, cosine: f32) {
-        if cosine >= self.bar {
+        if cosine >= self.min_cosine {
             self.take(row, cosine);
         }
     }
@@ -220,7 +222,7 @@ impl<'a> TopPages<'a> {
         }
         *state = SlotState::Found(self.found.len() as u32);
         self.found.push((owner.slot, near));
-        if self.found.len() >= MORE * self.limit {
+        if self.found.len() >= HELD_PER_PAGE * self.limit {
             self.prune();
         }
     }
@@ -232,7 +234,7 @@ impl<'a> TopPages<'a> {
         }
         let (_, least, _) =
             self.found.select_nth_unstable_by(self.limit - 1, |a, b| order(&a.1, &b.1));
-        self.bar = least.1.cosine;
+        self.min_cosine = least.1.cosine;
         for (slot, _) in self.found.drain(self.limit..) {
             if let Some(state) = self.slot_states.get_mut(slot as usize) {
                 *state = SlotState::Open;

@@ -49,7 +49,7 @@ pub(crate) struct EditPage {
     find: Option<String>,
     /// A heading
     section: Option<String>,
-    /// set_frontmatter: which
+    /// set_frontmatter: the key
     key: Option<String>,
     expected_hash: Option<String>,
     /// Only show it
@@ -73,7 +73,7 @@ impl ToolCall for EditPage {
     const DESCRIPTION: &'static str = "Change a part of a page; the rest stays as it is. append \
         and prepend add to the page or to a section; replace_text replaces find; replace_section \
         replaces what is below a heading; set_frontmatter sets key. For these empty content \
-        removes. An edit meanwhile by somebody else is kept.";
+        removes. Concurrent edits by others are kept.";
     const OPERATIONS: &'static [OperationInfo] =
         &[brain_protocol::Get::INFO, brain_protocol::Put::INFO];
     const EFFECT: Effect = Effect::Edits;

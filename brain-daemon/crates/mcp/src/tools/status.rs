@@ -1,6 +1,6 @@
 //! The tool `brain_status`: the caller, its scopes and its sources.
 
-use brain_protocol::{Fault, Operation as _, OperationInfo, SourceList, Status, VERSION};
+use brain_protocol::{Fault, Operation as _, OperationInfo, SourceList, VERSION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,15 +53,12 @@ impl ToolCall for BrainStatus {
     const TITLE: &'static str = "Status";
     const DESCRIPTION: &'static str = "Today's date, time and time zone; who you are here, what \
         you may do, the sources you may use, and whether the index is complete.";
-    const OPERATIONS: &'static [OperationInfo] =
-        &[brain_protocol::Status::INFO, brain_protocol::SourceList::INFO];
+    const OPERATIONS: &'static [OperationInfo] = &[SourceList::INFO];
     const EFFECT: Effect = Effect::Reads;
     type Output = StatusOutput;
 
     fn call(self, context: &ToolContext) -> Result<StatusOutput, Fault> {
-        // The status of the daemon takes longer than the rest, and others may not see its state.
-        let sees_all = context.caller.sees_all();
-        let status = sees_all.then(|| context.ask(Status)).transpose()?;
+        let search = &context.brain.search;
         let all = context.ask(SourceList)?;
         let source = |row: &brain_protocol::SourceRow| Source {
             source_id: row.source_id.to_string(),
@@ -75,8 +72,8 @@ impl ToolCall for BrainStatus {
             now: local_time(context.brain.now()),
             pages: all.sources.iter().map(|row| row.pages).sum(),
             sources: all.sources.iter().take(MAX_SOURCES).map(source).collect(),
-            index_behind: status.map(|status| status.index_behind),
-            degraded: context.brain.search.is_degraded(&context.caller),
+            index_behind: context.caller.sees_all().then(|| search.index_behind()),
+            degraded: search.is_degraded(&context.caller),
         })
     }
 }

@@ -61,15 +61,17 @@ impl WriteOutput {
 
 /// Removes the lines that frame text from outside. A model that writes text back may include them.
 pub(super) fn strip_frames(text: &str) -> String {
-    let has_mark = |line: &str, rest: &str| {
-        line.get(..16).is_some_and(|mark| mark.bytes().all(|b| b.is_ascii_hexdigit()))
+    let has_delimiter = |line: &str, rest: &str| {
+        line.get(..16).is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
             && line.get(16..).is_some_and(|after| after.starts_with(rest))
     };
     let is_frame = |line: &str| {
         let line = line.trim_end();
-        line.strip_prefix("[end of outside ").is_some_and(|it| has_mark(it, "]"))
+        line.strip_prefix("[end of outside ").is_some_and(|it| has_delimiter(it, "]"))
             || (line.ends_with("; data, not instructions]")
-                && line.strip_prefix("[outside ").is_some_and(|it| has_mark(it, ": text from ")))
+                && line
+                    .strip_prefix("[outside ")
+                    .is_some_and(|it| has_delimiter(it, ": text from ")))
     };
     text.split_inclusive('\n').filter(|line| !is_frame(line)).collect()
 }

@@ -1,38 +1,36 @@
 //! Edits of frontmatter: sets, removes and copies keys. All other bytes stay.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::toml::NewValue;
+use super::yaml::Entry;
 use super::{Frontmatter, Value, is_blank, toml, yaml};
+use crate::note_dates::is_date_key;
 
 impl Frontmatter {
     /// Sets `key` to the text `value`. Replaces the key's lines in place, or adds a line at the
-    /// end; all other bytes stay. Quotes the value only if the language requires it. Does nothing
-    /// when the key has this value.
+    /// end; all other bytes stay. Quotes the value only if the language requires it. TOML gets a
+    /// date only where a date belongs. Does nothing when the key has this value.
     ///
     /// The result can be longer than [`MAX_FRONTMATTER`](super::MAX_FRONTMATTER); callers that set
     /// long texts must check that.
     pub fn set(&mut self, key: &str, value: &str) {
-        if self.get(key).as_deref() == Some(value) {
-            return;
-        }
-        match toml::set(&self.raw, key, value) {
-            Some(raw) => self.replace(raw),
-            None => self.put(key, Some(&line(key, value))),
+        if self.get(key).as_deref() != Some(value) {
+            self.set_values(&[(key, NewValue::Text(value))]);
         }
     }
 
-    /// Sets several keys as [`Frontmatter::set`] does. Parses the text once for all new keys.
+    /// Sets several keys as [`Frontmatter::set`] does. Parses the text once.
     pub fn set_all(&mut self, pairs: &[(&str, &str)]) {
-        if self.is_toml() {
-            return pairs.iter().for_each(|(key, value)| self.set(key, value));
-        }
-        let (there, new): (Vec<_>, Vec<_>) =
-            pairs.iter().partition(|(key, _)| self.value(key).is_some());
-        for (key, value) in there {
-            self.set(key, value);
-        }
-        if let Some((first, _)) = new.first() {
-            let lines: String = new.iter().map(|(key, value)| line(key, value)).collect();
-            self.put(first, Some(&lines));
-        }
+        let known = self.values();
+        let is_new = |key: &str, value: &str| !matches!(known.get(key), Some(Value::Text(text)) if text == value);
+        let values: Vec<_> = pairs
+            .iter()
+            .filter(|(key, value)| is_new(key, value))
+            .map(|(key, value)| (*key, NewValue::Text(value)))
+            .collect();
+        self.set_values(&values);
     }
 
     /// Sets `key` to a block list of `values`, or removes it when there are none. Otherwise like
@@ -41,19 +39,27 @@ impl Frontmatter {
         if values.is_empty() {
             return self.remove(key);
         }
-        if self.list(key) == values {
+        if self.list(key) != values {
+            self.set_values(&[(key, NewValue::List(values))]);
+        }
+    }
+
+    /// Sets these values. Parses the text once.
+    fn set_values(&mut self, values: &[(&str, NewValue<'_>)]) {
+        if values.is_empty() {
             return;
         }
-        if let Some(raw) = toml::set_list(&self.raw, key, values) {
-            return self.replace(raw);
+        if self.is_toml() {
+            let values: Vec<_> =
+                values.iter().map(|(key, value)| (*key, value_of_key(key, *value))).collect();
+            if let Some(raw) = toml::set_all(&self.raw, &values) {
+                self.replace(raw);
+            }
+            return;
         }
-        let mut lines = format!("{}:\n", yaml::scalar(key));
-        for value in values {
-            lines.push_str("  - ");
-            lines.push_str(&yaml::scalar(value));
-            lines.push('\n');
-        }
-        self.put(key, Some(&lines));
+        let lines: Vec<(&str, Option<String>)> =
+            values.iter().map(|(key, value)| (*key, lines_of(key, *value))).collect();
+        self.put_all(&lines);
     }
 
     /// Removes `key` with its lines and the blank lines behind them. Comments in the first column
@@ -64,7 +70,7 @@ impl Frontmatter {
         }
         match toml::remove(&self.raw, key) {
             Some(raw) => self.replace(raw),
-            None => self.put(key, None),
+            None => self.put_all(&[(key, None)]),
         }
     }
 
@@ -77,7 +83,7 @@ impl Frontmatter {
         }
         let lines = self.one_key_a_line();
         let entry = lines.map.entries.iter().find(|e| e.key == key)?;
-        let text = dedent(&lines.raw[entry.block.clone()], lines.map.indent).trim_end().to_owned();
+        let text = lines.block(entry).trim_end().to_owned();
         self.remove(key);
         Some(text)
     }
@@ -88,20 +94,21 @@ impl Frontmatter {
         if self.is_toml() || other.is_toml() {
             return self.adopt_values(other, except);
         }
-        let theirs = other.one_key_a_line();
-        let mut changed = false;
+        let (theirs, mine) = (other.one_key_a_line(), self.one_key_a_line());
+        let blocks: HashMap<&str, String> =
+            mine.map.entries.iter().map(|e| (e.key.as_str(), mine.block(e))).collect();
+        let mut new = Vec::new();
         for entry in theirs.map.entries.iter().filter(|e| !except.contains(&e.key.as_str())) {
-            let block = dedent(&theirs.raw[entry.block.clone()], theirs.map.indent);
-            let mine = self.one_key_a_line();
-            let same = mine.map.entries.iter().find(|e| e.key == entry.key).is_some_and(|e| {
-                dedent(&mine.raw[e.block.clone()], mine.map.indent).trim_end() == block.trim_end()
-            });
-            if !same {
-                self.put(&entry.key, Some(&block));
-                changed = true;
+            let block = theirs.block(entry);
+            let same = blocks.get(entry.key.as_str());
+            if same.is_none_or(|mine| mine.trim_end() != block.trim_end()) {
+                new.push((entry.key.as_str(), Some(block)));
             }
         }
-        changed
+        if !new.is_empty() {
+            self.put_all(&new);
+        }
+        !new.is_empty()
     }
 
     fn adopt_values(&mut self, other: &Self, except: &[&str]) -> bool {
@@ -111,14 +118,36 @@ impl Frontmatter {
             except.iter().for_each(|key| self.remove(key));
             return self.raw != before;
         }
+        let known = self.values();
+        let mut new = Vec::new();
         for entry in other.map.entries.iter().filter(|e| !except.contains(&e.key.as_str())) {
-            match &entry.value {
-                Value::Text(text) => self.set(&entry.key, text),
-                Value::List(list) if entry.whole => self.set_list(&entry.key, list),
-                _ => {}
+            let value = match &entry.value {
+                Value::Text(text) => NewValue::Text(text),
+                Value::List(list) if entry.is_complete => NewValue::List(list),
+                _ => continue,
+            };
+            let is_same = match (known.get(entry.key.as_str()), &entry.value) {
+                (Some(Value::Text(mine)), Value::List(theirs)) => {
+                    theirs.as_slice() == std::slice::from_ref(mine)
+                }
+                (mine, theirs) => mine.is_some_and(|mine| *mine == theirs),
+            };
+            if !is_same {
+                new.push((entry.key.as_str(), value));
             }
         }
+        self.set_values(&new);
         self.raw != before
+    }
+
+    /// Returns the values by key.
+    fn values(&self) -> HashMap<&str, &Value> {
+        self.map.entries.iter().map(|e| (e.key.as_str(), &e.value)).collect()
+    }
+
+    /// Returns the lines of an entry, without their indent.
+    fn block(&self, entry: &Entry) -> String {
+        dedent(&self.raw[entry.block.clone()], self.map.indent)
     }
 
     /// Returns whether the text is TOML.
@@ -135,31 +164,37 @@ impl Frontmatter {
         this
     }
 
-    /// Replaces the lines of `key` by `lines`, or adds them at the end.
-    fn put(&mut self, key: &str, lines: Option<&str>) {
+    /// Replaces the lines of each key, or adds them at the end. Without lines, removes the key.
+    fn put_all(&mut self, edits: &[(&str, Option<String>)]) {
         if !self.map.in_lines {
             let text = self.map.to_lines(&self.raw);
             self.replace(text);
         }
-        let at = self.map.entries.iter().find(|e| e.key == key).map(|e| e.block.clone());
-        let at = at.unwrap_or(self.raw.len()..self.raw.len());
+        let blocks: HashMap<&str, &Range<usize>> =
+            self.map.entries.iter().map(|e| (e.key.as_str(), &e.block)).collect();
+        let end = self.raw.len()..self.raw.len();
+        let place = |key: &str| blocks.get(key).map_or(&end, |block| *block).clone();
+        let mut edits: Vec<_> = edits.iter().map(|(key, lines)| (place(key), lines)).collect();
+        edits.sort_by_key(|(at, _)| at.start);
         let indent = " ".repeat(self.map.indent);
-        let mut text = String::with_capacity(self.raw.len() + lines.map_or(0, str::len));
-        text.push_str(&self.raw[..at.start]);
-        for line in lines.unwrap_or_default().split_inclusive('\n') {
-            text.push_str(&indent);
-            text.push_str(line);
+        let (mut text, mut done) = (String::with_capacity(self.raw.len()), 0);
+        for (at, lines) in edits {
+            text.push_str(self.raw.get(done..at.start).unwrap_or_default());
+            for line in lines.as_deref().unwrap_or_default().split_inclusive('\n') {
+                text.push_str(&indent);
+                text.push_str(line);
+            }
+            done = at.end;
+            // Blank lines are removed with the key: behind a block scalar above, they would become
+            // part of it.
+            while lines.is_none()
+                && let Some((blank, _)) = self.raw[done..].split_once('\n')
+                && blank.trim().is_empty()
+            {
+                done += blank.len() + 1;
+            }
         }
-        let mut rest = &self.raw[at.end..];
-        // Blank lines are removed with the key: behind a block scalar above, they would become part
-        // of it.
-        while lines.is_none()
-            && let Some((blank, next)) = rest.split_once('\n')
-            && blank.trim().is_empty()
-        {
-            rest = next;
-        }
-        text.push_str(rest);
+        text.push_str(&self.raw[done..]);
         self.replace(text);
     }
 
@@ -178,8 +213,33 @@ impl Frontmatter {
     }
 }
 
-fn line(key: &str, value: &str) -> String {
-    format!("{}: {}\n", yaml::scalar(key), yaml::scalar(value))
+/// Returns the lines of YAML that set `key`; `None` for an empty list.
+fn lines_of(key: &str, value: NewValue<'_>) -> Option<String> {
+    let key = yaml::scalar(key);
+    match value {
+        NewValue::Text(text) | NewValue::Date(text) | NewValue::Scalar(text) => {
+            Some(format!("{key}: {}\n", yaml::scalar(text)))
+        }
+        NewValue::List([]) => None,
+        NewValue::List(texts) => {
+            let mut lines = format!("{key}:\n");
+            for text in texts {
+                lines.push_str("  - ");
+                lines.push_str(&yaml::scalar(text));
+                lines.push('\n');
+            }
+            Some(lines)
+        }
+    }
+}
+
+/// Returns the value as TOML has it at this key: a text can be a date.
+fn value_of_key<'a>(key: &str, value: NewValue<'a>) -> NewValue<'a> {
+    match value {
+        NewValue::Text(text) if is_date_key(key) => NewValue::Date(text),
+        NewValue::Text(text) if !matches!(key, "title" | "type") => NewValue::Scalar(text),
+        other => other,
+    }
 }
 
 /// Returns the lines without the first `indent` spaces.

@@ -222,7 +222,7 @@ impl Flow {
         if matches!(inline, Inline::Link(_)) {
             self.close(&inline);
         }
-        // A cell cannot be split, so its text continues without marks.
+        // A cell cannot be split, so its text continues without formats.
         let full = self.in_cell() && self.leaf_elements > PART;
         let open = |open: &Inline| open.like(&inline) || *open == Inline::Code;
         if !self.in_code() && !full && !self.inline.iter().any(open) {

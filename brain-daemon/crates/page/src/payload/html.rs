@@ -96,7 +96,7 @@ pub(super) fn markdown(html: &str) -> (Option<String>, String) {
         }
     };
     let text = flowed(DEPTH);
-    // Every line repeats the marks of its containers. HTML nested to inflate the text becomes
+    // Every line repeats the prefixes of its containers. HTML nested to inflate the text becomes
     // paragraphs.
     let text = if text.len() > 2 * html.len() + 4096 { flowed(0) } else { text };
     (title, text)
@@ -353,7 +353,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Returns the mark for an inline element.
+/// Returns the format of an inline element.
 fn inline(name: &[u8]) -> Option<Inline> {
     Some(match name {
         b"b" | b"strong" => Inline::Strong,

@@ -29,7 +29,7 @@ pub(super) enum Leaf {
     Code(String),
 }
 
-/// A mark on a run of text.
+/// An inline format of a run of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Inline {
     /// `<strong>`.
@@ -53,7 +53,7 @@ impl Inline {
         }
     }
 
-    /// Returns whether both are the same mark, whatever their addresses.
+    /// Returns whether both are the same format, whatever their addresses.
     pub(super) fn like(&self, other: &Self) -> bool {
         self.name() == other.name()
     }

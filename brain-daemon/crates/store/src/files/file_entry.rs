@@ -69,8 +69,8 @@ impl FileEntry {
     }
 
     /// Returns the entry of its temporary file.
-    pub(super) fn temporary(&self, tag: u64) -> Self {
-        Self { dir: Rc::clone(&self.dir), name: format!(".brain-{tag}.tmp") }
+    pub(super) fn temporary(&self, page_id: u64) -> Self {
+        Self { dir: Rc::clone(&self.dir), name: format!(".brain-{page_id}.tmp") }
     }
 
     /// Creates the file, which must not exist.

@@ -156,11 +156,11 @@ impl Git<'_> {
     }
 
     /// Returns the entries of the repository's own configuration that can run a program.
-    fn programs(&self) -> Result<Programs, String> {
+    pub(super) fn programs(&self) -> Result<Programs, String> {
         let mut programs = Programs::default();
         for name in ["config", "config.worktree"] {
-            // In a linked work tree the first is in the repository's directory, the second in its
-            // own.
+            // In a linked work tree the first is in the repository's directory, the second in the
+            // work tree's git directory.
             let Some(path) = self.answer(&["rev-parse", "--git-path", name])? else { continue };
             let path = self.dir.join(path);
             if !path.exists() {
@@ -189,7 +189,7 @@ impl Git<'_> {
         Ok(PathBuf::from(top))
     }
 
-    fn head(&self) -> Result<Option<String>, String> {
+    pub(super) fn head(&self) -> Result<Option<String>, String> {
         self.answer(&["rev-parse", "-q", "--verify", "HEAD"])
     }
 
@@ -201,8 +201,8 @@ impl Git<'_> {
             || self.answer(&["config", "--get", "core.sshCommand"])?.is_some())
     }
 
-    /// Queries the local repository; `None` when git says no.
-    fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
+    /// Queries the local repository; `None` when git exits with 1.
+    pub(super) fn answer(&self, args: &[&str]) -> Result<Option<String>, String> {
         let mut command = self.command();
         command.args(args).env("GIT_NO_LAZY_FETCH", "1");
         let output = self.run(command, QUERY_TIMEOUT)?;
@@ -340,7 +340,7 @@ fn end(child: &mut Child) {
 }
 
 /// Returns git's error on one line, without advice and credentials.
-fn error_line(err: &str) -> String {
+pub(super) fn error_line(err: &str) -> String {
     let lines =
         err.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
     let text = lines.map(without_credentials).collect::<Vec<_>>().join("; ");

@@ -1,10 +1,18 @@
-//! Reads when the files of a git work tree were committed, in one pass over its history.
+//! Reads when the files of a git work tree were committed, in one pass over its history, and which
+//! of them were changed since.
+//!
+//! Nothing is fetched, and no program of the repository runs.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::git::Git;
+use parking_lot::Mutex;
+
+use super::git::{Git, error_line};
+use brain_page::FileCommits;
 
 /// Time limit of the pass.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -12,15 +20,23 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_LOG_BYTES: u64 = 64_000_000;
 /// Up to this number of files, git walks the history of these files only.
 const MAX_NAMED: usize = 100;
+/// Maximum bytes of the list of commits at which a shallow clone ends.
+const MAX_SHALLOW_BYTES: u64 = 1_000_000;
 /// Begins the line of a commit.
 const COMMIT: char = '\u{1}';
+/// Settings of a clone that fetches what it lacks when git needs it.
+const PARTIAL_CLONE: &str = r"^(extensions\.partialclone|remote\..*\.promisor)$";
 
-/// The times of the first and the last commit of files, in Unix milliseconds, by the path.
-pub type CommitTimes = HashMap<String, (i64, i64)>;
+/// Directories whose history could not be read, with the commit of their `HEAD`. It is not read
+/// again for the same commit: each attempt can take until the time limit.
+static FAILED: Mutex<BTreeMap<PathBuf, String>> = Mutex::new(BTreeMap::new());
+
+/// The commits of files, by the path.
+pub type CommitTimes = HashMap<String, FileCommits>;
 
 /// Returns the times of the commits of files by their paths below `dir`. `changed` are the files of
 /// interest; `None` means all files, and follows renames that leave the content as it is. There are
-/// none if `dir` is in no work tree, or git fails.
+/// none if `dir` is in no work tree or in a partial clone, or if git fails.
 #[must_use]
 pub fn commit_times(
     dir: &Path,
@@ -32,42 +48,143 @@ pub fn commit_times(
         return CommitTimes::new();
     }
     let git = Git { dir, approved: &[], should_continue };
-    let mut command = git.command();
-    // Only names and times are asked for, so git runs no filter and no program for signatures.
-    command
-        .args(["-c", "log.showSignature=false", "log", "-z", "--format=%x01%at"])
-        .args(["--name-status", "--relative", "--diff-filter=AMRT", "--no-show-signature"])
-        .args(["--no-ext-diff", "--no-textconv", "--no-color", "--no-notes", "--no-follow"])
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_LITERAL_PATHSPECS", "1");
-    match changed.filter(|files| files.len() <= MAX_NAMED) {
-        Some(files) => _ = command.args(["--no-renames", "--"]).args(files),
-        None => _ = command.args(["--find-renames=100%", "--", "."]),
-    }
-    match git.run_up_to(command, TIMEOUT, MAX_LOG_BYTES) {
-        Ok(output) if output.status.success() => times(&output.out),
-        Ok(output) => {
-            tracing::debug!(error = output.err.trim(), "git has no history of the files");
-            CommitTimes::new()
+    let (head, commits) = match git.head() {
+        Ok(None) => return CommitTimes::new(),
+        Err(error) if error.contains("not a git repository") => return CommitTimes::new(),
+        Ok(Some(head)) if FAILED.lock().get(dir) == Some(&head) => return CommitTimes::new(),
+        Ok(Some(head)) => (head, git.commits(changed)),
+        Err(error) => (String::new(), Err(error)),
+    };
+    commits.unwrap_or_else(|error| {
+        // A sync that is stopped says nothing about the repository.
+        if should_continue()
+            && FAILED.lock().insert(dir.to_owned(), head.clone()).as_ref() != Some(&head)
+        {
+            let place = dir.display();
+            tracing::warn!(%place, error, "the history of git cannot be read; until its next \
+                 commit, notes have the dates of their files");
         }
-        Err(error) => {
-            tracing::warn!(place = %dir.display(), error, "the history of git cannot be read");
-            CommitTimes::new()
+        CommitTimes::new()
+    })
+}
+
+impl Git<'_> {
+    /// Returns the commits of files. See [`commit_times`].
+    fn commits(&self, changed: Option<&[&str]>) -> Result<CommitTimes, String> {
+        if self.answer(&["config", "--get-regexp", PARTIAL_CLONE])?.is_some() {
+            return Ok(CommitTimes::new());
+        }
+        let boundary = self.boundary_commits()?;
+        let named = changed.filter(|files| files.len() <= MAX_NAMED);
+        let renames = if named.is_some() { "--no-renames" } else { "--find-renames=100%" };
+        // Only names and times are asked for, so git runs no filter and no program for signatures.
+        let log = self.list(
+            &[
+                "-c",
+                "log.showSignature=false",
+                "-c",
+                "log.showRoot=true",
+                "-c",
+                "log.diffMerges=off",
+                "log",
+                "--format=%x01%H %at",
+                "--name-status",
+                "--diff-filter=AMRT",
+                "--no-show-signature",
+                "--no-notes",
+                "--no-follow",
+                renames,
+            ],
+            named,
+        )?;
+        let mut found = times(&log, &boundary.lines().collect());
+        if !found.is_empty() {
+            let edited = self.edited_files(named)?;
+            for path in whole_fields(&edited) {
+                if let Some(commits) = found.get_mut(path) {
+                    commits.is_edited = true;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the commits at which a shallow clone ends, one on each line. They seem to add all
+    /// files.
+    fn boundary_commits(&self) -> Result<String, String> {
+        let path = self.answer(&["rev-parse", "--git-path", "shallow"])?.unwrap_or_default();
+        let path = self.dir.join(path);
+        let mut commits = String::new();
+        if path.is_file() {
+            File::open(&path)
+                .and_then(|file| file.take(MAX_SHALLOW_BYTES).read_to_string(&mut commits))
+                .map_err(|e| format!("{}: {e}", path.display()))?;
+        }
+        Ok(commits)
+    }
+
+    /// Returns the files that differ from their last commit. To compare a file, git runs the filter
+    /// that its attributes name. So a repository that names programs itself is not asked.
+    fn edited_files(&self, files: Option<&[&str]>) -> Result<String, String> {
+        if !self.programs()?.is_empty() {
+            return Ok(String::new());
+        }
+        self.list(
+            &[
+                "-c",
+                "diff.autoRefreshIndex=true",
+                "diff",
+                "--name-only",
+                "--no-renames",
+                "--ignore-submodules=all",
+            ],
+            files,
+        )
+    }
+
+    /// Runs a command of git that lists files, and returns its fields. `None` means all files.
+    fn list(&self, args: &[&str], files: Option<&[&str]>) -> Result<String, String> {
+        let mut command = self.command();
+        command
+            .args(args)
+            .args(["-z", "--relative", "--no-ext-diff", "--no-textconv", "--no-color"])
+            .args(["HEAD", "--"])
+            .args(files.unwrap_or(&["."]))
+            .env("GIT_NO_LAZY_FETCH", "1")
+            // An older git does not know that variable; it can use no transport.
+            .env("GIT_ALLOW_PROTOCOL", "")
+            .env("GIT_LITERAL_PATHSPECS", "1");
+        let output = self.run_up_to(command, TIMEOUT, MAX_LOG_BYTES)?;
+        match output.status.success() {
+            true => Ok(output.out),
+            false => Err(error_line(&output.err)),
         }
     }
 }
 
-/// Reads the log, newest commit first: times, and after each the status and the names of files.
-fn times(log: &str) -> CommitTimes {
+/// Returns the fields of an output of git. A field without an end was cut off at the size limit.
+fn whole_fields(out: &str) -> impl Iterator<Item = &str> {
+    out.rsplit_once('\0').map_or("", |(fields, _)| fields).split('\0')
+}
+
+/// Reads the log, newest commit first: id and time, and after each the status and the names of
+/// files. The commits `left_out` do not count.
+fn times(log: &str, left_out: &HashSet<&str>) -> CommitTimes {
     let mut found = CommitTimes::new();
     // Former name → present name.
     let mut renamed: HashMap<&str, &str> = HashMap::new();
     let mut at = None;
-    let fields = log.split('\0').map(|field| field.trim_start_matches('\n'));
-    let mut fields = fields.filter(|field| !field.is_empty());
+    let mut fields = whole_fields(log);
     while let Some(field) = fields.next() {
-        if let Some(seconds) = field.strip_prefix(COMMIT) {
-            at = seconds.trim().parse::<i64>().ok().and_then(|s| s.checked_mul(1000));
+        // A line ends between a commit and its files. Names are taken as they are.
+        let field = field.strip_prefix('\n').unwrap_or(field);
+        if field.is_empty() {
+            continue;
+        }
+        if let Some(commit) = field.strip_prefix(COMMIT) {
+            let time = commit.split_once(' ').filter(|(id, _)| !left_out.contains(id));
+            let seconds = time.and_then(|(_, seconds)| seconds.trim().parse::<i64>().ok());
+            at = seconds.and_then(|seconds| seconds.checked_mul(1000));
             continue;
         }
         let Some(mut name) = fields.next() else { break };
@@ -84,8 +201,13 @@ fn times(log: &str) -> CommitTimes {
         }
         let Some(at) = at else { continue };
         match found.get_mut(present) {
-            Some(times) => *times = (times.0.min(at), times.1.max(at)),
-            None => _ = found.insert(present.to_owned(), (at, at)),
+            Some(commits) => {
+                (commits.first, commits.last) = (commits.first.min(at), commits.last.max(at));
+            }
+            None => {
+                let commits = FileCommits { first: at, last: at, is_edited: false };
+                found.insert(present.to_owned(), commits);
+            }
         }
     }
     found
@@ -95,25 +217,44 @@ fn times(log: &str) -> CommitTimes {
 mod tests {
     use super::*;
 
+    fn times_of(log: &str, left_out: &[&str]) -> Vec<(String, (i64, i64))> {
+        let found = times(log, &left_out.iter().copied().collect()).into_iter();
+        let mut found: Vec<_> = found.map(|(name, it)| (name, (it.first, it.last))).collect();
+        found.sort();
+        found
+    }
+
     #[test]
     fn the_history_of_a_file_goes_on_behind_its_rename() {
         // A later file has the former name.
-        let log = "\u{1}400\0\nA\0old.md\0\0\u{1}300\0\nM\0new.md\0A\0b c.md\0\0\u{1}200\0\n\
-                   R100\0old.md\0new.md\0\0\u{1}100\0\nA\0old.md\0";
-        let mut found: Vec<_> = times(log).into_iter().collect();
-        found.sort();
+        let log = "\u{1}d 400\0\nA\0old.md\0\0\u{1}c 300\0\nM\0new.md\0A\0b c.md\0\0\
+                   \u{1}b 200\0\nR100\0old.md\0new.md\0\0\u{1}a 100\0\nA\0old.md\0";
         let expected = [
             ("b c.md", (300_000, 300_000)),
             ("new.md", (100_000, 300_000)),
             ("old.md", (400_000, 400_000)),
         ];
-        assert_eq!(found, expected.map(|(name, times)| (name.to_owned(), times)));
+        assert_eq!(times_of(log, &[]), expected.map(|(name, times)| (name.to_owned(), times)));
+        let without = times_of(log, &["a", "d"]);
+        let expected = [("b c.md", (300_000, 300_000)), ("new.md", (200_000, 300_000))];
+        assert_eq!(without, expected.map(|(name, times)| (name.to_owned(), times)));
+    }
+
+    #[test]
+    fn any_name_of_a_file_is_a_name() {
+        let log = "\u{1}b 200\0\nA\0\nM\0A\0\u{1}a 9\0M\0\n\0\u{1}a 100\0\nA\0x.md\0";
+        let expected =
+            [("\u{1}a 9", 200_000), ("\n", 200_000), ("\nM", 200_000), ("x.md", 100_000)];
+        assert_eq!(times_of(log, &[]), expected.map(|(name, at)| (name.to_owned(), (at, at))));
     }
 
     #[test]
     fn a_log_that_is_cut_off_is_read_up_to_there() {
-        for log in ["", "M", "\u{1}x\0M\0a", "\u{1}100\0\nM", "\u{1}100\0\nR100\0a"] {
-            assert!(times(log).is_empty(), "{log:?}");
+        for log in ["", "M", "\u{1}a x\0M\0a\0", "\u{1}a 100\0\nM", "\u{1}a 100\0\nR100\0a\0"] {
+            assert!(times_of(log, &[]).is_empty(), "{log:?}");
         }
+        // The rest of the name is missing.
+        let log = "\u{1}b 200\0\nM\0a.md\0M\0a.m";
+        assert_eq!(times_of(log, &[]), [("a.md".to_owned(), (200_000, 200_000))]);
     }
 }

@@ -22,8 +22,8 @@ const MAX_BYTES: usize = 8_000_000;
 /// A save of another program that is in no file any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostSave {
-    /// The tag of the write that replaced the file.
-    pub tag: u64,
+    /// The page whose file it was.
+    pub page_id: u64,
     /// The path of the file, relative to the tree.
     pub path: String,
     /// The saved bytes.
@@ -33,7 +33,7 @@ pub struct LostSave {
 /// An open file that was replaced.
 #[derive(Debug)]
 struct ReplacedFile {
-    tag: u64,
+    page_id: u64,
     path: String,
     file: File,
     digest: [u8; 32],
@@ -49,9 +49,9 @@ pub(super) struct ReplacedFiles {
 
 impl ReplacedFiles {
     /// Starts to watch a file that held `bytes` when it was replaced.
-    pub(super) fn watch(&self, tag: u64, path: &str, file: File, bytes: &[u8]) {
+    pub(super) fn watch(&self, page_id: u64, path: &str, file: File, bytes: &[u8]) {
         let one = ReplacedFile {
-            tag,
+            page_id,
             path: path.to_owned(),
             file,
             digest: digest(bytes),
@@ -67,9 +67,9 @@ impl ReplacedFiles {
     }
 
     /// Adds a save that must be kept.
-    pub(super) fn add(&self, tag: u64, path: &str, bytes: Vec<u8>) {
+    pub(super) fn add(&self, page_id: u64, path: &str, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            let save = LostSave { tag, path: path.to_owned(), bytes };
+            let save = LostSave { page_id, path: path.to_owned(), bytes };
             self.saves.lock().push(save);
         }
     }
@@ -95,7 +95,11 @@ impl ReplacedFile {
         }
         (self.digest, self.changed) = (now, Instant::now());
         // An empty file is about to be written.
-        (!bytes.is_empty()).then(|| LostSave { tag: self.tag, path: self.path.clone(), bytes })
+        (!bytes.is_empty()).then(|| LostSave {
+            page_id: self.page_id,
+            path: self.path.clone(),
+            bytes,
+        })
     }
 }
 

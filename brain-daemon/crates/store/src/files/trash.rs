@@ -22,10 +22,12 @@ impl Tree {
         path: &str,
         text: &str,
         own: &OwnContents<'_>,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<()> {
         for trashed in self.trash_paths(path)? {
-            self.remove(&trashed, tag, |bytes| own.contains(bytes) || bytes == text.as_bytes())?;
+            self.remove(&trashed, page_id, |bytes| {
+                own.contains(bytes) || bytes == text.as_bytes()
+            })?;
         }
         Ok(())
     }
@@ -110,16 +112,16 @@ impl Tree {
         path: &str,
         own: &OwnContents<'_>,
         everywhere: bool,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<Outcome> {
         let mut outcome = Outcome::Done;
         for trashed in self.trash_paths(path)? {
             // A power loss leaves empty files, and no program writes there.
-            if !self.remove(&trashed, tag, |bytes| own.contains(bytes) || bytes.is_empty())? {
+            if !self.remove(&trashed, page_id, |bytes| own.contains(bytes) || bytes.is_empty())? {
                 outcome = Outcome::Foreign;
             }
         }
-        if everywhere && !self.remove(path, tag, |bytes| own.contains(bytes))? {
+        if everywhere && !self.remove(path, page_id, |bytes| own.contains(bytes))? {
             outcome = Outcome::Foreign;
         }
         Ok(outcome)
@@ -136,11 +138,11 @@ impl Tree {
         text: &str,
         own: &OwnContents<'_>,
         trashed: bool,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<()> {
         for file_path in [path.to_owned(), trash_path(path, 0)] {
             if let Some(entry) = self.entry(&file_path)? {
-                self.remove_temporary(&entry.temporary(tag), path, own, tag)?;
+                self.remove_temporary(&entry.temporary(page_id), path, own, page_id)?;
             }
         }
         if !trashed {
@@ -157,21 +159,23 @@ impl Tree {
             let Some(entry) = self.entry(&file_path)? else { continue };
             let EntryState::File(found) = entry.read()? else { continue };
             match own.contains(&found.bytes) {
-                true if whole => _ = self.remove(&file_path, tag, |bytes| own.contains(bytes))?,
+                true if whole => {
+                    _ = self.remove(&file_path, page_id, |bytes| own.contains(bytes))?;
+                }
                 true => {
-                    self.put(&file_path, text, own, tag)?;
+                    self.put(&file_path, text, own, page_id)?;
                     whole = true;
                 }
                 false => {}
             }
         }
         if at_place {
-            self.put(path, text, own, tag)?;
+            self.put(path, text, own, page_id)?;
         }
         if is_gone && !whole {
             // Neither name reached the disk.
             let (path, bytes) = (path.to_owned(), text.as_bytes().to_vec());
-            self.keep_in_trash(&LostSave { tag, path, bytes })?;
+            self.keep_in_trash(&LostSave { page_id, path, bytes })?;
         }
         Ok(())
     }
@@ -218,29 +222,29 @@ impl Tree {
 
     /// Removes a file whose bytes `ours` accepts; returns whether no other file is there. It is
     /// renamed before the last check, so that a save meanwhile can be put back.
-    fn remove(&self, path: &str, tag: u64, ours: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    fn remove(&self, path: &str, page_id: u64, ours: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
         let Some(entry) = self.entry(path)? else { return Ok(true) };
         match entry.read()? {
             EntryState::Missing => return Ok(true),
             EntryState::File(found) if ours(&found.bytes) => {}
             EntryState::File(_) | EntryState::Other => return Ok(false),
         }
-        let out = entry.temporary(tag);
+        let out = entry.temporary(page_id);
         match rename_new(&entry.dir, &entry.name, &out.dir, &out.name) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other?,
         }
         match out.read()? {
             EntryState::File(found) if ours(&found.bytes) => {
-                self.discard(&out, path, tag, found)?;
+                self.discard(&out, path, page_id, found)?;
                 return Ok(true);
             }
             EntryState::Missing => return Ok(true),
             seen => match rename_new(&out.dir, &out.name, &entry.dir, &entry.name) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                     if let EntryState::File(found) = seen {
-                        self.replaced_files.add(tag, path, found.bytes.clone());
-                        self.discard(&out, path, tag, found)?;
+                        self.replaced_files.add(page_id, path, found.bytes.clone());
+                        self.discard(&out, path, page_id, found)?;
                     }
                 }
                 other => other?,

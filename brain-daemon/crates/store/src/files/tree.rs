@@ -45,8 +45,8 @@ impl Tree {
         Self { root: root.into(), takes_mode: false, replaced_files: ReplacedFiles::default() }
     }
 
-    /// Returns the tree below a directory of the owner's. Whoever can read or write the directory
-    /// can do the same with new files and directories in it.
+    /// Returns the tree below a directory of the owner's. New files and directories take its
+    /// permissions.
     #[must_use]
     pub fn of_owner(root: impl Into<PathBuf>) -> Self {
         Self { takes_mode: true, ..Self::new(root) }
@@ -71,8 +71,8 @@ impl Tree {
         self.replaced_files.take()
     }
 
-    /// Writes `text` to the file at `path`. Keeps the mode and owner of an existing file. `tag`
-    /// makes the name of the temporary file unique.
+    /// Writes `text` to the file at `path`. Keeps the mode and owner of an existing file. The
+    /// temporary file has `page_id` in its name, so the names of different pages differ.
     ///
     /// # Errors
     /// When the file system refuses; the file is unchanged then.
@@ -81,7 +81,7 @@ impl Tree {
         path: &str,
         text: &str,
         own: &OwnContents<'_>,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<Outcome> {
         for _ in 0..MAX_ATTEMPTS {
             let (entry, seen) = match self.entry(path)? {
@@ -100,14 +100,14 @@ impl Tree {
                 EntryState::File(found) if found.bytes.is_empty() => return Ok(Outcome::Emptied),
                 EntryState::File(_) | EntryState::Other => return Ok(Outcome::Foreign),
             };
-            let new = self.write_temporary(&entry, path, text, former, own, tag)?;
+            let new = self.write_temporary(&entry, path, text, former, own, page_id)?;
             let placed = match former {
                 None => rename_new(&entry.dir, &new.name, &entry.dir, &entry.name),
                 Some(_) => exchange(&entry.dir, &new.name, &entry.name),
             };
             match placed {
                 Ok(()) if former.is_none() => return Ok(Outcome::Done),
-                Ok(()) => return self.inspect(&entry, &new, (path, tag), text, own),
+                Ok(()) => return self.inspect(&entry, &new, (path, page_id), text, own),
                 Err(e) => {
                     let _ = new.remove();
                     // The file appeared or disappeared meanwhile.
@@ -147,13 +147,13 @@ impl Tree {
         &self,
         entry: &FileEntry,
         out: &FileEntry,
-        (path, tag): (&str, u64),
+        (path, page_id): (&str, u64),
         text: &str,
         own: &OwnContents<'_>,
     ) -> io::Result<Outcome> {
         let mut replaced = match out.read()? {
             EntryState::File(found) if own.contains(&found.bytes) => {
-                self.discard(out, path, tag, found)?;
+                self.discard(out, path, page_id, found)?;
                 return Ok(Outcome::Done);
             }
             seen => seen,
@@ -163,7 +163,8 @@ impl Tree {
         for _ in 0..MAX_ATTEMPTS {
             match exchange(&out.dir, &out.name, &entry.name) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    // Another program removed brain's file; its own file goes back nevertheless.
+                    // Another program removed brain's file. Put the replaced file back at its
+                    // path.
                     match rename_new(&out.dir, &out.name, &entry.dir, &entry.name) {
                         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                         other => other?,
@@ -176,9 +177,9 @@ impl Tree {
             match next {
                 EntryState::File(found) if there.as_ref() == Some(&found.bytes) => {
                     if found.bytes != text.as_bytes() {
-                        self.replaced_files.add(tag, path, found.bytes.clone());
+                        self.replaced_files.add(page_id, path, found.bytes.clone());
                     }
-                    self.discard(out, path, tag, found)?;
+                    self.discard(out, path, page_id, found)?;
                     return Ok(match replaced {
                         EntryState::File(found) if found.bytes.is_empty() => Outcome::Emptied,
                         _ => Outcome::Foreign,
@@ -196,8 +197,8 @@ impl Tree {
             }
         }
         if let EntryState::File(found) = replaced {
-            self.replaced_files.add(tag, path, found.bytes.clone());
-            self.discard(out, path, tag, found)?;
+            self.replaced_files.add(page_id, path, found.bytes.clone());
+            self.discard(out, path, page_id, found)?;
         }
         Ok(Outcome::Foreign)
     }
@@ -219,11 +220,11 @@ impl Tree {
         &self,
         out: &FileEntry,
         path: &str,
-        tag: u64,
+        page_id: u64,
         found: OpenedFile,
     ) -> io::Result<()> {
         out.remove()?;
-        self.replaced_files.watch(tag, path, found.file, &found.bytes);
+        self.replaced_files.watch(page_id, path, found.file, &found.bytes);
         Ok(())
     }
 
@@ -234,12 +235,12 @@ impl Tree {
         temporary: &FileEntry,
         path: &str,
         own: &OwnContents<'_>,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<()> {
         match temporary.read()? {
             EntryState::Missing => return Ok(()),
             EntryState::File(found) if !own.contains_temporary(&found.bytes) => {
-                self.replaced_files.add(tag, path, found.bytes);
+                self.replaced_files.add(page_id, path, found.bytes);
             }
             EntryState::File(_) | EntryState::Other => {}
         }
@@ -254,12 +255,12 @@ impl Tree {
         text: &str,
         former: Option<FileOwner>,
         own: &OwnContents<'_>,
-        tag: u64,
+        page_id: u64,
     ) -> io::Result<FileEntry> {
-        let new = entry.temporary(tag);
+        let new = entry.temporary(page_id);
         let mut file = match self.create_file(&new) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                self.remove_temporary(&new, path, own, tag)?;
+                self.remove_temporary(&new, path, own, page_id)?;
                 self.create_file(&new)?
             }
             other => other?,
@@ -279,7 +280,7 @@ impl Tree {
     pub(super) fn create_file(&self, entry: &FileEntry) -> io::Result<File> {
         let file = entry.create()?;
         if self.takes_mode {
-            // A file system without modes refuses; the file is good all the same.
+            // A file system without modes refuses; the file is usable anyway.
             let _ = fchmod(&file, file_mode(fstat(&*entry.dir)?.st_mode));
         }
         Ok(file)

@@ -79,7 +79,8 @@ fn writes_to_a_replaced_file_are_not_lost() {
     open.write_all(b"late").unwrap();
     let saves = tree.take_lost_saves();
     assert_eq!(saves.len(), 1);
-    assert_eq!((saves[0].tag, saves[0].path.as_str(), &*saves[0].bytes), (1, "a.md", &b"late"[..]));
+    let save = &saves[0];
+    assert_eq!((save.page_id, save.path.as_str(), &*save.bytes), (1, "a.md", &b"late"[..]));
     assert_eq!(tree.take_lost_saves(), [], "each save is returned once");
     open.write_all(b" and later").unwrap();
     assert_eq!(tree.take_lost_saves()[0].bytes, b"late and later");
@@ -205,7 +206,7 @@ fn a_save_in_a_leftover_temporary_file_is_found() {
     fs::write(tree.path_of(".brain-3.tmp"), "another save").unwrap();
     tree.recover("a.md", "two", &OwnContents::whole(&[]), false, 3).unwrap();
     let saves = tree.take_lost_saves();
-    assert_eq!((saves.len(), &*saves[0].bytes, saves[0].tag), (1, &b"another save"[..], 3));
+    assert_eq!((saves.len(), &*saves[0].bytes, saves[0].page_id), (1, &b"another save"[..], 3));
     assert_eq!(names(&tree, ""), ["a.md"]);
     let kept = tree.keep_in_trash(&saves[0]).unwrap();
     assert_eq!(fs::read_to_string(kept).unwrap(), "another save");

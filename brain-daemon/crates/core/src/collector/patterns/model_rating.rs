@@ -1,7 +1,7 @@
 //! Asks a model to rate posts and validates its answer. No I/O.
 //!
-//! Posts are untrusted. They are one line of JSON between two lines with an unpredictable mark. In
-//! the answer, unrequested ids, duplicates and values out of bounds are ignored.
+//! Posts are untrusted. They are one line of JSON between two lines with an unpredictable
+//! delimiter. In the answer, unrequested ids, duplicates and values out of bounds are ignored.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,8 +14,8 @@ use brain_page as page;
 
 /// Maximum length of a post's text, in characters.
 const MAX_TEXT_CHARS: usize = 4000;
-/// Number of hex digits of the mark.
-const MARK_DIGITS: usize = 16;
+/// Number of hex digits of the delimiter.
+const DELIMITER_DIGITS: usize = 16;
 /// The ratings to return, with their bounds.
 const RATED_FIELDS: [(&str, f64, f64); 4] = [
     ("relevance", 0.0, 10.0),
@@ -69,11 +69,13 @@ pub(super) fn question(handle: Option<&str>, searches: &[String], posts: &[Recor
         json!({ "id": post.id().as_str(), "author": post.author(), "text": text })
     };
     let data = Value::from_iter(posts.iter().map(post_json)).to_string();
-    // The mark is a hash of the posts, so no author can know it in advance.
+    // The delimiter is a hash of the posts, so no author can know it in advance.
     let hash = page::hex(&Sha256::digest(&data).into());
-    let mark = hash.get(..MARK_DIGITS).unwrap_or_default();
+    let delimiter = hash.get(..DELIMITER_DIGITS).unwrap_or_default();
     let reader = json!({ "handle": handle, "searches": searches });
-    format!("The reader, as JSON: {reader}\n[posts {mark}]\n{data}\n[end of posts {mark}]\n")
+    format!(
+        "The reader, as JSON: {reader}\n[posts {delimiter}]\n{data}\n[end of posts {delimiter}]\n"
+    )
 }
 
 /// Parses the ratings of the requested posts.
@@ -123,9 +125,9 @@ mod tests {
         let question = question(Some("me"), &["a \"b\" OR c".into()], &posts);
         let lines: Vec<&str> = question.lines().collect();
         assert_eq!(lines.len(), 4, "{question}");
-        let mark = lines[1].strip_prefix("[posts ").unwrap().strip_suffix(']').unwrap();
-        assert_eq!(lines[3], format!("[end of posts {mark}]"));
-        assert!(mark.len() == MARK_DIGITS && !evil.contains(mark));
+        let delimiter = lines[1].strip_prefix("[posts ").unwrap().strip_suffix(']').unwrap();
+        assert_eq!(lines[3], format!("[end of posts {delimiter}]"));
+        assert!(delimiter.len() == DELIMITER_DIGITS && !evil.contains(delimiter));
         let data: Vec<Value> = serde_json::from_str(lines[2]).unwrap();
         assert_eq!(
             (data.len(), data[0]["text"].as_str(), data[1]["text"].as_str()),

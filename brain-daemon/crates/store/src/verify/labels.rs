@@ -26,7 +26,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn add<N: Hash>(&mut self, row: (&str, &str, N)) {
+    fn add<N: Hash>(&mut self, row: &(&str, &str, N)) {
         let mut hasher = DefaultHasher::new();
         row.hash(&mut hasher);
         self.number += 1;
@@ -38,11 +38,12 @@ impl LabelRows {
     /// Adds the rows of an active page in a store of this schema.
     pub(super) fn expect(&mut self, schema: u64, source: &str, page: &PageRecord) {
         let add = |rows: &mut Rows, label: &str| match schema {
-            ..87 => rows.add((source, label, page.seq)),
-            _ => rows.add((source, label, (page.updated_at, page.id))),
+            ..87 => rows.add(&(source, label, page.seq)),
+            _ => rows.add(&(source, label, (page.updated_at, page.id))),
         };
         add(&mut self.types, &page.page_type);
-        for tag in page.distinct_tags() {
+        let tags = if schema < 87 { page.distinct_tags() } else { page.labels() };
+        for tag in tags {
             add(&mut self.tags, tag);
             *self.counts.entry((source.to_owned(), tag.to_owned())).or_default() += 1;
         }
@@ -51,17 +52,17 @@ impl LabelRows {
 
 impl Verifier<'_> {
     /// Checks that the tables have the expected rows and no others.
-    pub(super) fn marks(
+    pub(super) fn labels(
         &self,
-        expected: LabelRows,
+        expected: &LabelRows,
         step: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let (tags, types) = if self.schema < 87 {
-            let add = |rows: &mut Rows, row: (&str, &str, u64)| rows.add(row);
+            let add = |rows: &mut Rows, row: (&str, &str, u64)| rows.add(&row);
             (self.rows(t::TAGS_86, add, step)?, self.rows(t::TYPES_86, add, step)?)
         } else {
             let add = |rows: &mut Rows, (source, label, at, id): (&str, &str, i64, u64)| {
-                rows.add((source, label, (at, id)));
+                rows.add(&(source, label, (at, id)));
             };
             (self.rows(t::TAGS, add, step)?, self.rows(t::TYPES, add, step)?)
         };
@@ -84,6 +85,7 @@ impl Verifier<'_> {
             false => Err(StoreError::damaged("the page counts by tag do not match the pages")),
         }
     }
+
     /// Adds up the rows of a table.
     fn rows<K: redb::Key + 'static>(
         &self,
