@@ -41,8 +41,8 @@ fn write_completions(shell: &str, words: Vec<OsString>, out: &mut Vec<u8>) -> io
     }
 }
 
-/// Adds the daemon's values to the arguments of a command. What an argument names follows from the
-/// name of its value.
+/// Adds the daemon's values to the arguments of a command. The kind of values follows from the
+/// argument's `value_name` (`SLUG`, `TAG` and others).
 pub(crate) fn add_values(command: Command) -> Command {
     let verb = command.get_name().to_owned();
     command.mut_args(|arg| {
@@ -97,7 +97,7 @@ pub(crate) fn script(shell: &str) -> io::Result<Option<Vec<u8>>> {
 const NAME: &str = "brain";
 
 /// Bash splits words at `:` and `=`, which are in `source:slug` and `--tag=work`. The script joins
-/// them for `brain`, and takes the part before off the answers.
+/// them for `brain`, and removes the part up to the last `:` or `=` from the completions.
 const BASH: &str = r#"_brain() {
     local IFS=$'\013' words=() word glue=no i
     for ((i = 0; i <= COMP_CWORD; i++)); do

@@ -29,7 +29,7 @@ fn repeated_and_late_events_are_stored_once() {
     home.json(["delete", note["slug"].as_str().unwrap()]);
     let mut call = Call::from(home.http_public(), KNOWN, SID);
     assert_eq!(*call.goes_on(&action, &speech), before);
-    assert!(slugs(&home, "inbox/").is_empty(), "a turn that was worked off notes nothing again");
+    assert!(slugs(&home, "inbox/").is_empty(), "a processed turn saves no second note");
     assert_eq!(text(&only_page(&home, "calls/")), body);
 
     // Callbacks without a turn, in any order, each of them twice.

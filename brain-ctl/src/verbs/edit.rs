@@ -78,7 +78,8 @@ struct EditSession<'a> {
 }
 
 impl EditSession<'_> {
-    /// Opens the editor and stores the text, until it is stored against the version it belongs to.
+    /// Opens the editor and stores the text. On a conflict, merges with the current version and
+    /// tries again.
     fn save(mut self, file: &EditedFile) -> Result<WriteReply, Fault> {
         let first = file.open()?;
         if first == self.base_text().as_bytes() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::runner::{Next, Worker};
-use brain_core::{Brain, LinksAtRest};
+use brain_core::{Brain, IdleLinkCheck};
 
 /// How often written files are flushed, and their outbox rows removed.
 const FLUSH_EVERY: Duration = Duration::from_secs(10);
@@ -28,12 +28,12 @@ pub(super) struct Maintenance {
     brain: Arc<Brain>,
     /// Rounds so far. The first one, also after a restart, does everything.
     rounds: u32,
-    links: LinksAtRest,
+    links: IdleLinkCheck,
 }
 
 impl Maintenance {
     pub(super) fn new(brain: Arc<Brain>) -> Self {
-        Self { brain, rounds: 0, links: LinksAtRest::default() }
+        Self { brain, rounds: 0, links: IdleLinkCheck::default() }
     }
 
     fn purge(&self) {
@@ -61,7 +61,7 @@ impl Worker for Maintenance {
             self.purge();
         }
         self.rounds = self.rounds.wrapping_add(1);
-        self.links = self.brain.pages.check_links_at_rest(self.links);
+        self.links = self.brain.pages.check_links_when_idle(self.links);
         Next::After(FLUSH_EVERY)
     }
 }

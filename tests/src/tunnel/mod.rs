@@ -147,7 +147,8 @@ impl FakeNetwork {
         Self { answers: Answers::default(), number, listener: Arc::default() }
     }
 
-    /// Returns the public listener's answer if the address has an answer and leads to it.
+    /// Returns the `/health` body with the listener's proof, if this address forwards to the
+    /// listener.
     fn proof_answer(&self, call: &HttpRequest<'_>, body: &str) -> Option<String> {
         let question =
             call.headers.iter().find(|(name, _)| *name == PROBE_HEADER.0).map(|(_, text)| *text)?;

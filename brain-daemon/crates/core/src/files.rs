@@ -200,8 +200,8 @@ impl FileService {
         self.outbox.recovering.lock()
     }
 
-    /// Processes the outbox row of a page. With `strict`, the file at its path may never have been
-    /// written by brain. With `recovering`, it may be torn.
+    /// Processes the outbox row of a page. Set `strict` if brain possibly never wrote the file at
+    /// its path, and `recovering` if a power loss may have left it incomplete.
     fn try_update_file(
         &self,
         id: u64,

@@ -74,7 +74,7 @@ pub use files::FileService;
 pub use ideas::IdeaService;
 pub use ingest::IngestService;
 pub use pages::PageService;
-pub use pages::broken_links::LinksAtRest;
+pub use pages::broken_links::IdleLinkCheck;
 pub use pages::similar_pages::SimilarPage;
 pub use search::SearchService;
 pub use sources::SourceService;

@@ -2,9 +2,9 @@
 //! write.
 //!
 //! - A stated date that is more than a day ahead is not used.
-//! - A note is not made after its last change: the date of its making that it does not state is at
-//!   most that of the change. If it states it, the change is not earlier.
-//! - A date of making that is stated no more stays: it is the one of the former version.
+//! - The creation date is never after the last change. A derived creation date is lowered to the
+//!   date of the last change; if the note states its creation date, the last change is raised to it.
+//! - If a new version no longer states the creation date, that of the previous version is kept.
 
 use brain_protocol::Slug;
 use jiff::civil::{Date, Time};
@@ -40,7 +40,7 @@ const OTHER: &[&str] = &["ingested_at"];
 const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1000;
 /// Years before this are no dates: programs write the year 1 for a date that is not set.
 const FIRST_YEAR: i16 = 1000;
-/// The first year of a day in the name of a note. The name of an older one is that of an event.
+/// A date in a note's name is used only from this year on. An earlier one is the date of an event.
 const FIRST_YEAR_IN_NAME: &str = "1970";
 /// Maximum bytes of a stated date.
 const MAX_DATE: usize = 60;
@@ -52,7 +52,7 @@ pub struct NoteDates {
     pub created: Option<i64>,
     /// When it was last changed.
     pub updated: Option<i64>,
-    /// The day of a post: both, unless something better is known.
+    /// The date of a post. Used as creation and change date if no better one is known.
     pub date: Option<i64>,
     /// The commits of its file.
     pub commits: Option<FileCommits>,
@@ -112,9 +112,9 @@ impl NoteDates {
     /// - the stated time;
     /// - the time of the `former` version. For the last change only if the text is the same, and
     ///   there is no newer commit;
-    /// - the commit. For a changed note, a commit that is not newer than the former version does
-    ///   not have the change. A file that was changed since its commit has its own time, if that is
-    ///   later;
+    /// - the commit. If the text changed, a commit not newer than the former version is ignored: it
+    ///   cannot contain the change. A file that was changed since its commit has its own time, if
+    ///   that is later;
     /// - the time of the file, or `now` for a note without a file.
     #[must_use]
     pub fn resolve(&self, former: Option<FormerDates>, now: i64) -> (i64, i64) {
@@ -136,7 +136,7 @@ impl NoteDates {
             (None, Some((_, last))) => edited.or(committed).or(stated(self.date)).unwrap_or(last),
             (_, None) => now,
         });
-        // Neither is a note younger than its last change, nor that older than the note.
+        // Keeps created <= updated.
         let created = stated(self.created).unwrap_or_else(|| {
             let first = commits.or(file).map(|(first, _)| first);
             former.map(|former| former.created).or(first).unwrap_or(now).min(updated)

@@ -188,8 +188,8 @@ impl Trail<'_> {
             self.open.retain(|above| above.level < heading.level);
             self.open.push(heading);
         }
-        // A heading at the beginning of the window is part of its text, but ends the headings of
-        // its level.
+        // A heading at the start of the window is already in its text. Headings of the same or a
+        // deeper level before it no longer apply.
         let first = self.next.peek().filter(|heading| heading.range.start <= at);
         let below = first.map_or(u8::MAX, |heading| heading.level);
         let mut text = plain(self.title);

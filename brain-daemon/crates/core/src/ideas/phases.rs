@@ -167,8 +167,8 @@ impl RunExecution<'_> {
         .run(&all)
     }
 
-    /// Builds the question about some ideas. Uses a new mark: the model knew the former one and may
-    /// have put it into an idea.
+    /// Builds the question about some ideas. Uses a new random delimiter, because the model saw the
+    /// previous one and may have copied it into an idea.
     fn judge_prompt<'c>(
         &self,
         run: &Run,

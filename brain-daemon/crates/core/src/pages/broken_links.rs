@@ -54,28 +54,28 @@ impl PageService {
     /// A later request for broken links then does not wait for this check. For a timer, which
     /// passes the result to the next call.
     #[must_use]
-    pub fn check_links_at_rest(&self, before: LinksAtRest) -> LinksAtRest {
+    pub fn check_links_when_idle(&self, before: IdleLinkCheck) -> IdleLinkCheck {
         let work = || {
             let reader = self.store.read(Visibility::All)?;
             let seq = reader.counts()?.seq;
-            let is_tried = before == LinksAtRest { seq, is_tried: true };
+            let is_tried = before == IdleLinkCheck { seq, is_tried: true };
             let is_due = before.seq == seq && !is_tried && !self.store.is_read_only();
             if is_due && reader.broken_links(None, 0)?.is_none() {
                 drop(reader);
                 self.store.check_links(&|| !self.stop.is_cancelled())?;
             }
-            Ok(LinksAtRest { seq, is_tried: is_due || is_tried })
+            Ok(IdleLinkCheck { seq, is_tried: is_due || is_tried })
         };
         work().unwrap_or_else(|error: StoreError| {
             tracing::debug!(%error, "links not checked; the next request checks them");
-            LinksAtRest { is_tried: true, ..before }
+            IdleLinkCheck { is_tried: true, ..before }
         })
     }
 }
 
-/// The state of the store at the last call of [`crate::PageService::check_links_at_rest`].
+/// The state of the store at the last call of [`crate::PageService::check_links_when_idle`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LinksAtRest {
+pub struct IdleLinkCheck {
     /// The sequence number of the store's last change.
     seq: u64,
     /// Whether links were checked after that change.

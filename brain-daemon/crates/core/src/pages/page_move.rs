@@ -110,7 +110,8 @@ impl PageMove<'_> {
         failure.map_or(Ok(done), |error: StoreError| Err(error.into()))
     }
 
-    /// Returns whether the link finds the page by a name that it keeps.
+    /// Returns whether the link names the page by a name or alias that the page still has after the
+    /// move.
     fn is_found_by_name(
         &self,
         reader: &Reader,

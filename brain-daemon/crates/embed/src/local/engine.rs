@@ -32,7 +32,8 @@ const ASK: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 256;
 /// Maximum size of a graph file, in bytes.
 const MAX_GRAPH_BYTES: u64 = 2 << 30;
-/// Output names of other graphs: vectors of tokens first, then vectors of texts.
+/// Preferred output names, in order: brain's own graph, then token vectors and text vectors of ONNX
+/// files.
 const OUTPUTS: [&str; 3] = [graph::OUTPUT, "token_embeddings", "sentence_embedding"];
 
 /// A model in memory.

@@ -15,7 +15,8 @@ pub(crate) struct MovePage {
     to: String,
 }
 
-/// The output of `move_page`. It has no text of pages: links that could not be updated are counted.
+/// The output of `move_page`. Contains no page text. Links that could not be updated are therefore
+/// counted, not listed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MoveOutput {
     slug: String,
