@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     }
     // Files of a brain are private, whatever the mode of their directory.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
-    // The daemon starts itself as a helper: these arguments select the supervisor of a child, or the
-    // check of a tokenizer.
+    // The daemon starts itself as a helper: these arguments select the supervisor of a child, or
+    // the check of a tokenizer.
     if let Some(code) =
         child_supervisor::take(std::env::args_os()).or_else(|| probe::take(std::env::args_os()))
     {

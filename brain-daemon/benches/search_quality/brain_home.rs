@@ -121,7 +121,7 @@ impl BrainHome {
             && let Some(cache) = self.cache()
             && cache.is_dir()
         {
-            // Vectors have a key of the page's content; vectors that do not match are computed again.
+            // Vectors have a key of the page's content; others are computed again.
             copy(&cache, &self.vectors());
         }
         let config = Config::load(&home.config(), |name| match (name, model) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Fixture, steps};
 
-/// Returns the message and the hint of the last step, at which the setup stopped.
+/// Returns the message and the hint of the step at which the setup stopped.
 fn stuck<'a>(report: &'a Value, at: &str) -> (&'a str, &'a str) {
     assert_eq!(report["status"], "failed", "{report:#}");
     let last = report["steps"].as_array().unwrap().last().unwrap();

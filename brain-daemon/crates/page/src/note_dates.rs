@@ -3,7 +3,8 @@
 //!
 //! - A stated date that is more than a day ahead is not used.
 //! - The creation date is never after the last change. A derived creation date is lowered to the
-//!   date of the last change; if the note states its creation date, the last change is raised to it.
+//!   date of the last change. If the note states its creation date, the last change is raised to
+//!   it.
 //! - If a new version no longer states the creation date, that of the previous version is kept.
 
 use brain_protocol::Slug;

@@ -20,8 +20,8 @@ const MAX_LIMIT: u32 = 1000;
 const MAX_TO_SORT: usize = 2000;
 
 impl PageService {
-    /// Lists pages. Cursors of restricted callers are encrypted, because page ids count the pages of
-    /// all sources.
+    /// Lists pages. Cursors of restricted callers are encrypted, because page ids count the pages
+    /// of all sources.
     pub(crate) fn list(&self, caller: &Caller, request: &List) -> Result<Pages, Fault> {
         if caller.sees_all() || request.deleted || request.sort != Sort::Updated {
             return self.list_from(caller, request);

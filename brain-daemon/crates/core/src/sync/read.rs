@@ -169,8 +169,8 @@ fn page(file: &FileToRead, file_path: &Path, bytes: &[u8], known: NoteDates, now
     }
 }
 
-/// Returns when a file was made and when it was last changed, in Unix milliseconds. A copy is made
-/// later than its text if it keeps the time of the last change.
+/// Returns when a file was created and last changed, in Unix milliseconds. A copy that keeps the
+/// time of the last change was created after it: then that time counts for both.
 pub(super) fn file_times(meta: &Metadata) -> (i64, i64) {
     let last = Stat::of(meta).mtime_ns / 1_000_000;
     let made = meta.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
