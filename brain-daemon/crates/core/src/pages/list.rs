@@ -29,12 +29,12 @@ impl PageService {
         let cipher = NumberCipher::of(self.store.id());
         let mut request = request.clone();
         if let Some(cursor) = &request.after {
-            let place = parse_place(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));
-            request.after = Some(place_text(place.ok_or_else(|| bad_cursor(cursor))?));
+            let place = parse_date_key(cursor).and_then(|(at, id)| Some((at, cipher.decrypt(id)?)));
+            request.after = Some(date_key_text(place.ok_or_else(|| bad_cursor(cursor))?));
         }
         let mut pages = self.list_from(caller, &request)?;
-        let next = pages.next.take().and_then(|next| parse_place(&next));
-        pages.next = next.map(|(at, id)| place_text((at, cipher.encrypt(id))));
+        let next = pages.next.take().and_then(|next| parse_date_key(&next));
+        pages.next = next.map(|(at, id)| date_key_text((at, cipher.encrypt(id))));
         Ok(pages)
     }
 
@@ -238,26 +238,26 @@ fn after_slug(request: &List) -> Result<(&str, &str), Fault> {
 fn after_place(request: &List) -> Result<DateKey, Fault> {
     match &request.after {
         None => Ok(LATEST),
-        Some(cursor) => parse_place(cursor).ok_or_else(|| bad_cursor(cursor)),
+        Some(cursor) => parse_date_key(cursor).ok_or_else(|| bad_cursor(cursor)),
     }
 }
 
 /// Parses a time and a page id. Times before 1970 begin with a hyphen.
-fn parse_place(cursor: &str) -> Option<DateKey> {
+fn parse_date_key(cursor: &str) -> Option<DateKey> {
     let (at, id) = cursor.rsplit_once('-')?;
     Some((at.parse().ok()?, id.parse().ok()?))
 }
 
-fn place_text((at, id): DateKey) -> String {
+fn date_key_text((at, id): DateKey) -> String {
     format!("{at}-{id}")
 }
 
 fn cursor(request: &List, page: &PageEntry) -> String {
     let (source, slug, record) = page;
     match (record.deleted_at, request.sort) {
-        (Some(at), _) => place_text((at, record.id)),
+        (Some(at), _) => date_key_text((at, record.id)),
         (None, Sort::Slug) => format!("{source}:{slug}"),
-        (None, Sort::Updated) => place_text(date_key(page)),
+        (None, Sort::Updated) => date_key_text(date_key(page)),
     }
 }
 

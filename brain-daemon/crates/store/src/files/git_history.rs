@@ -60,8 +60,8 @@ pub fn commit_times(
         if should_continue()
             && FAILED.lock().insert(dir.to_owned(), head.clone()).as_ref() != Some(&head)
         {
-            let place = dir.display();
-            tracing::warn!(%place, error, "the history of git cannot be read; until its next \
+            let directory = dir.display();
+            tracing::warn!(%directory, error, "the history of git cannot be read; until its next \
                  commit, notes have the dates of their files");
         }
         CommitTimes::new()
